@@ -1,0 +1,1 @@
+"""Nouns, rules, errors and contracts; no framework."""

@@ -1,0 +1,124 @@
+"""Who calls and what they may do: roles, callers and the format of API keys."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.core.errors import ForbiddenError, InvalidArgumentsError
+
+SYSTEM_TENANT = "system"
+DEFAULT_TENANT = "default"
+KEY_PATTERN = re.compile(r"slc_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
+TENANT_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+class Role(StrEnum):
+    """What a credential may do; redacting does not entitle to restoring."""
+
+    INVOKER = "invoker"
+    RESTORER = "restorer"
+    AUDITOR = "auditor"
+    ERASER = "eraser"
+    OPERATOR = "operator"
+    KEY_CUSTODIAN = "key-custodian"
+
+
+REFUSED_UNIONS: tuple[frozenset[Role], ...] = (
+    frozenset({Role.OPERATOR, Role.RESTORER}),
+    frozenset({Role.OPERATOR, Role.AUDITOR}),
+    frozenset({Role.KEY_CUSTODIAN, Role.RESTORER}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The authenticated party of one request: every service method takes it first."""
+
+    tenant: str
+    key_id: str
+    roles: frozenset[Role]
+
+    def require(self, *roles: Role) -> None:
+        """Refuse unless the caller holds at least one of ``roles``."""
+        if self.roles.isdisjoint(roles):
+            needed = " or ".join(sorted(roles))
+            raise ForbiddenError(
+                f"This needs the role {needed}; ask a key custodian for a key that has it.",
+                details={"required": sorted(roles)},
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """The two halves of a presented key; only the digest of the secret is ever stored."""
+
+    id: str
+    secret: str
+
+    @classmethod
+    def generate(cls) -> "ApiKey":
+        """Return a new key: 32 random bits of id, 258 of secret."""
+        return cls(secrets.token_hex(4), secrets.token_urlsafe(32))
+
+    @classmethod
+    def parse(cls, text: str) -> "ApiKey | None":
+        """Return the parts of ``slc_<8 hex>_<43 base64url>``, or None."""
+        found = KEY_PATTERN.fullmatch(text)
+        return cls(found[1], found[2]) if found else None
+
+    def __str__(self) -> str:
+        return f"slc_{self.id}_{self.secret}"
+
+    def __repr__(self) -> str:
+        return f"ApiKey(id={self.id!r})"
+
+    @property
+    def digest(self) -> bytes:
+        """Return SHA-256 of the secret; a 258-bit random secret needs no slow hash."""
+        return hashlib.sha256(self.secret.encode()).digest()
+
+    def matches(self, digest: bytes) -> bool:
+        """Compare in constant time."""
+        return hmac.compare_digest(self.digest, digest)
+
+
+def parse_roles(names: Iterable[str]) -> frozenset[Role]:
+    """Return the roles of ``names``, refusing unknown ones."""
+    roles = set()
+    for name in names:
+        try:
+            roles.add(Role(name))
+        except ValueError:
+            known = ", ".join(Role)
+            raise InvalidArgumentsError(
+                f"Unknown role {name!r}; the roles are {known}.", details={"pointer": "/roles"}
+            ) from None
+    if not roles:
+        raise InvalidArgumentsError("A key needs at least one role.", details={"pointer": "/roles"})
+    return frozenset(roles)
+
+
+def check_union(roles: frozenset[Role], *, override: bool = False) -> None:
+    """Refuse unions of roles that would let one credential both configure and read."""
+    if override:
+        return
+    for union in REFUSED_UNIONS:
+        if union <= roles:
+            names = " + ".join(sorted(union))
+            raise InvalidArgumentsError(
+                f"One key may not hold {names}; make two keys, or override explicitly (which is audited).",
+                details={"pointer": "/roles", "refused": sorted(union)},
+            )
+
+
+def check_tenant(name: str) -> str:
+    """Return ``name`` if it is a valid tenant name."""
+    if not TENANT_PATTERN.fullmatch(name):
+        raise InvalidArgumentsError(
+            "A tenant's name is 1 to 63 lower-case letters, digits and hyphens.", details={"pointer": "/tenant"}
+        )
+    return name

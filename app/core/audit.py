@@ -1,0 +1,44 @@
+"""What one audit event says, and that it never says more."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """One recorded act: keyed digests and counts, never content.
+
+    ``scope_ref``, ``in_hmac`` and ``out_hmac`` are HMACs under the audit key (hex), so equal contexts can be
+    matched by an auditor and guessed by nobody else. ``counts`` maps entity labels to numbers.
+    ``sealed`` is ciphertext, present only where the tenant's policy demands that content is kept.
+    """
+
+    tenant: str
+    id: UUID
+    at: datetime
+    actor: str
+    roles: tuple[str, ...]
+    action: str
+    outcome: str
+    middleware: str | None = None
+    policy_version: int | None = None
+    error_code: str | None = None
+    scope_ref: str | None = None
+    in_hmac: str | None = None
+    out_hmac: str | None = None
+    blocks: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    duration_us: int = 0
+    request_id: str | None = None
+    traceparent: str | None = None
+    details: Mapping[str, str | int | bool] = field(default_factory=dict)
+    sealed: bytes | None = None
+
+
+OUTCOME_OK = "ok"
+OUTCOME_REFUSED = "refused"
+OUTCOME_FAILED = "failed"

@@ -1,0 +1,123 @@
+"""The one tree of errors that callers may see; each surface maps a code to its own status."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class ServiceError(Exception):
+    """Refuse a request for a reason the caller may know.
+
+    ``message`` is a sentence for people and never holds content of a context; ``details`` are for
+    programs (JSON values: a pointer, a limit, a name). ``retry_after_s`` is given where waiting helps.
+    """
+
+    code: ClassVar[str]
+
+    def __init__(
+        self, message: str, *, details: Mapping[str, Any] | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: dict[str, Any] = dict(details or {})
+        self.retry_after_s = retry_after_s
+
+
+class UnauthenticatedError(ServiceError):
+    """No credential, or one that is unknown, expired, revoked or used from a wrong address."""
+
+    code = "unauthenticated"
+
+
+class ForbiddenError(ServiceError):
+    """The caller is known but its roles do not allow this."""
+
+    code = "forbidden"
+
+
+class NotFoundError(ServiceError):
+    """The thing does not exist for this caller (foreign and absent look the same)."""
+
+    code = "not_found"
+
+
+class ConflictError(ServiceError):
+    """The change contradicts what is stored (a name that is taken, a state that forbids it)."""
+
+    code = "conflict"
+
+
+class InvalidRequestError(ServiceError):
+    """The bytes are no valid request: malformed JSON, wrong type, encoding, host or origin."""
+
+    code = "invalid_request"
+
+
+class InvalidArgumentsError(ServiceError):
+    """An argument or a context item is wrong; ``details["pointer"]`` is the JSON pointer to the fault."""
+
+    code = "invalid_arguments"
+
+
+class TooLargeError(ServiceError):
+    """A limit on bytes, blocks or depth is exceeded; ``details`` name the limit."""
+
+    code = "too_large"
+
+
+class RateLimitedError(ServiceError):
+    """The tenant's token bucket is empty."""
+
+    code = "rate_limited"
+
+
+class OverloadedError(ServiceError):
+    """Too much is in flight; nothing was done."""
+
+    code = "overloaded"
+
+
+class DeadlineExceededError(ServiceError):
+    """The work did not end in time; nothing was passed on."""
+
+    code = "deadline_exceeded"
+
+
+class BlockedByPolicyError(ServiceError):
+    """A policy of the tenant refuses this call or this content."""
+
+    code = "blocked_by_policy"
+
+
+class UnscannableContentError(ServiceError):
+    """The context holds something that cannot be scanned and the caller asked to refuse that."""
+
+    code = "unscannable_content"
+
+
+class AuditUnavailableError(ServiceError):
+    """The audit event could not be stored, so the answer is withheld."""
+
+    code = "audit_unavailable"
+
+
+class StoreUnavailableError(ServiceError):
+    """The database does not answer."""
+
+    code = "store_unavailable"
+
+
+class UpstreamUnavailableError(ServiceError):
+    """An MCP server behind the aggregator does not answer."""
+
+    code = "upstream_unavailable"
+
+
+class InternalError(ServiceError):
+    """A bug; the message says nothing but that, the log has the request id."""
+
+    code = "internal_error"
+
+
+def all_errors() -> tuple[type[ServiceError], ...]:
+    """Return every concrete error, for the tables of the surfaces and their completeness test."""
+    return tuple(ServiceError.__subclasses__())

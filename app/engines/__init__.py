@@ -1,0 +1,1 @@
+"""Heavy skills behind the contracts of core: detectors, cipher."""

@@ -1,0 +1,1 @@
+"""The Presidio-based detector of personal data."""

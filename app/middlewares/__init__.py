@@ -1,0 +1,1 @@
+"""One file per middleware; the registry finds them by walking this package."""

@@ -1,0 +1,1 @@
+"""Use cases: one verb per method, transactions included."""

@@ -1,0 +1,1 @@
+"""The company's MCP servers behind the aggregator."""
