@@ -1,0 +1,17 @@
+"""What every surface knows of one request besides its caller and its content."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """The circumstances of one request, for records and time limits.
+
+    ``address`` is the peer's IP address in text, None where there is none (the command line). ``deadline`` is
+    a time of the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit.
+    """
+
+    request_id: str
+    traceparent: str | None
+    address: str | None
+    deadline: float
