@@ -1,0 +1,219 @@
+"""Admission: rates, caps and fairness on a clock that the test moves."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from app.core.errors import OverloadedError, RateLimitedError
+from app.core.policy import Limits
+from app.services.traffic import Traffic
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def limits(*, rate: float = 1e6, burst: int = 1_000_000, in_flight: int = 1000) -> Limits:
+    return Limits(requests_per_second=rate, burst=burst, in_flight=in_flight)
+
+
+async def settle() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def admitted(traffic: Traffic, tenant: str, bounds: Limits) -> bool:
+    try:
+        async with traffic.admit(tenant, bounds):
+            return True
+    except RateLimitedError:
+        return False
+
+
+async def test_a_burst_is_served_and_then_the_rate_holds() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    bounds = limits(rate=10, burst=5)
+    assert [await admitted(traffic, "a", bounds) for _ in range(7)] == [True] * 5 + [False] * 2
+    clock.now += 0.25
+    assert [await admitted(traffic, "a", bounds) for _ in range(4)] == [True, True, False, False]
+
+
+async def test_the_refusal_says_when_to_come_back() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    bounds = limits(rate=2, burst=1)
+    assert await admitted(traffic, "a", bounds)
+    with pytest.raises(RateLimitedError) as refusal:
+        async with traffic.admit("a", bounds):
+            pass
+    assert refusal.value.retry_after_s == pytest.approx(0.5)
+    clock.now += 0.5
+    assert await admitted(traffic, "a", bounds)
+
+
+async def test_one_tenants_empty_bucket_does_not_touch_another() -> None:
+    traffic = Traffic(clock=Clock())
+    bounds = limits(rate=1, burst=1)
+    assert await admitted(traffic, "a", bounds)
+    assert not await admitted(traffic, "a", bounds)
+    assert await admitted(traffic, "b", bounds)
+
+
+async def test_a_clock_that_steps_back_gives_no_tokens() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    bounds = limits(rate=1, burst=1)
+    assert await admitted(traffic, "a", bounds)
+    clock.now -= 500
+    assert not await admitted(traffic, "a", bounds)
+
+
+async def test_changed_limits_hold_from_the_next_request() -> None:
+    traffic = Traffic(clock=Clock())
+    assert await admitted(traffic, "a", limits(rate=1, burst=100))
+    assert await admitted(traffic, "a", limits(rate=1, burst=1))
+    assert not await admitted(traffic, "a", limits(rate=1, burst=1))
+
+
+async def test_requests_over_the_in_flight_cap_are_refused_and_the_slot_comes_back() -> None:
+    traffic = Traffic(clock=Clock())
+    bounds = limits(in_flight=2)
+    async with traffic.admit("a", bounds), traffic.admit("a", bounds):
+        with pytest.raises(OverloadedError) as refusal:
+            async with traffic.admit("a", bounds):
+                pass
+        assert refusal.value.details == {"limit": "in_flight", "value": 2}
+        assert refusal.value.retry_after_s
+        assert await admitted(traffic, "b", bounds)
+    assert await admitted(traffic, "a", bounds)
+    assert traffic.running == 0
+
+
+async def test_a_failing_request_gives_its_slot_back() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    with pytest.raises(ZeroDivisionError):
+        async with traffic.admit("a", limits()):
+            raise ZeroDivisionError
+    assert await admitted(traffic, "a", limits())
+
+
+async def _serve(traffic: Traffic, tenant: str, served: list[str]) -> None:
+    async with traffic.admit(tenant, limits()):
+        served.append(tenant)
+        await asyncio.sleep(0)
+
+
+async def test_free_slots_go_round_robin_so_a_noisy_tenant_delays_only_itself() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("other", limits()):
+        noisy = [asyncio.create_task(_serve(traffic, "noisy", served)) for _ in range(40)]
+        await settle()
+        quiet = [asyncio.create_task(_serve(traffic, f"quiet{i}", served)) for i in range(4)]
+        await settle()
+        assert traffic.waiting == 44
+    await asyncio.gather(*noisy, *quiet)
+    assert Counter(served[:5]) == Counter(["noisy", "quiet0", "quiet1", "quiet2", "quiet3"])
+    assert (traffic.running, traffic.waiting) == (0, 0)
+
+
+async def test_a_single_queue_would_fail_the_fairness_test() -> None:
+    """Negative control: with everybody in one lane the quiet requests come last."""
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+
+    async def serve(name: str) -> None:
+        async with traffic.admit("everybody", limits()):
+            served.append(name)
+
+    async with traffic.admit("other", limits()):
+        tasks = [asyncio.create_task(serve(name)) for name in [*["noisy"] * 40, "quiet"]]
+        await settle()
+    await asyncio.gather(*tasks)
+    assert served[-1] == "quiet"
+
+
+async def test_the_queue_of_a_tenant_is_bounded_and_others_still_get_in_line() -> None:
+    traffic = Traffic(slots=1, queue_per_tenant=2, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("a", limits()):
+        waiting = [asyncio.create_task(_serve(traffic, "a", served)) for _ in range(2)]
+        await settle()
+        with pytest.raises(OverloadedError) as refusal:
+            async with traffic.admit("a", limits()):
+                pass
+        assert refusal.value.details["limit"] == "queue_per_tenant"
+        waiting.append(asyncio.create_task(_serve(traffic, "b", served)))
+        await settle()
+    await asyncio.gather(*waiting)
+    assert sorted(served) == ["a", "a", "b"]
+
+
+async def test_whoever_stops_waiting_leaves_no_trace() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("a", limits()):
+        gone = [asyncio.create_task(_serve(traffic, "b", served)) for _ in range(3)]
+        stays = asyncio.create_task(_serve(traffic, "c", served))
+        await settle()
+        for task in gone:
+            task.cancel()
+        await asyncio.gather(*gone, return_exceptions=True)
+        assert traffic.waiting == 1
+    await stays
+    assert (served, traffic.running, traffic.waiting) == (["c"], 0, 0)
+
+
+async def test_a_slot_that_arrives_with_a_cancellation_is_handed_on() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("a", limits()):
+        gone = asyncio.create_task(_serve(traffic, "b", served))
+        await settle()
+        stays = asyncio.create_task(_serve(traffic, "c", served))
+        await settle()
+    gone.cancel()  # its turn has come, but it has not run yet
+    await asyncio.gather(gone, stays, return_exceptions=True)
+    assert (served, traffic.running) == (["c"], 0)
+
+
+async def test_a_cancelled_waiter_is_passed_over_before_it_wakes() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("a", limits()):
+        gone = asyncio.create_task(_serve(traffic, "b", served))
+        stays = asyncio.create_task(_serve(traffic, "c", served))
+        await settle()
+        gone.cancel()  # not yet woken when the slot becomes free
+    await asyncio.gather(gone, stays, return_exceptions=True)
+    assert (served, traffic.running, traffic.waiting) == (["c"], 0, 0)
+
+
+async def test_any_mix_of_work_and_cancellation_returns_every_slot() -> None:
+    traffic = Traffic(slots=3, queue_per_tenant=50, clock=Clock())
+    served: list[str] = []
+    tasks = [asyncio.create_task(_serve(traffic, f"t{i % 7}", served)) for i in range(200)]
+    for number in range(0, 200, 3):
+        await asyncio.sleep(0)
+        tasks[number].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (traffic.running, traffic.waiting) == (0, 0)
+    assert len(served) >= 133
+
+
+async def test_tenants_that_went_quiet_are_forgotten_and_busy_ones_are_not() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    slow = limits(rate=0.001, burst=1)
+    assert await admitted(traffic, "slow", slow)
+    for number in range(5000):
+        clock.now += 0.01
+        assert await admitted(traffic, f"t{number}", limits(rate=1000, burst=2))
+    assert len(traffic._lanes) < 4200
+    assert not await admitted(traffic, "slow", slow)
