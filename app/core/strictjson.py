@@ -1,0 +1,171 @@
+"""Read and write JSON strictly: nothing ambiguous, nothing lossy, nothing that a peer would refuse."""
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from app.core.errors import InvalidRequestError, ServiceError, TooLargeError
+
+MAX_INTEGER_DIGITS = 4300
+"""The interpreter's own bound on the conversion between integers and text, which is quadratic."""
+
+# Strings, also one that never ends, so that brackets inside them do not count and a scan stays linear.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_NOT_BRACKETS = bytes(code for code in range(256) if code not in b"[]{}")
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+# Everything but an escaped NUL and a surrogate that has no partner.
+_CLEAN = re.compile(
+    r"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*+", re.DOTALL
+)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
+
+
+class _Refused(Exception):  # noqa: N818 - a signal inside this module, never seen outside
+    """A hook of the decoder met something that JSON's grammar allows and we do not."""
+
+
+def loads(body: bytes, *, max_depth: int = 64) -> Any:
+    """Parse ``body`` or raise InvalidRequestError, or TooLargeError where it nests deeper than ``max_depth``.
+
+    Integers keep every digit. Refused are duplicate member names, NaN and infinities, floats that overflow,
+    lone surrogates, NUL, a byte order mark, bytes that are not UTF-8 and anything after the value. The
+    error's ``details["position"]`` is an offset in bytes (for the encoding) or characters; no error quotes
+    the body.
+    """
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise _invalid("The body starts with a byte order mark; send plain UTF-8.", 0)
+    _check_depth(body, max_depth)
+    text = _decoded(body)
+    value = _parsed(text)
+    if b"\\u0000" in body or b"\\ud" in body or b"\\uD" in body:
+        _check_escapes(text)
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Return ``value`` as compact UTF-8 JSON; key order and every digit of an integer are kept."""
+    return _ENCODER.encode(value).encode()
+
+
+def depth_exceeds(body: bytes, limit: int) -> bool:
+    """Return whether brackets outside strings nest deeper than ``limit``, without parsing or recursion."""
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return False
+    brackets = _STRING.sub(b"", body).translate(_ONE_KIND, _NOT_BRACKETS)
+    for _ in range(limit):
+        # Each pass removes the innermost pairs, so what survives `limit` passes is deeper than that.
+        fewer = brackets.replace(b"[]", b"")
+        if len(fewer) == len(brackets):
+            break
+        brackets = fewer
+    return brackets.count(b"[") > limit or b"[]" in brackets
+
+
+def _check_depth(body: bytes, max_depth: int) -> None:
+    if depth_exceeds(body, max_depth):
+        raise TooLargeError(
+            f"The JSON nests deeper than {max_depth} levels.",
+            details={"limit": "depth", "maximum": max_depth},
+        )
+
+
+def _decoded(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        position = error.start
+    # Raised outside the handler: the decoding error holds the body, and a chained error would keep it.
+    raise _invalid("The body is not valid UTF-8.", position)
+
+
+def _parsed(text: str) -> Any:
+    fault: ServiceError
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        fault = _invalid("The body is not valid JSON.", error.pos)
+    except _Refused:
+        fault = _located(text)
+    except ValueError:
+        fault = _located(text)
+    raise fault
+
+
+def _check_escapes(text: str) -> None:
+    clean = _CLEAN.match(text)
+    end = clean.end() if clean else 0
+    if end == len(text):
+        return
+    if text.startswith("\\u0000", end):
+        raise _invalid("A string holds the character NUL.", end)
+    raise _invalid("A string holds half of a surrogate pair.", end)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise _Refused
+    return members
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise _Refused
+    return value
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise _Refused
+
+
+def _located(text: str) -> ServiceError:
+    """Find again, slowly, what a hook of the decoder refused: the hooks are not told where they are."""
+    names: list[set[str] | None] = []
+    expects_name = False
+    for token in _TOKEN.finditer(text):
+        word, position = token[0], token.start()
+        if word in "{[":
+            names.append(set() if word == "{" else None)
+            expects_name = word == "{"
+        elif word in "}]":
+            names.pop()
+            expects_name = False
+        elif word == ",":
+            expects_name = bool(names) and names[-1] is not None
+        elif word[0] == '"':
+            known = names[-1] if names else None
+            if not expects_name or known is None:
+                continue
+            name = json.loads(word, strict=False)
+            if name in known:
+                return _invalid("An object has two members of the same name.", position)
+            known.add(name)
+            expects_name = False
+        elif (fault := _number_fault(word, position)) is not None:
+            return fault
+    return _invalid("The body is not valid JSON.", 0)
+
+
+def _number_fault(word: str, position: int) -> ServiceError | None:
+    if word in {"NaN", "Infinity", "-Infinity"}:
+        return _invalid("NaN and infinities are not JSON.", position)
+    if word.lstrip("-").isdigit():
+        digits = len(word.lstrip("-"))
+        if digits > MAX_INTEGER_DIGITS:
+            return _invalid(f"An integer has more than {MAX_INTEGER_DIGITS} digits.", position)
+        return None
+    try:
+        overflows = math.isinf(float(word))
+    except ValueError:
+        return None
+    return _invalid("A number is too large for a 64-bit float.", position) if overflows else None
+
+
+def _invalid(message: str, position: int) -> InvalidRequestError:
+    return InvalidRequestError(message, details={"position": position})
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
