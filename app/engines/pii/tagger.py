@@ -1,0 +1,359 @@
+"""Find people, places, organizations and addresses with a small convolutional network that needs only numpy.
+
+Words become sums of hashed sub-word embeddings, cached per word; a few narrow convolutions look at the
+neighbours; Viterbi reads the best sequence of BILOU tags. The recipe that trains the weights is in
+`app/engines/pii/training`.
+Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, more threads only cost time and never change a span.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from threading import Lock
+from typing import IO, Self
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+LABELS = ("PERSON", "LOCATION", "ORGANIZATION", "ADDRESS")
+TAGS = ("O", *(f"{position}-{label}" for label in LABELS for position in "BILU"))
+ROWS = 1 << 16
+GAZETTEER_KINDS = "flcosdw"
+"""A letter a bit: first name, last name, city or country, company, company suffix, street, common word."""
+
+MAX_WORD = 48
+"""Characters of a word that count; what follows changes neither its features nor the cache."""
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_LETTER = rf"[^\W\d_{_CJK}]"
+_MARKS = "[\u0300-\u036f]"
+# A word with accents and inner apostrophes; possessive; one CJK character; digits; line breaks; symbol runs.
+TOKEN = re.compile(
+    rf"{_LETTER}+(?:{_MARKS}+{_LETTER}*|['\u2019](?![sS](?!\w)){_LETTER}+)*"
+    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1*|_+|\w"
+)
+_YEAR_DIGITS = 4
+_CACHE_WORDS = 32_768
+_WINDOW = 2_048
+_CERTAINLY_NOTHING = 0.98
+_EDGE = " \t\r\n\"'\u201c\u201d\u2018\u2019`,;:!?()[]{}<>|*#=/\\_"
+_POSSESSIVE = re.compile(r"['\u2019][sS]$")
+_ADDRESS_GAP = re.compile(r"[\s,;.\-\u2013]{0,4}")
+_ADDRESS_TAIL = re.compile(
+    r"[ ,\n]{1,4}(?:[A-Z]{2}\b(?:[ ,]{1,3}\d{4,6}(?:-\d{4})?\b)?|\d{4,6}(?:-\d{3,4})?\b"
+    r"|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b)"
+)
+_TAIL_REACH = 24
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSpan:
+    """Hold one finding: character offsets, a label of `LABELS`, and how sure it is (0 to 1)."""
+
+    start: int
+    end: int
+    label: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gazetteer:
+    """Answer which word lists hold a word: sorted CRC-32 keys of lower-case words, one bit a list."""
+
+    keys: npt.NDArray[np.uint32]
+    bits: npt.NDArray[np.uint8]
+
+    def kinds(self, word: str) -> str:
+        """Return the letters of `GAZETTEER_KINDS` whose list holds the lower-case word."""
+        key = crc32(word.encode("utf-8", "surrogatepass"))
+        index = int(np.searchsorted(self.keys, np.uint32(key)))
+        if index == len(self.keys) or int(self.keys[index]) != key:
+            return ""
+        bits = int(self.bits[index])
+        return "".join(kind for position, kind in enumerate(GAZETTEER_KINDS) if bits >> position & 1)
+
+
+def shape(word: str) -> str:
+    """Return the outline of a word: capitals, small letters and other characters, long runs shortened."""
+    outline = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
+    return re.sub(r"(.)\1{2,}", r"\1\1+", outline)
+
+
+def word_features(word: str, gazetteer: Gazetteer) -> tuple[list[str], list[str]]:
+    """Return the features of a token: of its surface, the two of the whole word first, and of the lists."""
+    if word.isdigit():
+        return _number_features(word), []
+    if not word[0].isalpha():
+        return [f"P{word[:3]}", f"p{word[0]}"], []
+    lower = word.lower()
+    framed = f"^{lower}$"
+    case = "U" if word[0].isupper() else "l"
+    surface = [f"L:{lower}", f"W:{word[:20]}", f"S:{shape(word)}", f"1:{lower[0]}{case}"]
+    surface += [f"<{lower[:size]}" for size in (2, 3, 4)] + [f">{lower[-size:]}" for size in (2, 3, 4)]
+    surface += [f"3{framed[i : i + 3]}" for i in range(min(len(framed) - 2, 10))]
+    surface += [f"4{framed[i : i + 4]}" for i in range(min(len(framed) - 3, 9))]
+    kinds = gazetteer.kinds(lower)
+    return surface, [*(f"G{kind}{case}" for kind in kinds), f"GG{kinds}{case}"]
+
+
+def _number_features(word: str) -> list[str]:
+    size = min(len(word), 9)
+    features = [f"D{size}", f"d{word[0]}{size}"]
+    if len(word) == _YEAR_DIGITS:
+        features.append(f"y{word[:2]}")
+    if len(word) < _YEAR_DIGITS - 1:
+        features.append(f"L:{word}")
+    return features
+
+
+def hashed(features: Sequence[str]) -> list[int]:
+    """Return the embedding rows of features."""
+    return [crc32(feature.encode("utf-8", "surrogatepass")) & (ROWS - 1) for feature in features]
+
+
+def normal_word(word: str) -> str:
+    """Return the form of a token that features are made of: `MAX_WORD` characters, accents composed."""
+    word = word[:MAX_WORD]
+    return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+class _Words:
+    """Keep the vectors of recent words; a full table is emptied between two windows, never within one."""
+
+    def __init__(self, embedding: npt.NDArray[np.int8], scales: Floats, gazetteer: Gazetteer) -> None:
+        self._embedding = embedding
+        self._scales = scales
+        self._gazetteer = gazetteer
+        self._rows: dict[str, int] = {}
+        self._vectors = np.zeros((1_024, embedding.shape[1]), np.float32)
+        self._lock = Lock()
+
+    def vectors(self, words: Sequence[str]) -> Floats:
+        """Return one row a word; `words` is one window."""
+        with self._lock:
+            if len(self._rows) + len(words) > _CACHE_WORDS:
+                self._rows.clear()
+            find = self._rows.get
+            rows = [self._add(word) if (row := find(word)) is None else row for word in words]
+            found: Floats = self._vectors[rows]
+            return found
+
+    def _add(self, word: str) -> int:
+        row = len(self._rows)
+        if row == len(self._vectors):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+        surface, listed = word_features(normal_word(word), self._gazetteer)
+        hashes = hashed(surface + listed)
+        picked = self._embedding[hashes].astype(np.float32) * self._scales[hashes][:, None]
+        self._vectors[row] = picked.sum(axis=0) / math.sqrt(len(hashes))
+        self._rows[word] = row
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """Hold one convolution: a matrix for each neighbour, the distance between neighbours, a bias."""
+
+    taps: Floats
+    dilation: int
+    bias: Floats
+
+    @property
+    def reach(self) -> int:
+        """Return how many tokens to each side it looks at."""
+        return self.dilation * (len(self.taps) // 2)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Return the rectified convolution of the rows of `x`, zeros beyond both ends."""
+        count, width = x.shape
+        padded = np.zeros((count + 2 * self.reach, width), np.float32)
+        padded[self.reach : self.reach + count] = x
+        y: Floats = padded[:count] @ self.taps[0]
+        for index in range(1, len(self.taps)):
+            y += padded[index * self.dilation : index * self.dilation + count] @ self.taps[index]
+        y += self.bias
+        np.maximum(y, 0, out=y)
+        return y
+
+
+class Tagger:
+    """Tag names in text; safe to share between threads, deterministic, linear in the length of the text."""
+
+    def __init__(self, weights: IO[bytes]) -> None:
+        with np.load(weights, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        gazetteer = Gazetteer(arrays["gazetteer_keys"], arrays["gazetteer_bits"])
+        self._words = _Words(arrays["embedding"], arrays["scales"].astype(np.float32), gazetteer)
+        self._spaced: Floats = arrays["spaced"].astype(np.float32)
+        self._layers = [
+            _Layer(arrays[f"taps{i}"].astype(np.float32), int(d), arrays[f"bias{i}"].astype(np.float32))
+            for i, d in enumerate(arrays["dilations"])
+        ]
+        self._out: Floats = arrays["out"].astype(np.float32)
+        self._out_bias: Floats = arrays["out_bias"].astype(np.float32)
+        self._reach = sum(layer.reach for layer in self._layers)
+
+    @classmethod
+    def embedded(cls) -> Self:
+        """Load the weights that ship inside the package."""
+        with resources.files("app.engines.pii").joinpath("weights", "tagger.npz").open("rb") as weights:
+            return cls(weights)
+
+    def __call__(self, text: str, threshold: float = 0.5) -> list[TaggedSpan]:
+        """Return the findings of at least `threshold`, sorted, without overlap.
+
+        The threshold also moves the balance between a name and nothing, so a low one finds more.
+        """
+        offsets = [match.span() for match in TOKEN.finditer(text)]
+        if not offsets:
+            return []
+        positions, probabilities = self._hot(text, offsets)
+        found: list[TaggedSpan] = []
+        for first, last in _runs(positions):
+            start, end = int(positions[first]), int(positions[last]) + 1
+            spans = _read(probabilities[first : last + 1], offsets[start:end], threshold)
+            found.extend(trimmed for span in spans if (trimmed := _trimmed(text, span)) is not None)
+        return _joined_addresses(text, found)
+
+    def _hot(self, text: str, offsets: list[tuple[int, int]]) -> tuple[npt.NDArray[np.intp], Floats]:
+        """Return the positions of tokens that may be part of a name, and the probabilities of their tags."""
+        positions: list[npt.NDArray[np.intp]] = []
+        rows: list[Floats] = []
+        for begin in range(0, len(offsets), _WINDOW):
+            end = min(begin + _WINDOW, len(offsets))
+            low = max(0, begin - self._reach)
+            probabilities = self._probabilities(text, offsets, low, min(len(offsets), end + self._reach))
+            probabilities = probabilities[begin - low : end - low]
+            hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+            positions.append(hot + begin)
+            rows.append(probabilities[hot])
+        return np.concatenate(positions), np.concatenate(rows)
+
+    def _probabilities(self, text: str, offsets: list[tuple[int, int]], low: int, high: int) -> Floats:
+        window = offsets[low:high]
+        spaced = np.empty(len(window), np.float32)
+        before = offsets[low - 1][1] if low else 0
+        for index, (start, end) in enumerate(window):
+            spaced[index] = start > before
+            before = end
+        x = self._words.vectors([text[start : min(end, start + MAX_WORD)] for start, end in window])
+        x += spaced[:, None] * self._spaced
+        for index, layer in enumerate(self._layers):
+            y = layer(x)
+            x = y + x if index else y
+        logits: Floats = x @ self._out + self._out_bias
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        return logits
+
+
+def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Return first and last index of every run of consecutive positions."""
+    if not len(positions):
+        return []
+    breaks = np.flatnonzero(np.diff(positions) > 1)
+    firsts = [0, *(breaks + 1).tolist()]
+    lasts = [*breaks.tolist(), len(positions) - 1]
+    return list(zip(firsts, lasts, strict=True))
+
+
+_OPENING = [index for index, tag in enumerate(TAGS) if tag[0] in "OBU"]
+_CLOSING = [index for index, tag in enumerate(TAGS) if tag[0] in "OLU"]
+# An inner or last tag follows the first or an inner tag of the same label.
+_INNER = [(1 + 4 * n + place, 1 + 4 * n, 2 + 4 * n) for n in range(len(LABELS)) for place in (1, 2)]
+_IMPOSSIBLE = -1e9
+
+
+def _viterbi(scores: list[list[float]]) -> list[int]:
+    """Return the best legal sequence of tags for rows of log-probabilities."""
+    best = [_IMPOSSIBLE] * len(TAGS)
+    for tag in _OPENING:
+        best[tag] = scores[0][tag]
+    came_from: list[list[int]] = []
+    for row in scores[1:]:
+        closed = max(_CLOSING, key=best.__getitem__)
+        following = [0.0] * len(TAGS)
+        source = [closed] * len(TAGS)
+        for tag in _OPENING:
+            following[tag] = best[closed] + row[tag]
+        for tag, first, inner in _INNER:
+            source[tag] = first if best[first] >= best[inner] else inner
+            following[tag] = best[source[tag]] + row[tag]
+        best = following
+        came_from.append(source)
+    path = [max(_CLOSING, key=best.__getitem__)]
+    for source in reversed(came_from):
+        path.append(source[path[-1]])
+    return path[::-1]
+
+
+def _read(probabilities: Floats, offsets: list[tuple[int, int]], threshold: float) -> Iterator[TaggedSpan]:
+    """Yield the spans of one run of tokens; the threshold shifts the log-odds of being nothing."""
+    limit = min(max(threshold, 0.01), 0.99)
+    scores = np.log(probabilities + 1e-9)
+    scores[:, 0] += math.log(limit / (1 - limit))
+    sureness = (1 - probabilities[:, 0]).tolist()
+    for span in _spans(_viterbi(scores.tolist()), offsets, sureness):
+        if span.score >= threshold:
+            yield span
+
+
+def _spans(tags: list[int], offsets: list[tuple[int, int]], sureness: list[float]) -> list[TaggedSpan]:
+    """Return the spans that a legal sequence of tags names; the score is the mean over the tokens."""
+    spans: list[TaggedSpan] = []
+    first = 0
+    for index, tag in enumerate(tags):
+        if TAGS[tag][0] in "BU":
+            first = index
+        if TAGS[tag][0] in "LU":
+            score = sum(sureness[first : index + 1]) / (index + 1 - first)
+            spans.append(TaggedSpan(offsets[first][0], offsets[index][1], TAGS[tag][2:], score))
+    return spans
+
+
+def _trimmed(text: str, span: TaggedSpan) -> TaggedSpan | None:
+    """Return the span without a possessive and enclosing punctuation; None when nothing is left."""
+    start, end = span.start, span.end
+    if _POSSESSIVE.search(text, max(start, end - 2), end):
+        end -= 2
+    while start < end and text[start] in _EDGE:
+        start += 1
+    while start < end and text[end - 1] in _EDGE:
+        end -= 1
+    if start == end or not any(c.isalnum() for c in text[start : min(end, start + MAX_WORD)]):
+        return None
+    return TaggedSpan(start, end, span.label, span.score)
+
+
+def _joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
+    """Return the spans with an address and the city, state or post code that follows it as one."""
+    joined: list[TaggedSpan] = []
+    for found in spans:
+        last = joined[-1] if joined else None
+        span = found if last is None or found.start >= last.end else _rest(text, found, last.end)
+        if span is None:
+            continue
+        if last is not None and _continues(text, last, span):
+            joined.pop()
+            span = TaggedSpan(last.start, span.end, "ADDRESS", max(last.score, span.score))
+        if span.label == "ADDRESS" and (tail := _ADDRESS_TAIL.match(text, span.end, span.end + _TAIL_REACH)):
+            span = TaggedSpan(span.start, tail.end(), "ADDRESS", span.score)
+        joined.append(span)
+    return joined
+
+
+def _rest(text: str, span: TaggedSpan, start: int) -> TaggedSpan | None:
+    return _trimmed(text, TaggedSpan(start, span.end, span.label, span.score)) if start < span.end else None
+
+
+def _continues(text: str, last: TaggedSpan, span: TaggedSpan) -> bool:
+    if last.label != "ADDRESS" or span.label not in ("ADDRESS", "LOCATION"):
+        return False
+    return _ADDRESS_GAP.fullmatch(text, last.end, span.start) is not None
