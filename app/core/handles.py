@@ -1,0 +1,318 @@
+"""Handles: their grammar, the originals behind them, and putting originals back, whole or streaming."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+LITERAL = "LITERAL"
+"""Label of text that already looked like a handle before redaction."""
+
+TOLERATED_LABELS = frozenset(
+    {
+        *(
+            "PERSON",
+            "SSN",
+            "EMAIL",
+            "PHONE",
+            "CARD",
+            "IBAN",
+            "IP",
+            "URL",
+            "ADDRESS",
+            "LOCATION",
+            "ORGANIZATION",
+        ),
+        *(
+            "DATE",
+            "PASSPORT",
+            "LICENSE",
+            "BANK_ACCOUNT",
+            "CRYPTO",
+            "MEDICAL",
+            "NHS",
+            "SECRET",
+            "CUSTOM",
+            LITERAL,
+        ),
+    }
+)
+"""Labels that are recognised in the altered spellings that models give to handles; others only as written."""
+
+LEFT_CONTEXT = 16_384
+"""How many characters before a handle decide whether it stands in a safe position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A stand-in for one original within one vault scope; ``str()`` gives ``[PERSON_1]``."""
+
+    label: str
+    ordinal: int
+    tag: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the handle without brackets, as metadata names it."""
+        return f"{self.label}_{self.ordinal}" + (f"~{self.tag}" if self.tag else "")
+
+    def __str__(self) -> str:
+        return f"[{self.name}]"
+
+    @classmethod
+    def parse(cls, text: str) -> "Handle | None":
+        """Return the handle spelled ``PERSON_1`` or ``[PERSON_1]``, or None."""
+        bare = text if text.startswith("[") else f"[{text}]"
+        found = _CANONICAL.fullmatch(bare)
+        return cls(found[1], int(found[2]), found[3]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    r"""What a handle stands for.
+
+    ``text`` is the value. Where it was cut from JSON inside a string in an unusual spelling (``\u00e9`` for é),
+    ``spelling`` keeps the characters as they stood and ``depth`` how many string literals they stood in, so that
+    putting it back is exact.
+    """
+
+    text: str
+    spelling: str | None = None
+    depth: int = 0
+
+    def encode(self) -> bytes:
+        """Return the bytes that are sealed and looked up; equal exactly when every character is."""
+        value = self.text.encode("utf-8", "surrogatepass")
+        if self.spelling is None:
+            return b"\0" + value
+        raw = self.spelling.encode("utf-8", "surrogatepass")
+        return b"\1" + self.depth.to_bytes(1) + len(value).to_bytes(4) + value + raw
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Original":
+        """Return what ``encode`` was given."""
+        if data[:1] == b"\0":
+            return cls(data[1:].decode("utf-8", "surrogatepass"))
+        size = int.from_bytes(data[2:6])
+        value, raw = data[6 : 6 + size], data[6 + size :]
+        return cls(value.decode("utf-8", "surrogatepass"), raw.decode("utf-8", "surrogatepass"), data[1])
+
+    def at(self, depth: int) -> str:
+        """Return the characters to write inside ``depth`` nested JSON string literals (0: plain text)."""
+        if self.spelling is not None and self.depth == depth:
+            return self.spelling
+        text = self.text if depth else _SURROGATE.sub("\ufffd", self.text)
+        return json_escaped(text, depth)
+
+
+def json_escaped(text: str, depth: int) -> str:
+    """Return ``text`` as it is spelled inside ``depth`` nested JSON string literals."""
+    for _ in range(depth):
+        text = json.dumps(text, ensure_ascii=False)[1:-1]
+        text = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class HandleMatch:
+    """A handle found in a text: offsets, what it names, and whether it is spelled exactly."""
+
+    start: int
+    end: int
+    handle: Handle
+    exact: bool
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ORDINAL = r"([1-9][0-9]{0,8})"
+_TAG = r"(?:~([a-z2-7]{4}))?"
+_KNOWN = "|".join(sorted((re.escape(label) for label in TOLERATED_LABELS), key=len, reverse=True))
+_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_{_ORDINAL}{_TAG}\]")
+# Longest first where one spelling is part of another; groups come in threes: label, ordinal, tag.
+_LOOSE_LABEL = rf"((?i:{_KNOWN.replace('_', '[_ ]')}))"
+_LOOSE_CORE = rf"[ `]{{0,2}}{_LOOSE_LABEL} ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
+_TOLERANT = re.compile(
+    "|".join(
+        (
+            _CANONICAL.pattern,
+            rf"\\\[{_LOOSE_CORE}\\\]",
+            rf"\[{_LOOSE_CORE}\]",
+            rf"\({_LOOSE_CORE}\)",
+            rf"\{{{_LOOSE_CORE}\}}",
+            rf"<{_LOOSE_CORE}>",
+            # Without brackets only in capitals or with a capital: address_1 in code is no handle.
+            rf"(?<![A-Za-z0-9_\\])({_KNOWN}|{_KNOWN.title()})\\?_{_ORDINAL}{_TAG}(?![A-Za-z0-9_])",
+        )
+    )
+)
+
+
+def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[HandleMatch]:
+    """Yield the handles of ``text`` that begin at or after ``start``, from left to right.
+
+    ``exact`` takes only ``[PERSON_1]`` as written; otherwise the spellings that models make of it too.
+    """
+    for found in (_CANONICAL if exact else _TOLERANT).finditer(text, start):
+        last = found.lastindex or 0
+        first = last - (last - 1) % 3
+        label, ordinal, tag = found.group(first, first + 1, first + 2)
+        handle = Handle(label.upper().replace(" ", "_"), int(ordinal), tag.lower() if tag else None)
+        yield HandleMatch(found.start(), found.end(), handle, first == 1)
+
+
+_URL_RUN = re.compile(
+    r"://|(?:^|[(\[=,;])(?:mailto|tel|sms|data|javascript|file|cid):|www\.|(?:^|[(\[=])//|[\w-]\.[a-z]{2,}[/?#]",
+    re.IGNORECASE,
+)
+_TAG_OPEN = re.compile(r"<[A-Za-z/!?]")
+
+
+def in_active_position(left: str) -> bool:
+    """Tell whether what follows ``left`` stands in a URL, a link or image target, or an HTML tag.
+
+    Text from a model is not trusted: an original put into such a place would leave with the next click or image.
+    Only ``left`` decides (the last ``LEFT_CONTEXT`` characters), so that streaming gives the same answer.
+    """
+    target = left.rfind("](")
+    if target >= 0 and left.find(")", target) < 0 and left.find("\n\n", target) < 0:
+        return True
+    tag = left.rfind("<")
+    if tag >= 0 and left.find(">", tag) < 0 and _TAG_OPEN.match(left, tag):
+        return True
+    run_start = max(left.rfind(mark) for mark in ' \n\t\r<>"') + 1
+    run = left[run_start:]
+    return len(run) >= LEFT_CONTEXT or _URL_RUN.search(run) is not None
+
+
+def restore_text(
+    text: str, originals: Mapping[Handle, Original], *, exact: bool = False, safe_positions: bool = False
+) -> str:
+    """Return ``text`` with every known handle replaced in one pass; inserted values are never scanned again."""
+    stream = StreamingRestoration(originals.get, exact=exact, safe_positions=safe_positions)
+    return stream.feed(text) + stream.finish()
+
+
+_PREFIXES = "|".join(
+    sorted(
+        {label[:size] for label in TOLERATED_LABELS for size in range(1, len(label) + 1)},
+        key=len,
+        reverse=True,
+    )
+)
+_TITLE_PREFIXES = "|".join(
+    sorted(
+        {label.title()[:size] for label in TOLERATED_LABELS for size in range(1, len(label) + 1)},
+        key=len,
+        reverse=True,
+    )
+)
+_LOOSE_REST = r" ?(?:\\?(?:_ ?|\Z)|- ?| ?)[0-9]{0,9}(?:~[A-Za-z2-7]{0,4})?[ `]{0,2}\\?"
+_OPEN = re.compile(
+    rf"(?:\[(?:[A-Z][A-Z0-9_]{{0,50}}(?:~[a-z2-7]{{0,4}})?)?"
+    rf"|\\(?:\[?(?:[ `]{{0,2}}(?:(?i:{_PREFIXES.replace('_', '[_ ]')})(?:{_LOOSE_REST})?)?)?)"
+    rf"|[\[({{<][ `]{{0,2}}(?:(?i:{_PREFIXES.replace('_', '[_ ]')})(?:{_LOOSE_REST})?)?"
+    rf"|(?<![A-Za-z0-9_\\])(?:{_PREFIXES}|{_TITLE_PREFIXES})(?:\\?(?:_[0-9]{{0,9}}(?:~[a-z2-7]{{0,4}})?)?)?"
+    rf")\Z"
+)
+_OPEN_EXACT = re.compile(r"\[(?:[A-Z][A-Z0-9_]{0,50}(?:~[a-z2-7]{0,4})?)?\Z")
+_MAY_OPEN = re.compile(r"[\[({<\\A-Z]")
+_OPEN_REACH = 80
+"""No open handle is longer than this."""
+
+
+class StreamScanner:
+    """Split a text that arrives in chunks into plain pieces and handles, the same for every chunking.
+
+    Only an open handle is held back: the shortest tail that more text could still turn into a handle.
+    ``positions`` asks to tell handles in active positions from others.
+    """
+
+    def __init__(self, *, exact: bool = False, positions: bool = False) -> None:
+        self._exact = exact
+        self._positions = positions
+        self._held = ""
+        self._left = ""
+
+    def feed(self, chunk: str) -> "list[tuple[str, Handle | None, bool]]":
+        """Return ``(text, handle or None, in an active position)`` for all that is now settled."""
+        text = self._held + chunk
+        if not self._held and _MAY_OPEN.search(text) is None:
+            self._left = (self._left + text)[-LEFT_CONTEXT:]
+            return [(text, None, False)] if text else []
+        return self._pieces(text, self._open_at(text))
+
+    def finish(self) -> "list[tuple[str, Handle | None, bool]]":
+        """Return what was held back: no more text comes."""
+        return self._pieces(self._held, len(self._held))
+
+    def _open_at(self, text: str) -> int:
+        window = self._left[-1:] + text
+        shift = len(window) - len(text)
+        pattern = _OPEN_EXACT if self._exact else _OPEN
+        found = pattern.search(window, max(shift, len(window) - _OPEN_REACH))
+        return found.start() - shift if found else len(text)
+
+    def _pieces(self, text: str, settled: int) -> "list[tuple[str, Handle | None, bool]]":
+        window = self._left + text
+        shift = len(self._left)
+        end = shift + settled
+        position = shift
+        pieces: list[tuple[str, Handle | None, bool]] = []
+        for match in find_handles(window, shift, exact=self._exact):
+            if match.start >= end:
+                break
+            if match.start > position:
+                pieces.append((window[position : match.start], None, False))
+            active = self._positions and in_active_position(
+                window[max(0, match.start - LEFT_CONTEXT) : match.start]
+            )
+            pieces.append((window[match.start : match.end], match.handle, active))
+            position = match.end
+        if position < end:
+            pieces.append((window[position:end], None, False))
+            position = end
+        self._left = window[max(0, position - LEFT_CONTEXT) : position]
+        self._held = window[position:]
+        return pieces
+
+
+class StreamingRestoration:
+    """Put originals back into a text that arrives in chunks.
+
+    ``resolve`` gives the original of a handle or None (unknown, foreign, expired and erased look the same: the
+    handle stays verbatim and is counted in ``unresolved``).
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[Handle], Original | None],
+        *,
+        exact: bool = False,
+        safe_positions: bool = False,
+    ) -> None:
+        self._scanner = StreamScanner(exact=exact, positions=safe_positions)
+        self._resolve = resolve
+        self._safe = safe_positions
+        self.restored = 0
+        self.unresolved = 0
+
+    def feed(self, chunk: str) -> str:
+        """Return the text that is now settled, originals in place."""
+        return self._render(self._scanner.feed(chunk))
+
+    def finish(self) -> str:
+        """Return the rest."""
+        return self._render(self._scanner.finish())
+
+    def _render(self, pieces: "list[tuple[str, Handle | None, bool]]") -> str:
+        return "".join(
+            text if handle is None else self._one(text, handle, active) for text, handle, active in pieces
+        )
+
+    def _one(self, text: str, handle: Handle, active: bool) -> str:
+        original = None if active and self._safe else self._resolve(handle)
+        if original is None:
+            self.unresolved += 1
+            return text
+        self.restored += 1
+        return original.at(0)

@@ -1,0 +1,88 @@
+"""Slots and leaves: the strings of a context that can be scanned and rewritten, and where they stand."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Place(StrEnum):
+    """Where in an item a leaf stands."""
+
+    TEXT = "text"
+    TOOL_INPUT = "tool_input"
+    TOOL_RESULT = "tool_result"
+    STRUCTURED = "structured"
+    RESOURCE = "resource"
+    URI = "uri"
+    KEY = "key"
+    NUMBER = "number"
+    FIELD = "field"
+
+
+REPORTED_PLACES = frozenset({Place.URI, Place.KEY, Place.NUMBER, Place.FIELD})
+"""Places that are scanned and reported, but changed only where an option says so, if ever."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slot:
+    """One string value (or number) of an item, by its path in the context; compared by identity.
+
+    ``encoding`` is ``base64`` for a blob whose decoded text is edited, ``number`` for a number that an edit
+    turns into a string, else ``text``.
+    """
+
+    path: tuple[str | int, ...]
+    text: str
+    encoding: str = "text"
+
+    @property
+    def is_plain_text(self) -> bool:
+        """Tell whether text may be added here."""
+        return self.encoding == "text"
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralOffsets:
+    """Where the characters of a decoded JSON string stand in the text around it.
+
+    ``begin`` is the offset behind the opening quote; ``table`` has one raw offset per decoded character and one
+    for the end, or is None where nothing is escaped.
+    """
+
+    begin: int
+    table: tuple[int, ...] | None
+
+    def raw(self, position: int) -> int:
+        """Return the raw offset of decoded character ``position``."""
+        return self.begin + (position if self.table is None else self.table[position])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """One string that is scanned.
+
+    ``pointer`` is the JSON pointer within the context; what follows ``#`` points into JSON inside that string.
+    ``depth`` counts the JSON string literals around it (0: the text itself). ``tool`` names the tool of a
+    tool_use. Compared by identity.
+    """
+
+    slot: Slot
+    text: str
+    pointer: str
+    place: Place
+    role: str | None = None
+    tool: str | None = None
+    depth: int = 0
+    offsets: tuple[LiteralOffsets, ...] = ()
+
+    @property
+    def scannable(self) -> str:
+        """Return the text with lone surrogates (only possible inside JSON strings) replaced, same length."""
+        if not self.depth or self.text.isascii():
+            return self.text
+        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in self.text)
+
+    def raw_range(self, start: int, end: int) -> tuple[int, int]:
+        """Return where ``text[start:end]`` stands in the slot's text."""
+        for literal in reversed(self.offsets):
+            start, end = literal.raw(start), literal.raw(end)
+        return start, end

@@ -1,0 +1,77 @@
+"""The plug-in contract: a middleware is one function from a context and arguments to a context."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from app.core.content import Context
+from app.core.engines import Engines
+
+Phase = Literal["outbound", "inbound"]
+ScopeName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
+"""The caller's name of a vault scope: printable ASCII without spaces."""
+
+
+class Arguments(BaseModel):
+    """Base of every middleware's arguments; unknown names are an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class VaultOptions:
+    """How the service treats the Conceal and Reveal edits of an outcome.
+
+    ``scope`` is the vault scope by name (None: a new random one for Conceal). ``return_mapping`` adds the
+    originals to the metadata; that and ``restores`` need the role restorer.
+    """
+
+    scope: str | None = None
+    conceals: bool = False
+    restores: bool = False
+    return_mapping: bool = False
+    canonical: bool = False
+    tagged: bool = False
+    ttl_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a middleware made of a context.
+
+    ``context`` may still hold Conceal edits (originals that want a handle) and Reveal edits (handles that want
+    their original): the service resolves them in the one transaction that also stores the audit event, and
+    adds ``redactions``, ``scope`` and ``unresolved`` to ``metadata``. ``counts`` go to the audit event.
+    ``keep_content`` asks the service to seal the context as given into the audit event, and ``audit_details`` are
+    identifiers and numbers for it, never content.
+    """
+
+    context: Context
+    metadata: dict[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    vault: VaultOptions = VaultOptions()
+    keep_content: bool = False
+    audit_details: Mapping[str, str | int | bool] = field(default_factory=dict)
+
+
+class Middleware(ABC, Generic[A]):
+    """One transformation; subclasses are stateless apart from the engines they were given."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    description: ClassVar[str]
+    phase: ClassVar[Phase]
+    arguments: type[A]
+
+    def __init__(self, engines: Engines) -> None:
+        self.engines = engines
+
+    @abstractmethod
+    async def apply(self, context: Context, arguments: A) -> Outcome:
+        """Transform ``context``; open no transaction, keep no state, block no event loop."""

@@ -1,0 +1,39 @@
+"""Record that a context was sent to a model, and the context itself where the tenant's policy demands it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from app.core.content import Context
+from app.core.middleware import Arguments, Middleware, Outcome
+
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$")]
+
+
+class AuditLoggingArguments(Arguments):
+    """What the record says beside digests and counts; names and reasons are identifiers, never prose."""
+
+    direction: Literal["outbound", "inbound"] = Field(
+        default="outbound", description="Whether the context goes to a model or comes from one."
+    )
+    model: Label | None = Field(default=None, description="The model the context is sent to.")
+    conversation: Label | None = Field(default=None, description="The caller's own reference.")
+    reason: Label | None = Field(default=None, description="Why the context was changed, as a short code.")
+
+
+class AuditLogging(Middleware[AuditLoggingArguments]):
+    """Leave an audit event about the context and pass it on unchanged."""
+
+    name = "audit_logging"
+    title = "Audit logging"
+    description = (
+        "Record digests, sizes and counts of the context in the audit log and pass it on unchanged. "
+        "The content itself is kept, sealed, only where the tenant's policy demands it (audit_content)."
+    )
+    phase = "outbound"
+    arguments = AuditLoggingArguments
+
+    async def apply(self, context: Context, arguments: AuditLoggingArguments) -> Outcome:
+        """Ask the service to keep the content, which it does only where the policy says so."""
+        details = arguments.model_dump(exclude_none=True)
+        return Outcome(context, keep_content=True, audit_details=details)
