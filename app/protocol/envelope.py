@@ -1,0 +1,66 @@
+"""Is this one JSON-RPC message? Checked here, because the SDK's own refusals would quote the message."""
+
+from typing import Any, Final
+
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types import HEADER_MISMATCH, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
+from starlette.datastructures import Headers
+
+from app.core import strictjson
+from app.core.errors import InvalidRequestError
+from app.protocol.errors import RefusedError
+
+_NAMED_BY_US: Final = frozenset({"middleware/invoke"})
+
+
+def parse_message(body: bytes) -> dict[str, Any]:
+    """Return the one JSON object in ``body``; anything else is refused."""
+    try:
+        message = strictjson.loads(body)
+    except InvalidRequestError as error:
+        refused = RefusedError(error.message, code=PARSE_ERROR)
+    else:
+        if isinstance(message, dict):
+            return message
+        refused = RefusedError("Send one JSON-RPC message; batches are not served.")
+    raise refused
+
+
+def message_id(message: dict[str, Any]) -> int | str | None:
+    """Return the id if it is one that an answer can carry."""
+    given = message.get("id")
+    return given if isinstance(given, int | str) and not isinstance(given, bool) else None
+
+
+def is_response(message: dict[str, Any]) -> bool:
+    """Return whether this is an answer to a request of the server; refuse what is no message at all."""
+    if message.get("jsonrpc") != "2.0":
+        raise RefusedError('A JSON-RPC message has the member "jsonrpc": "2.0".')
+    if "id" in message and message_id(message) is None:
+        raise RefusedError("The id of a JSON-RPC message is a string or an integer.")
+    if "method" not in message:
+        if "id" in message and ("result" in message or "error" in message):
+            return True
+        raise RefusedError("A JSON-RPC message has a method, or a result or an error with an id.")
+    if not isinstance(message["method"], str):
+        raise RefusedError("The method of a JSON-RPC message is a string.")
+    if not isinstance(message.get("params"), dict | None):
+        raise RefusedError("The params of a JSON-RPC message are an object.")
+    return False
+
+
+def check_modern_headers(message: dict[str, Any], headers: Headers, version: str | None) -> None:
+    """Refuse what the SDK's own header check does not see: a missing version, and the names of our methods."""
+    params = message.get("params") or {}
+    if version is None:
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta:
+            raise _mismatch("The header MCP-Protocol-Version is missing.")
+    elif message.get("method") in _NAMED_BY_US and MCP_NAME_HEADER in headers:
+        named = headers.getlist(MCP_NAME_HEADER)
+        if len(named) > 1 or decode_header_value(named[0]) != params.get("name"):
+            raise _mismatch("The header Mcp-Name does not match the name in the params.")
+
+
+def _mismatch(message: str) -> RefusedError:
+    return RefusedError(message, code=HEADER_MISMATCH)

@@ -1,0 +1,81 @@
+"""One HTTP request to /mcp on its way through the room: who asks, under which id, in which session."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mcp.server.context import ServerRequestContext
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope
+
+from app.core.access import Caller
+from app.core.errors import ServiceError
+from app.core.request import RequestInfo
+
+SCOPE_KEY: Final = "sluice.mcp"
+
+Context = ServerRequestContext[Any, Request]
+
+# One value of a routing header; anything else is refused rather than interpreted.
+_BEARER = re.compile(r"[Bb]earer +([A-Za-z0-9._~+/=-]+) *")
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What the front knows of one request, and what the handlers tell the front.
+
+    ``begins`` marks an ``initialize`` that shall begin a virtual session; ``session_id`` is the virtual session
+    of a handshake client, found by the front or begun by the handler. ``failure`` is the error that was
+    answered, from which the front takes the HTTP status.
+    """
+
+    caller: Caller
+    info: RequestInfo
+    begins: bool = False
+    session_id: str | None = None
+    failure: ServiceError | None = None
+
+
+def exchange_of(context: Context) -> Exchange:
+    """Return the exchange that a handler's request belongs to."""
+    request = cast("Request", context.request)
+    return cast("Exchange", request.scope[SCOPE_KEY])
+
+
+def bearer_of(headers: Headers) -> str | None:
+    """Return the bearer token, or None where there is none or more than one credential."""
+    values = headers.getlist("authorization")
+    found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
+    return found[1] if found else None
+
+
+def with_headers(scope: Scope, **values: str) -> Scope:
+    """Return a copy of ``scope`` with each header set to exactly one value (``_`` stands for ``-``)."""
+    changed = {name.replace("_", "-").encode(): value.encode("latin-1") for name, value in values.items()}
+    kept = [(name, value) for name, value in scope["headers"] if name not in changed]
+    return {**scope, "headers": [*kept, *changed.items()]}
+
+
+async def read_body(receive: Receive) -> bytes | None:
+    """Return the whole body, or None where the client went away; the edge guard bounds its size and time."""
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Return a ``receive`` that gives ``body`` once more and then what the server has to say."""
+    pending = [body]
+
+    async def again() -> Message:
+        if pending:
+            return {"type": "http.request", "body": pending.pop(), "more_body": False}
+        return await receive()
+
+    return again

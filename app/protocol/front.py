@@ -1,0 +1,199 @@
+"""The front of /mcp: who asks, is it one JSON-RPC message, which leg of the SDK serves it."""
+
+import asyncio
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.transport_security import TransportSecurityMiddleware
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from app.core.access import Caller
+from app.core.errors import InternalError, ServiceError
+from app.core.ids import uuid7
+from app.core.request import RequestInfo
+from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
+from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message
+from app.protocol.errors import RefusedError, internal_error
+from app.protocol.exchange import SCOPE_KEY, Exchange, bearer_of, read_body, replay, with_headers
+from app.protocol.guards import Running
+from app.protocol.legs import Legs, wants_stream
+from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
+
+if TYPE_CHECKING:
+    from app.services.access import AccessService
+
+_ALLOW: Final = {"allow": "GET, POST, DELETE"}
+
+
+class _Turn:
+    """One HTTP request: the ASGI triple, whether its answer began, and the id that an error answers."""
+
+    __slots__ = ("_send", "body", "headers", "info", "message", "message_id", "receive", "scope", "started")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, info: RequestInfo) -> None:
+        self.scope = scope
+        self.receive = receive
+        self._send = send
+        self.info = info
+        self.headers = Headers(scope=scope)
+        self.started = False
+        self.body = b""
+        self.message: dict[str, Any] = {}
+        self.message_id: int | str | None = None
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the answer."""
+        self.started = True
+        await self._send(message)
+
+    @property
+    def method(self) -> Any:
+        """Return the JSON-RPC method, if the message has one."""
+        return self.message.get("method")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the params, empty where there are none."""
+        return self.message.get("params") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off."""
+
+    access: "AccessService"
+    sessions: VirtualSessions
+    legs: Legs
+    running: Running
+    security: TransportSecurityMiddleware
+    anonymous: Caller | None
+    deadline_s: float
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; every way out is an answer in JSON-RPC's form."""
+        turn = _Turn(scope, receive, send, _request_info(scope, self.deadline_s))
+        failure: ServiceError | RefusedError
+        try:
+            await self._serve(turn)
+            return
+        except InternalError as error:
+            failure = internal_error(error, turn.info.request_id)
+        except (ServiceError, RefusedError) as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - the last net before the wire
+            failure = internal_error(error, turn.info.request_id)
+        if turn.started:  # too late for another answer: the server closes the connection
+            return
+        if isinstance(failure, RefusedError):
+            await answer_refusal(turn.send, failure, turn.info.request_id, turn.message_id)
+        else:
+            await answer_failure(turn.send, failure, turn.info.request_id, turn.message_id)
+
+    async def _serve(self, turn: _Turn) -> None:
+        await self._check_edge(turn)
+        address = turn.info.address
+        caller = self.anonymous or await self.access.authenticate(bearer_of(turn.headers), address)
+        exchange = Exchange(caller, turn.info)
+        turn.scope = {**turn.scope, SCOPE_KEY: exchange}
+        version = turn.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        if turn.scope["method"] == "POST":
+            await self._post(turn, exchange, version, modern=modern)
+        elif modern or turn.scope["method"] not in {"GET", "DELETE"}:
+            allow = {"allow": "POST"} if modern else _ALLOW
+            raise RefusedError(
+                "This method is not served here.", status=HTTPStatus.METHOD_NOT_ALLOWED, headers=allow
+            )
+        else:
+            await self._session_request(turn, exchange)
+
+    async def _check_edge(self, turn: _Turn) -> None:
+        """Refuse foreign hosts and origins before anything else is looked at."""
+        is_post = turn.scope["method"] == "POST"
+        refusal = await self.security.validate_request(Request(turn.scope), is_post=is_post)
+        if refusal is not None:
+            raise RefusedError(bytes(refusal.body).decode() + ".", status=refusal.status_code)
+
+    async def _session_request(self, turn: _Turn, exchange: Exchange) -> None:
+        session_id = turn.headers.get(SESSION_HEADER)
+        if session_id is not None and self.legs.is_bound(session_id):
+            await self.legs.bound(exchange.caller, turn.scope, turn.receive, turn.send)
+        elif turn.scope["method"] == "DELETE":
+            await self.sessions.end(exchange.caller, session_id, turn.send)
+        elif accepts_stream(turn.scope):
+            await self.sessions.stream(exchange, session_id, turn.receive, turn.send)
+        else:
+            raise RefusedError(
+                "This answer is an event stream; accept text/event-stream.",
+                status=HTTPStatus.NOT_ACCEPTABLE,
+            )
+
+    async def _post(self, turn: _Turn, exchange: Exchange, version: str | None, *, modern: bool) -> None:
+        body = await read_body(turn.receive)
+        if body is None:
+            return
+        turn.body = body
+        turn.message = parse_message(body)
+        turn.message_id = message_id(turn.message)
+        answers_us = is_response(turn.message)
+        check_modern_headers(turn.message, turn.headers, version)
+        if modern:
+            await self._dispatch(turn, exchange, turn.scope, logs=False)
+        elif turn.method == "initialize":
+            await self._initialize(turn, exchange)
+        else:
+            await self._handshake(turn, exchange, version, answers_us=answers_us)
+
+    async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
+        if self.legs.opens_bound(turn.params.get("capabilities")):
+            receive = replay(turn.body, turn.receive)
+            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            return
+        exchange.begins = True
+        wanted = turn.params.get("protocolVersion")
+        # The stateless SDK shapes the answer for the header's revision, which clients do not send yet.
+        version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+        scope = with_headers(turn.scope, mcp_protocol_version=version)
+        await self.legs.json(scope, turn.body, turn.receive, marked(turn.send, exchange))
+
+    async def _handshake(
+        self, turn: _Turn, exchange: Exchange, version: str | None, *, answers_us: bool
+    ) -> None:
+        session_id = turn.headers.get(SESSION_HEADER)
+        if session_id is not None and self.legs.is_bound(session_id):
+            receive = replay(turn.body, turn.receive)
+            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            return
+        session = await self.sessions.find(exchange.caller, session_id)
+        exchange.session_id = session.id
+        if turn.method == "notifications/cancelled":
+            cancelled = turn.params.get("requestId")
+            if isinstance(cancelled, int | str):
+                self.running.cancel(session.id, cancelled)
+        if answers_us or turn.message_id is None:
+            # Nothing was asked of this client, and no notification of it needs more than the above.
+            await answer_empty(turn.send, HTTPStatus.ACCEPTED)
+            return
+        scope = with_headers(turn.scope, mcp_protocol_version=version or session.revision)
+        await self._dispatch(turn, exchange, scope, logs=LOG_LEVEL in session.preferences)
+
+    async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
+        streams = turn.method == "subscriptions/listen" or wants_stream(turn.params, logs=logs)
+        leg = self.legs.stream if streams and accepts_stream(scope) else self.legs.json
+        await leg(scope, turn.body, turn.receive, marked(turn.send, exchange))
+
+
+def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:
+    headers = Headers(scope=scope)
+    client = scope.get("client")
+    return RequestInfo(
+        request_id=str(uuid7()),
+        traceparent=headers.get("traceparent"),
+        address=client[0] if client else None,
+        deadline=asyncio.get_running_loop().time() + deadline_s,
+    )

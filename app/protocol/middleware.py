@@ -1,0 +1,95 @@
+"""The methods of the context middleware proposal: ``middleware/list`` and ``middleware/invoke``."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import PaginatedRequestParams, RequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from app.core.errors import InvalidArgumentsError, NotFoundError
+from app.protocol.capabilities import VENDOR
+from app.protocol.exchange import Context, exchange_of
+from app.protocol.pagination import page
+from app.protocol.primitives import Method
+
+if TYPE_CHECKING:
+    from app.services.invoke import InvokeService, MiddlewareInfo
+
+
+class InvokeParams(RequestParams):
+    """Params of ``middleware/invoke``; the values inside are whatever the JSON parser made, untouched."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    context: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareMethods:
+    """Answers the two methods from the service that does the work."""
+
+    invoke: "InvokeService"
+    page_size: int
+
+    def methods(self) -> Mapping[str, Method]:
+        """Return the methods by name."""
+        return {
+            "middleware/list": Method(PaginatedRequestParams, self._list),
+            "middleware/invoke": Method(InvokeParams, self._invoke),
+        }
+
+    async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
+        infos = await self.invoke.list(exchange_of(context).caller)
+        shown, following = page(infos, [info.name for info in infos], params.cursor, self.page_size)
+        result: dict[str, Any] = {"middleware": [_definition(info) for info in shown]}
+        if following is not None:
+            result["nextCursor"] = following
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        return result
+
+    async def _invoke(self, context: Context, params: InvokeParams) -> dict[str, Any]:
+        exchange = exchange_of(context)
+        try:
+            outcome = await self.invoke.invoke(
+                exchange.caller,
+                params.name,
+                params.arguments or {},
+                params.context,
+                exchange.info,
+                progress=_progress(context),
+            )
+        except NotFoundError as error:
+            raise InvalidArgumentsError(
+                error.message, details={"pointer": "/name", **error.details}
+            ) from None
+        result: dict[str, Any] = {"content": outcome.content}
+        if outcome.metadata:
+            result["metadata"] = outcome.metadata
+        return result
+
+
+def _definition(info: "MiddlewareInfo") -> dict[str, Any]:
+    definition: dict[str, Any] = {"name": info.name}
+    if info.title:
+        definition["title"] = info.title
+    definition["description"] = info.description
+    definition["inputSchema"] = info.input_schema
+    definition["_meta"] = {f"{VENDOR}phase": info.phase}
+    return definition
+
+
+def _progress(context: Context) -> Callable[[int, int], Awaitable[None]] | None:
+    """Return what tells the client how far the work is, or None where it did not ask."""
+    if not context.meta or context.meta.get("progress_token") is None:
+        return None
+    last = -1
+
+    async def report(done: int, total: int) -> None:
+        nonlocal last
+        if done > last:  # the protocol wants every value to be greater than the one before
+            last = done
+            await context.session.report_progress(done, total)
+
+    return report
