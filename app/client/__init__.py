@@ -1,1 +1,71 @@
-"""The Python client for host applications."""
+"""The Python client for host applications.
+
+with Sluice("http://127.0.0.1:8000", key) as sluice:
+    safe = sluice.redact("My name is John Doe.")
+    answer = model(safe.text)
+    print(sluice.restore(answer, scope=safe.scope).text)
+"""
+
+from app.client.asynchronous import AsyncSluice
+from app.client.blocking import Sluice
+from app.client.errors import (
+    AuditUnavailableError,
+    BlockedByPolicyError,
+    ClientTimeoutError,
+    ConflictError,
+    DeadlineExceededError,
+    ForbiddenError,
+    InternalError,
+    InvalidArgumentsError,
+    InvalidRequestError,
+    NotFoundError,
+    OverloadedError,
+    ProtocolError,
+    RateLimitedError,
+    SluiceError,
+    StoreUnavailableError,
+    TooLargeError,
+    UnauthenticatedError,
+    UnreachableError,
+    UnscannableContentError,
+    UpstreamUnavailableError,
+)
+from app.client.results import (
+    Health,
+    InvokeResult,
+    MiddlewareInfo,
+    Redaction,
+    RedactResult,
+    RestoreResult,
+)
+
+__all__ = [
+    "AsyncSluice",
+    "AuditUnavailableError",
+    "BlockedByPolicyError",
+    "ClientTimeoutError",
+    "ConflictError",
+    "DeadlineExceededError",
+    "ForbiddenError",
+    "Health",
+    "InternalError",
+    "InvalidArgumentsError",
+    "InvalidRequestError",
+    "InvokeResult",
+    "MiddlewareInfo",
+    "NotFoundError",
+    "OverloadedError",
+    "ProtocolError",
+    "RateLimitedError",
+    "RedactResult",
+    "Redaction",
+    "RestoreResult",
+    "Sluice",
+    "SluiceError",
+    "StoreUnavailableError",
+    "TooLargeError",
+    "UnauthenticatedError",
+    "UnreachableError",
+    "UnscannableContentError",
+    "UpstreamUnavailableError",
+]

@@ -1,0 +1,185 @@
+"""The client for ordinary code: every call blocks until it is answered; safe to share between threads."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx2
+
+from app.client import operations
+from app.client.duplex import restored_stream
+from app.client.errors import SluiceError
+from app.client.exchange import EventedAnswer, client_settings, is_event_stream, unreachable
+from app.client.mcp import MODERN, Revision, SessionLostError
+from app.client.operations import Transport
+from app.client.results import (
+    ContextLike,
+    Health,
+    InvokeResult,
+    Json,
+    MiddlewareInfo,
+    RedactResult,
+    RestoreResult,
+)
+from app.client.threads import iterate
+from app.client.wire import Answer, Call, Options, Progress, Steps, pause_before_retry
+
+T = TypeVar("T")
+
+
+class Sluice:
+    """Call a Sluice service.
+
+    ``url`` is its address without a path (``http://127.0.0.1:8000``), ``key`` an API key. ``transport`` is
+    ``rest`` or ``mcp``, ``revision`` that of MCP. ``timeout`` bounds one attempt in seconds. Use it as a context
+    manager, or call ``close()``.
+
+    A request is sent again (at most ``retries`` times) only where that is safe: no byte of it was sent, the
+    service said that it did not start (429, or 503 with ``Retry-After``), or doing it twice does no harm: lists,
+    health, restoration, and redaction into a named scope.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        key: str | None = None,
+        *,
+        transport: Transport = "rest",
+        revision: Revision = MODERN,
+        timeout: float = 60.0,
+        retries: int = 2,
+    ) -> None:
+        self._options = Options(url.rstrip("/"), key, timeout=timeout, retries=retries)
+        self._dialect = operations.dialect_for(transport, revision)
+        self._http = httpx2.Client(**client_settings(self._options))
+        self._opening = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the session, if there is one, and close all connections."""
+        try:
+            self._drive(self._dialect.closing())
+        except SluiceError:
+            pass  # the service forgets idle sessions by itself
+        finally:
+            self._http.close()
+
+    def list_middleware(self) -> list[MiddlewareInfo]:
+        """Return the middlewares that this key may invoke."""
+        return self._run(lambda: operations.list_middleware(self._dialect))
+
+    def invoke(
+        self,
+        name: str,
+        context: ContextLike,
+        arguments: Mapping[str, Json] | None = None,
+        *,
+        repeatable: bool = False,
+        progress: Progress | None = None,
+    ) -> InvokeResult:
+        """Send ``context`` through the middleware ``name``.
+
+        ``repeatable`` allows to send it again after the connection was lost on the way. ``progress`` is called
+        while the service works, over MCP only.
+        """
+        return self._run(
+            lambda: operations.invoke(
+                self._dialect, name, context, arguments or {}, repeatable=repeatable, progress=progress
+            )
+        )
+
+    def redact(
+        self, context: ContextLike, *, progress: Progress | None = None, **arguments: Json
+    ) -> RedactResult:
+        """Replace personal data by handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
+        return self._run(lambda: operations.redact(self._dialect, context, arguments, progress))
+
+    def restore(
+        self,
+        context: ContextLike,
+        *,
+        scope: str | None = None,
+        progress: Progress | None = None,
+        **arguments: Json,
+    ) -> RestoreResult:
+        """Put the originals of ``scope`` back; ``arguments`` are those of ``pii_restoration``."""
+        given = arguments if scope is None else {"scope": scope, **arguments}
+        return self._run(lambda: operations.restore(self._dialect, context, given, progress))
+
+    def restore_stream(self, chunks: Iterable[str], *, scope: str, **arguments: Json) -> Iterator[str]:
+        """Restore a text while it arrives, over the REST stream route; only an open handle is held back.
+
+        ``chunks`` is read in another thread, so that output does not wait for the next input.
+        """
+        given = {"scope": scope, **arguments}
+        return iterate(chunks, lambda source: restored_stream(self._options, source, given))
+
+    def health(self) -> Health:
+        """Return whether the service takes work."""
+        return self._drive(operations.health())
+
+    def _run(self, operation: Callable[[], Steps[T]]) -> T:
+        self._open(None)
+        session = self._dialect.session
+        try:
+            return self._drive(operation())
+        except SessionLostError:
+            self._open(session)
+            return self._drive(operation())
+
+    def _open(self, lost: str | None) -> None:
+        with self._opening:
+            self._drive(self._dialect.opening(lost))
+
+    def _drive(self, steps: Steps[T]) -> T:
+        try:
+            call = next(steps)
+            while True:
+                call = steps.send(self._answered(call))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _answered(self, call: Call) -> Answer:
+        attempt = 0
+        while True:
+            try:
+                return self._once(call)
+            except SluiceError as error:
+                pause = pause_before_retry(error, call, attempt, self._options)
+                if pause is None:
+                    raise
+            time.sleep(pause)
+            attempt += 1
+
+    def _once(self, call: Call) -> Answer:
+        try:
+            with self._http.stream(
+                call.method, call.path, headers=dict(call.headers), content=call.body
+            ) as response:
+                answer = self._read(call, response)
+        except httpx2.TransportError as fault:
+            raise unreachable(fault, self._options) from None
+        error = call.failure(answer)
+        if error is not None:
+            raise error
+        return answer
+
+    def _read(self, call: Call, response: httpx2.Response) -> Answer:
+        if not is_event_stream(response.headers):
+            return Answer(response.status_code, response.headers, response.read())
+        events = EventedAnswer(call, response.status_code, response.headers)
+        for line in response.iter_lines():
+            answer = events.line(line)
+            if answer is not None:
+                return answer
+        raise events.cut()

@@ -1,0 +1,110 @@
+"""What calls return: frozen records over the JSON of the wire."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Any
+"""A JSON value as Python has it; integers of any length stay exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareInfo:
+    """One middleware that the caller may invoke; ``phase`` is ``outbound`` or ``inbound`` of the model."""
+
+    name: str
+    description: str = ""
+    title: str | None = None
+    phase: str | None = None
+    input_schema: Mapping[str, Json] = field(default_factory=dict)
+
+    @classmethod
+    def from_wire(cls, value: Mapping[str, Json]) -> "MiddlewareInfo":
+        """Read one member of ``middleware`` in a list."""
+        meta = value.get("_meta") or {}
+        return cls(
+            name=value["name"],
+            description=value.get("description") or "",
+            title=value.get("title"),
+            phase=value.get("phase") or meta.get("dev.sluice/phase"),
+            input_schema=value.get("inputSchema") or {},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """One handle that stands in the content, such as ``PERSON_1`` of type ``person``."""
+
+    handle: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeResult:
+    """The context after a middleware, in the shape in which it went in, and what the middleware says about it."""
+
+    content: list[Json]
+    metadata: Mapping[str, Json]
+
+    @property
+    def text(self) -> str:
+        """Return the text of all plain text items, joined by line feeds."""
+        return "\n".join(
+            item["text"] for item in self.content if isinstance(item, Mapping) and item.get("type") == "text"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RedactResult(InvokeResult):
+    """A context without personal data; ``scope`` is what ``restore`` needs to undo it."""
+
+    @property
+    def scope(self) -> str:
+        """Return the name of the vault scope that holds the originals."""
+        return str(self.metadata["scope"])
+
+    @property
+    def redactions(self) -> tuple[Redaction, ...]:
+        """Return the handles that were put in; empty where nothing was found."""
+        found = self.metadata.get("redactions", [])
+        if isinstance(found, Mapping):
+            return tuple(Redaction(name, name.rpartition("_")[0].lower()) for name in found)
+        return tuple(Redaction(one["handle"], one["type"]) for one in found)
+
+    @property
+    def mapping(self) -> Mapping[str, str] | None:
+        """Return handle -> original; present only with ``returnMapping`` and the role ``restorer``."""
+        found = self.metadata.get("redactions")
+        return found if isinstance(found, Mapping) else None
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreResult(InvokeResult):
+    """A context with its originals back."""
+
+    @property
+    def unresolved(self) -> int:
+        """Return how many handles stayed, because they are unknown, erased, expired or in an unsafe position."""
+        found = self.metadata.get("unresolved", 0)
+        return found if isinstance(found, int) else len(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether the service takes work; ``checks`` names each thing it looked at."""
+
+    ready: bool
+    checks: Mapping[str, Json]
+
+
+ContextLike = str | Iterable[Json]
+"""A text, or the items of a context (content blocks, messages, tool calls and results)."""
+
+
+def items_of(context: ContextLike) -> list[Json]:
+    """Return the items of ``context``; a text becomes one text item."""
+    if isinstance(context, str):
+        return [{"type": "text", "text": context}]
+    if isinstance(context, Mapping):
+        raise TypeError("A context is a list of items; put this single item into a list.")
+    return list(context)
