@@ -1,0 +1,219 @@
+"""Open transactions, the only way to the database; its failures become one error that holds no content."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import TypeVar
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.errors import ServiceError, StoreUnavailableError
+from app.core.events import Changed
+from app.store.dialects import STATEMENT_S, WRITE, async_url, check_durability, make_engine
+
+APP_ROLE = "sluice_app"
+"""The role of every request: it sees the rows of one tenant and owns nothing."""
+
+SYSTEM_ROLE = "sluice_system"
+"""The role of work for all tenants (authentication, purge, re-wrap), reached by ``system_transaction`` only."""
+
+ATTEMPTS = 5
+_RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
+_ANNOUNCED = "sluice_announced"
+_READINESS_S = 1.0
+
+log = logging.getLogger("sluice.store")
+T = TypeVar("T")
+
+
+class ContentionError(StoreUnavailableError):
+    """Two writers met; nothing was stored and the same work may be tried again at once."""
+
+
+class Database:
+    """One database, SQLite or PostgreSQL; safe to share between all tasks of one event loop."""
+
+    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+        self.url = async_url(url)
+        self.dialect = self.url.get_backend_name()
+        self._engine = make_engine(self.url, pool_size)
+        self._writing = asyncio.Lock()
+        self._hearers: list[Callable[[Changed], None]] = []
+        self._pinged = 0.0
+
+    @property
+    def embedded(self) -> bool:
+        """Tell whether this is SQLite: one process, one writer at a time."""
+        return self.dialect == "sqlite"
+
+    @asynccontextmanager
+    async def transaction(self, tenant: str, *, write: bool = True) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction that sees the rows of ``tenant`` only; commit on success, roll back on error.
+
+        ``write=False`` spares SQLite its write lock; a write inside then fails.
+        """
+        if not tenant:
+            raise ValueError("A transaction needs a tenant.")
+        async with self._begin(APP_ROLE, tenant, write=write) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def system_transaction(self, *, write: bool = True) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction that sees all tenants: looking up a key, purging, re-wrapping, tenants."""
+        async with self._begin(SYSTEM_ROLE, "", write=write) as tx:
+            yield tx
+
+    async def enter_tenant(self, tx: AsyncConnection, tenant: str) -> None:
+        """Let ``tx`` go on as ``tenant``, so that one commit can serve requests of several tenants."""
+        if not self.embedded:
+            await _assume(tx, APP_ROLE, tenant)
+
+    async def retried(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run ``work`` again, up to five times with jitter, while it fails only by contention."""
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return await work()
+            except ContentionError:
+                await asyncio.sleep(random.uniform(0.001, 0.01) * 2**attempt)  # noqa: S311 - no secret
+        return await work()
+
+    async def check(self, *, production: bool = False) -> None:
+        """Raise ``UnsafeDatabaseError`` unless the database is durable and, in production, isolated."""
+        async with self.connection() as tx:
+            await check_durability(tx, production=production)
+
+    async def ping(self) -> None:
+        """Read and write one row, at most once a second, or raise ``StoreUnavailableError``."""
+        if time.monotonic() - self._pinged < _READINESS_S:
+            return
+        async with self.system_transaction() as tx:
+            await tx.execute(
+                text(
+                    "INSERT INTO installation (name, value) VALUES ('readiness', '1') "
+                    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+                )
+            )
+        self._pinged = time.monotonic()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction as the login itself, without a role: checks of settings and schema only."""
+        with _translated():
+            async with self._engine.connect() as tx:
+                await tx.execution_options(**{WRITE: False})
+                yield tx
+
+    async def close(self) -> None:
+        """Close every connection; an open transaction is rolled back."""
+        await self._engine.dispose()
+
+    def hear(self, hearer: Callable[[Changed], None]) -> None:
+        """Tell ``hearer`` of what this process announces, once it is committed (``store.changes`` does)."""
+        self._hearers.append(hearer)
+
+    @asynccontextmanager
+    async def _begin(self, role: str, tenant: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(_translated())
+            if write and self.embedded:
+                await self._wait_to_write(stack)
+            tx = await self._connect(role, tenant, write=write)
+            try:
+                yield tx
+                await tx.commit()
+            except BaseException as error:
+                await _abandon(tx, error)
+                raise
+            announced = tx.info.pop(_ANNOUNCED, [])
+            await tx.close()
+        self._publish(announced)
+
+    async def _wait_to_write(self, stack: AsyncExitStack) -> None:
+        async with asyncio.timeout(STATEMENT_S):
+            await self._writing.acquire()
+        stack.callback(self._writing.release)
+
+    async def _connect(self, role: str, tenant: str, *, write: bool) -> AsyncConnection:
+        """Check out a connection and begin; a connection that died while idle is replaced once."""
+        try:
+            return await self._enter(role, tenant, write=write)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+        return await self._enter(role, tenant, write=write)
+
+    async def _enter(self, role: str, tenant: str, *, write: bool) -> AsyncConnection:
+        tx = self._engine.connect()
+        await tx.start()
+        try:
+            await tx.execution_options(**{WRITE: write})
+            if not self.embedded:
+                await _assume(tx, role, tenant)
+            else:
+                await tx.begin()
+            tx.info.pop(_ANNOUNCED, None)
+        except BaseException as error:
+            await _abandon(tx, error)
+            raise
+        return tx
+
+    def _publish(self, announced: list[Changed]) -> None:
+        for changed in announced:
+            for hearer in list(self._hearers):
+                hearer(changed)
+
+
+def note_announcement(tx: AsyncConnection, changed: Changed) -> None:
+    """Remember ``changed`` until ``tx`` is committed; hearers in this process are told then."""
+    tx.info.setdefault(_ANNOUNCED, []).append(changed)
+
+
+async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:
+    await tx.exec_driver_sql(
+        "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)", (role, tenant)
+    )
+
+
+async def _abandon(tx: AsyncConnection, error: BaseException) -> None:
+    """Roll back and close; after a time-out the connection is cut, since its peer may never answer."""
+    try:
+        if isinstance(error, TimeoutError):
+            raw = await tx.get_raw_connection()
+            terminate = getattr(raw.driver_connection, "terminate", None)
+            if terminate is not None:
+                terminate()
+            await tx.invalidate()
+        await tx.close()
+    except (SQLAlchemyError, OSError, TimeoutError) as second:
+        log.warning("rollback failed: %s", type(second).__name__)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn every failure of the database into an error without SQL, parameters or content."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except (SQLAlchemyError, OSError, TimeoutError) as error:
+        state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+        log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
+        if state in _RETRIED or _is_unique_violation(error):
+            raise ContentionError("Two writers met; try again.", retry_after_s=1.0) from None
+        message = (
+            "The database is busy."
+            if isinstance(error, PoolTimeoutError)
+            else "The database does not answer."
+        )
+        raise StoreUnavailableError(message, retry_after_s=1.0) from None
+
+
+def _is_unique_violation(error: BaseException) -> bool:
+    name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", None) or "")
+    return name in {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_BUSY"}

@@ -1,0 +1,140 @@
+"""How the two databases are reached: addresses, time-outs, connection settings and durability checks."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, event, make_url, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+CONNECT_S = 2.0
+STATEMENT_S = 3.0
+LOCK_S = 1.0
+POOL_WAIT_S = 0.5
+TCP_USER_TIMEOUT_MS = 2000
+WRITE = "sluice_write"
+"""Execution option of a transaction that will write: SQLite takes its one write lock at the beginning."""
+
+_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+asyncpg",
+    "postgres": "postgresql+asyncpg",
+}
+
+
+class UnsafeDatabaseError(RuntimeError):
+    """The database is set up in a way that could lose or leak data; the service must not start on it."""
+
+
+def async_url(text_url: str) -> URL:
+    """Return the address with the asynchronous driver; ``sqlite:///…`` and ``postgresql://…`` need none."""
+    url = make_url(text_url)
+    backend = url.drivername.partition("+")[0]
+    if backend not in _DRIVERS:
+        raise UnsafeDatabaseError(f"The database {backend} is not known; use sqlite:/// or postgresql://.")
+    if backend == "sqlite" and (not url.database or ":memory:" in url.database):
+        raise UnsafeDatabaseError("An SQLite database needs a file, as in sqlite:///var/sluice.db.")
+    url = url.set(drivername=_DRIVERS[backend])
+    if "sslmode" in url.query:
+        mode = url.query["sslmode"]
+        url = url.difference_update_query(["sslmode"]).update_query_dict({"ssl": mode})
+    return url
+
+
+def prepare_file(url: URL) -> None:
+    """Create an SQLite file and its folder, readable by the owner only; keep what exists."""
+    path = Path(str(url.database))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def make_engine(url: URL, pool_size: int) -> AsyncEngine:
+    """Return an engine whose connections carry the time-outs and settings of their dialect."""
+    common: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "hide_parameters": True}
+    if url.get_backend_name() == "sqlite":
+        prepare_file(url)
+        # Requests queue for the one write lock of SQLite in memory, so the pool never is the bottleneck.
+        engine = create_async_engine(
+            url, connect_args={"timeout": LOCK_S * 2}, pool_timeout=STATEMENT_S, **common
+        )
+        event.listen(engine.sync_engine, "connect", _configure_sqlite)
+        event.listen(engine.sync_engine, "begin", _begin_sqlite)
+        return engine
+    settings = {
+        "application_name": "sluice",
+        "statement_timeout": f"{STATEMENT_S * 1000:.0f}",
+        "lock_timeout": f"{LOCK_S * 1000:.0f}",
+        "idle_in_transaction_session_timeout": "10000",
+        "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),
+        "jit": "off",
+    }
+    engine = create_async_engine(
+        url,
+        connect_args={"timeout": CONNECT_S, "command_timeout": STATEMENT_S, "server_settings": settings},
+        pool_timeout=POOL_WAIT_S,
+        **common,
+    )
+    event.listen(engine.sync_engine, "connect", _limit_silence)
+    return engine
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "secure_delete = ON",
+        "foreign_keys = ON",
+        f"busy_timeout = {LOCK_S * 2000:.0f}",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Any) -> None:
+    # A transaction that reads first and writes later could fail in the middle; so a writer says it at the start.
+    write = connection.get_execution_options().get(WRITE, True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _limit_silence(connection: Any, _record: Any) -> None:
+    """Make the kernel give up on a peer that no longer acknowledges; statement_timeout cannot see that."""
+    limit_silence(connection.driver_connection)
+
+
+def limit_silence(driver_connection: Any) -> None:
+    """Set the TCP user time-out on the socket of an asyncpg connection, where the platform has one."""
+    transport = getattr(driver_connection, "_transport", None)
+    peer = transport.get_extra_info("socket") if transport is not None else None
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if peer is not None and option is not None and peer.family != socket.AF_UNIX:
+        peer.setsockopt(socket.IPPROTO_TCP, option, TCP_USER_TIMEOUT_MS)
+
+
+async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
+    """Raise ``UnsafeDatabaseError`` where an acknowledged commit could be lost or isolation be bypassed."""
+    if tx.dialect.name == "sqlite":
+        journal = (await tx.execute(text("PRAGMA journal_mode"))).scalar_one()
+        synchronous = (await tx.execute(text("PRAGMA synchronous"))).scalar_one()
+        if journal != "wal" or int(synchronous) < 2:  # noqa: PLR2004 - 2 is FULL
+            raise UnsafeDatabaseError("SQLite must run with journal_mode=WAL and synchronous=FULL.")
+        return
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        if (await tx.execute(text(f"SHOW {setting}"))).scalar_one() == "off":
+            raise UnsafeDatabaseError(
+                f"PostgreSQL runs with {setting}=off: a crash would give one person's data to another. "
+                f"Set {setting}=on."
+            )
+    if production:
+        login = (
+            await tx.execute(
+                text("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = session_user")
+            )
+        ).scalar_one()
+        if login:
+            raise UnsafeDatabaseError(
+                "In production the service's database login must be neither superuser nor BYPASSRLS: "
+                "row-level security would not hold for it."
+            )

@@ -1,0 +1,140 @@
+"""Bring a database to a revision of the schema; one process at a time, on both engines."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, NullPool, create_engine, event, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+import app
+from app.store.dialects import CONNECT_S, async_url, prepare_file
+from app.store.tables import metadata
+
+ROOT = Path(app.__file__).resolve().parent.parent
+_ADVISORY_LOCK = 0x51_C1_CE_01
+_LOCK_WAIT = "30s"
+_SQLITE_WAIT_S = 30.0
+
+T = TypeVar("T")
+
+
+class MigrationsMissingError(RuntimeError):
+    """The folder of migrations is not beside the package."""
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Bring the database at ``url`` forward; call it in a thread from asynchronous code."""
+    with_connection(url, lambda connection: command.upgrade(_config(connection), revision))
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Take the database at ``url`` back to ``revision`` (``base``: empty); what that loses stands in the headers."""
+    with_connection(url, lambda connection: command.downgrade(_config(connection), revision))
+
+
+def current(url: str) -> str | None:
+    """Return the revision of the database at ``url``, None when it is empty."""
+    return with_connection(
+        url, lambda connection: MigrationContext.configure(connection).get_current_revision(), lock=False
+    )
+
+
+def head() -> str:
+    """Return the newest revision that this release knows."""
+    found = ScriptDirectory.from_config(_config(None)).get_current_head()
+    if found is None:
+        raise MigrationsMissingError("The folder of migrations is empty.")
+    return found
+
+
+def is_head(url: str) -> bool:
+    """Tell whether the database at ``url`` has the newest schema."""
+    return current(url) == head()
+
+
+def drift(url: str) -> list[Any]:
+    """Return the differences between the database at ``url`` and ``store.tables``; empty when there are none."""
+
+    def compare(connection: Connection) -> list[Any]:
+        options = {"include_object": included, "compare_type": True}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+
+    return with_connection(url, compare, lock=False)
+
+
+def included(_object: Any, name: str | None, kind: str, reflected: bool, _compare_to: Any) -> bool:
+    """Leave out the monthly partitions, which come and go without migrations."""
+    partition = name is not None and name.startswith("audit_event_") and reflected
+    return not (kind == "table" and partition)
+
+
+def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = True) -> T:
+    """Run ``work`` on a connection of its own and commit; with ``lock``, no other process migrates meanwhile."""
+    parsed = async_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return _with_sqlite(parsed.set(drivername="sqlite+pysqlite"), work)
+
+    def locked(connection: Connection) -> T:
+        if lock:
+            connection.execute(text(f"SET lock_timeout = '{_LOCK_WAIT}'"))
+            connection.execute(text(f"SELECT pg_advisory_lock({_ADVISORY_LOCK})"))
+            connection.commit()
+        try:
+            return work(connection)
+        finally:
+            # The session ends with this connection, and the lock with it.
+            connection.rollback()
+
+    async def run() -> T:
+        engine = create_async_engine(
+            parsed, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": CONNECT_S}
+        )
+        try:
+            async with engine.connect() as connection:
+                return await connection.run_sync(locked)
+        finally:
+            await engine.dispose()
+
+    return asyncio.run(run())
+
+
+def _with_sqlite(url: Any, work: Callable[[Connection], T]) -> T:
+    prepare_file(url)
+    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": _SQLITE_WAIT_S})
+
+    def configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+
+    event.listen(engine, "connect", configure)
+    # DDL takes part in the transaction, and a second process waits here until the first has migrated.
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    try:
+        with engine.connect() as connection:
+            result = work(connection)
+            with suppress(Exception):
+                connection.commit()
+            return result
+    finally:
+        engine.dispose()
+
+
+def _config(connection: Connection | None) -> Config:
+    folder = ROOT / "migrations"
+    if not folder.is_dir():
+        raise MigrationsMissingError(
+            "The migrations are not beside the package: run from a checkout (pip install -e .)."
+        )
+    config = Config()
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config

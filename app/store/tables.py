@@ -1,0 +1,251 @@
+"""Every table; each key begins with the tenant, so that a cluster can shard by it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeDecorator
+
+SCOPE_ACTIVE = "active"
+SCOPE_ERASED = "erased"
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment in UTC; SQLite, which knows no zones, stores it as text that sorts by time."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a moment without a zone and bring the others to UTC."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise TypeError("A moment needs a time zone.")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the moment in UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if dialect.name == "sqlite" else value.astimezone(UTC)
+
+
+Document: JSON[Any] = JSON().with_variant(JSONB(), "postgresql")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+    }
+)
+
+
+def _text(name: str, *, nullable: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=nullable)
+
+
+def _moment(name: str, *, nullable: bool = False) -> Column[datetime]:
+    return Column(name, Instant, nullable=nullable)
+
+
+def _blob(name: str, *, nullable: bool = False) -> Column[bytes]:
+    return Column(name, LargeBinary, nullable=nullable)
+
+
+def _number(name: str, *, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable)
+
+
+def _document(name: str) -> Column[Any]:
+    return Column(name, Document, nullable=False)
+
+
+tenant = Table(
+    "tenant",
+    metadata,
+    _text("id"),
+    _moment("created"),
+    _text("created_by"),
+    _moment("disabled", nullable=True),
+    PrimaryKeyConstraint("id"),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    _text("tenant"),
+    _text("id"),
+    _blob("digest"),
+    # While a rotation is under way the old secret stays good until previous_expires.
+    _blob("previous_digest", nullable=True),
+    _moment("previous_expires", nullable=True),
+    _text("name", nullable=True),
+    _document("roles"),
+    _document("cidrs"),
+    _moment("created"),
+    _text("created_by"),
+    _moment("expires", nullable=True),
+    _moment("revoked", nullable=True),
+    PrimaryKeyConstraint("tenant", "id"),
+    UniqueConstraint("id"),
+    ForeignKeyConstraint(["tenant"], ["tenant.id"]),
+)
+
+policy = Table(
+    "policy",
+    metadata,
+    _text("tenant"),
+    _number("version"),
+    _document("document"),
+    _moment("created"),
+    _text("created_by"),
+    PrimaryKeyConstraint("tenant", "version"),
+    ForeignKeyConstraint(["tenant"], ["tenant.id"]),
+)
+
+# A scope that is erased or purged stays as a tombstone: its counters outlive its entries, so that no ordinal
+# is ever given twice. ``generation`` counts the data keys the scope has had and is sealed into every entry.
+scope = Table(
+    "scope",
+    metadata,
+    _text("tenant"),
+    _text("id"),
+    _moment("created"),
+    _moment("expires", nullable=True),
+    _text("state"),
+    _number("generation"),
+    _document("counters"),
+    _number("restore_epoch"),
+    _blob("dek_wrapped", nullable=True),
+    _number("kek_version", nullable=True),
+    PrimaryKeyConstraint("tenant", "id"),
+    Index(None, "kek_version", "tenant", "id"),
+    Index(None, "expires"),
+)
+
+# ``origin`` says how the look-up was made: exact, spelled (exact, with its spelling inside JSON) or canonical.
+entry = Table(
+    "entry",
+    metadata,
+    _text("tenant"),
+    _text("scope"),
+    _text("type"),
+    _number("ordinal"),
+    _blob("lookup"),
+    _blob("ciphertext"),
+    _text("origin"),
+    _moment("created"),
+    PrimaryKeyConstraint("tenant", "scope", "type", "ordinal"),
+    UniqueConstraint("tenant", "scope", "type", "lookup"),
+    sqlite_with_rowid=False,
+)
+
+erasure = Table(
+    "erasure",
+    metadata,
+    _text("tenant"),
+    Column("id", Uuid, nullable=False),
+    _text("kind"),
+    _moment("at"),
+    _text("actor"),
+    _text("scope", nullable=True),
+    _document("counts"),
+    PrimaryKeyConstraint("tenant", "id"),
+)
+
+audit_event = Table(
+    "audit_event",
+    metadata,
+    _text("tenant"),
+    Column("id", Uuid, nullable=False),
+    _moment("at"),
+    _text("actor"),
+    _document("roles"),
+    _text("action"),
+    _text("outcome"),
+    _text("middleware", nullable=True),
+    _number("policy_version", nullable=True),
+    _text("error_code", nullable=True),
+    _text("scope_ref", nullable=True),
+    _text("in_hmac", nullable=True),
+    _text("out_hmac", nullable=True),
+    _number("blocks"),
+    _number("bytes_in"),
+    _number("bytes_out"),
+    _document("counts"),
+    _number("duration_us"),
+    _text("request_id", nullable=True),
+    _text("traceparent", nullable=True),
+    _document("details"),
+    _blob("sealed", nullable=True),
+    _blob("mac"),
+    # PostgreSQL wants the partition column in the key.
+    PrimaryKeyConstraint("tenant", "id", "at"),
+    Index(None, "tenant", "request_id"),
+    Index(None, "tenant", "scope_ref"),
+    postgresql_partition_by="RANGE (at)",
+)
+
+session = Table(
+    "session",
+    metadata,
+    _text("tenant"),
+    # A digest of the session's name: a reader of the table cannot join a session.
+    _text("id"),
+    _text("principal"),
+    _text("revision"),
+    _document("data"),
+    _moment("created"),
+    _moment("last_seen"),
+    PrimaryKeyConstraint("tenant", "id"),
+    Index(None, "last_seen"),
+)
+
+tenant_key = Table(
+    "tenant_key",
+    metadata,
+    _text("tenant"),
+    _text("purpose"),
+    _blob("wrapped"),
+    _number("kek_version"),
+    _moment("created"),
+    PrimaryKeyConstraint("tenant", "purpose"),
+)
+
+key_canary = Table(
+    "key_canary",
+    metadata,
+    Column("version", BigInteger, nullable=False, autoincrement=False),
+    _blob("wrapped"),
+    _moment("created"),
+    PrimaryKeyConstraint("version"),
+)
+
+# Facts about the whole installation: the restore epoch, the last readiness write.
+installation = Table(
+    "installation",
+    metadata,
+    _text("name"),
+    _document("value"),
+    PrimaryKeyConstraint("name"),
+)

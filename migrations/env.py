@@ -1,0 +1,38 @@
+"""Run migrations on the connection that app.store.migrate hands over, or on SLUICE_DATABASE__URL by hand."""
+
+import os
+
+from alembic import context
+from sqlalchemy import Connection, text
+
+from app.store.migrate import included, with_connection
+from app.store.tables import metadata
+
+LOCK_TIMEOUT = "5s"
+STATEMENT_TIMEOUT = "10min"
+
+
+def migrate(connection: Connection) -> None:
+    """Run the asked-for migrations in one transaction, giving up soon on a lock that traffic holds."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
+        connection.execute(text(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'"))
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        include_object=included,
+        compare_type=True,
+        render_as_batch=connection.dialect.name == "sqlite",
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+given = context.config.attributes.get("connection")
+if given is not None:
+    migrate(given)
+else:
+    url = context.get_x_argument(as_dictionary=True).get("url") or os.environ.get("SLUICE_DATABASE__URL")
+    if not url:
+        raise SystemExit("Say which database: alembic -x url=… or SLUICE_DATABASE__URL.")
+    with_connection(url, migrate)
