@@ -99,6 +99,11 @@ class Context:
         return replace(self, edits=(*self.edits, RawEdit(slot, position, position, text, 0)))
 
     @property
+    def characters(self) -> int:
+        """Return how many characters the leaves have together."""
+        return sum(len(leaf.text) for leaf in self.leaves)
+
+    @property
     def conceals(self) -> list[PendingConceal]:
         """Return the originals that still want a handle, in the order of the text."""
         return [edit.replacement for edit in self._ordered() if isinstance(edit.replacement, PendingConceal)]

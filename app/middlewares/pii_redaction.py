@@ -1,17 +1,20 @@
 """Replace personal data by handles before a context goes to a model."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
 from app.core.content import Context, Edit
-from app.core.engines import DetectionOptions, Span
+from app.core.engines import Detection, DetectionOptions, Span
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
 from app.core.leaves import REPORTED_PLACES, Leaf, Place
 from app.core.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
+from app.core.offload import off_loop
 from app.core.redaction import conceal_edits
 
+Mask = Callable[[str, str, str], str]
 Mode = Literal["handle", "mask", "hash", "remove", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
@@ -88,9 +91,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         texts = [leaf.scannable for leaf in context.leaves]
         detection = await self.engines.detector.detect(texts, options)
         plan = _Plan(arguments, modes)
-        edits: list[Edit] = []
-        for leaf, spans in zip(context.leaves, detection.spans, strict=True):
-            edits += plan.leaf(leaf, spans, self.engines.masker.apply)
+        edits = await off_loop(context.characters, plan.edits, context, detection, self.engines.masker.apply)
         plan.refuse()
         metadata: dict[str, Any] = plan.metadata()
         if context.skipped:
@@ -150,7 +151,12 @@ class _Plan:
         self.reported: Counter[tuple[str, str, int]] = Counter()
         self.masked: Counter[tuple[str, str]] = Counter()
 
-    def leaf(self, leaf: Leaf, spans: list[Span], mask: Any) -> list[Edit]:
+    def edits(self, context: Context, detection: Detection, mask: Mask) -> list[Edit]:
+        """Return the edits of all leaves."""
+        pairs = zip(context.leaves, detection.spans, strict=True)
+        return [edit for leaf, spans in pairs for edit in self.leaf(leaf, spans, mask)]
+
+    def leaf(self, leaf: Leaf, spans: list[Span], mask: Mask) -> list[Edit]:
         """Return the edits of one leaf."""
         changes = self._may_change(leaf.place)
         concealed: list[Span] = []

@@ -9,6 +9,7 @@ from app.core.errors import InvalidArgumentsError
 from app.core.handles import LEFT_CONTEXT, Handle, HandleMatch, find_handles, in_active_position
 from app.core.leaves import REPORTED_PLACES, Leaf, Place
 from app.core.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
+from app.core.offload import off_loop
 
 
 class PiiRestorationArguments(Arguments):
@@ -43,30 +44,35 @@ class PiiRestoration(Middleware[PiiRestorationArguments]):
 
     async def apply(self, context: Context, arguments: PiiRestorationArguments) -> Outcome:
         """One pass per text; inserted values are never scanned again."""
-        originals = _map(arguments)
-        edits: list[Edit] = []
-        withheld = unresolved = restored = 0
-        for leaf in context.leaves:
-            if leaf.place in REPORTED_PLACES:
-                continue
-            for match in find_handles(leaf.text, exact=arguments.exact):
-                if arguments.positions == "safe" and _is_active(leaf, match, arguments.tools):
-                    withheld += 1
-                elif (given := originals.get(match.handle)) is not None:
-                    restored += 1
-                    edits.append(Edit(leaf, match.start, match.end, given))
-                elif arguments.scope is not None:
-                    edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
-                else:
-                    unresolved += 1
-        metadata: dict[str, Any] = {"unresolved": unresolved + withheld}
-        if withheld:
-            metadata["withheld"] = withheld
-        vault = VaultOptions(scope=arguments.scope, restores=arguments.scope is not None)
-        return Outcome(context.edited(edits), metadata, {"restored": restored, "withheld": withheld}, vault)
+        return await off_loop(context.characters, _restored, context, arguments)
 
 
-def _map(arguments: PiiRestorationArguments) -> dict[Handle, str]:
+def _restored(context: Context, arguments: PiiRestorationArguments) -> Outcome:
+    originals = given_originals(arguments)
+    edits: list[Edit] = []
+    withheld = unresolved = restored = 0
+    for leaf in context.leaves:
+        if leaf.place in REPORTED_PLACES:
+            continue
+        for match in find_handles(leaf.text, exact=arguments.exact):
+            if arguments.positions == "safe" and _is_active(leaf, match, arguments.tools):
+                withheld += 1
+            elif (given := originals.get(match.handle)) is not None:
+                restored += 1
+                edits.append(Edit(leaf, match.start, match.end, given))
+            elif arguments.scope is not None:
+                edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
+            else:
+                unresolved += 1
+    metadata: dict[str, Any] = {"unresolved": unresolved + withheld}
+    if withheld:
+        metadata["withheld"] = withheld
+    vault = VaultOptions(scope=arguments.scope, restores=arguments.scope is not None)
+    return Outcome(context.edited(edits), metadata, {"restored": restored, "withheld": withheld}, vault)
+
+
+def given_originals(arguments: PiiRestorationArguments) -> dict[Handle, str]:
+    """Return the caller's own map; refuse arguments that name no source of originals."""
     if arguments.redactions is None:
         if arguments.scope is None:
             raise InvalidArgumentsError(

@@ -1,0 +1,18 @@
+"""Keeping long computations off the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+INLINE_CHARACTERS = 32_768
+"""Work on shorter texts takes less than a millisecond, about what handing it to a thread costs."""
+
+
+async def off_loop(size: int, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Return ``work(...)``, computed in a thread where ``size`` (characters to look at) makes it long."""
+    if size <= INLINE_CHARACTERS:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)

@@ -1,0 +1,79 @@
+"""One fake per contract of core.engines, small enough to be read."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from app.core.content import Context, PendingConceal
+from app.core.engines import Detection, DetectionOptions, Engines, Span
+from app.core.handles import Handle, Original
+
+NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
+"""The moment of the proposal's timestamp example."""
+
+
+class FakeDetector:
+    """Finds what its patterns say; the contract's options entities, exclude, allow and deny hold."""
+
+    def __init__(self, patterns: Mapping[str, str] | None = None) -> None:
+        self.patterns = patterns or {
+            "EMAIL": r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+            "PERSON": r"\b(?:John Doe|Jane Smith|Jos\u00e9)\b",
+            "SSN": r"\b\d{3}-\d{2}-\d{4}\b",
+            "CARD": r"\b\d{16}\b",
+        }
+
+    def labels(self) -> frozenset[str]:
+        return frozenset(self.patterns) | {"CUSTOM", "ORGANIZATION"}
+
+    async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
+        return Detection([self._one(text, options) for text in texts], "fake")
+
+    def _one(self, text: str, options: DetectionOptions) -> list[Span]:
+        patterns = dict(self.patterns)
+        if options.deny_list:
+            patterns["CUSTOM"] = "|".join(map(re.escape, options.deny_list))
+        spans: list[Span] = []
+        for label, pattern in patterns.items():
+            if label in options.exclude or (options.entities is not None and label not in options.entities):
+                continue
+            for found in re.finditer(pattern, text):
+                free = all(found.end() <= span.start or span.end <= found.start() for span in spans)
+                if free and found[0] not in options.allow_list and found[0]:
+                    spans.append(Span(found.start(), found.end(), label, 1.0))
+        return sorted(spans, key=lambda span: span.start)
+
+
+class FakeMasker:
+    """Masks with stars, hashes to a constant, removes."""
+
+    def apply(self, mode: str, text: str, label: str) -> str:
+        return {"mask": "*" * len(text), "hash": f"#{label}", "remove": ""}[mode]
+
+
+class MemoryVault:
+    """One scope in memory: equal originals of a label get equal handles."""
+
+    def __init__(self) -> None:
+        self.handles: dict[tuple[str, bytes], Handle] = {}
+        self.originals: dict[Handle, Original] = {}
+
+    def allocate(self, pending: PendingConceal) -> Handle:
+        key = pending.label, pending.original.encode()
+        if key not in self.handles:
+            ordinal = 1 + sum(label == pending.label for label, _ in self.handles)
+            self.handles[key] = Handle(pending.label, ordinal)
+            self.originals[self.handles[key]] = pending.original
+        return self.handles[key]
+
+    def settle(self, context: Context) -> Context:
+        handles: dict[PendingConceal, Handle | None] = {}
+        for pending in context.conceals:
+            known = pending.keep is not None and pending.keep in self.originals
+            handles[pending] = None if known else self.allocate(pending)
+        return context.resolved(handles, self.originals)
+
+
+def engines(detector: FakeDetector | None = None) -> Engines:
+    """Return engines that need no model, no process and no clock."""
+    return Engines(detector=detector or FakeDetector(), masker=FakeMasker(), now=lambda: NOON)
