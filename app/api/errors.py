@@ -1,0 +1,173 @@
+"""How errors look over plain HTTP: problem details (RFC 9457), from one table of codes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.core.errors import (
+    InternalError,
+    InvalidArgumentsError,
+    InvalidRequestError,
+    NotFoundError,
+    ServiceError,
+    UnauthenticatedError,
+)
+from app.core.strictjson import dumps
+
+PROBLEM_TYPE: Final = "application/problem+json"
+URN_PREFIX: Final = "urn:sluice:error:"
+
+PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
+    "unauthenticated": (401, "No valid credential"),
+    "forbidden": (403, "Not allowed"),
+    "not_found": (404, "Not found"),
+    "conflict": (409, "Conflicts with what is stored"),
+    "invalid_request": (400, "Not a valid request"),
+    "invalid_arguments": (422, "Wrong arguments"),
+    "too_large": (413, "Too large"),
+    "rate_limited": (429, "Too many requests"),
+    "overloaded": (503, "Too much to do"),
+    "deadline_exceeded": (504, "Took too long"),
+    "blocked_by_policy": (403, "Refused by the tenant's policy"),
+    "unscannable_content": (422, "Content that cannot be scanned"),
+    "audit_unavailable": (503, "The record cannot be written"),
+    "store_unavailable": (503, "The database does not answer"),
+    "upstream_unavailable": (502, "An MCP server does not answer"),
+    "internal_error": (500, "A fault in the service"),
+}
+"""Code -> HTTP status and title; a test fails when a code of core.errors is missing."""
+
+
+def status_of(error: ServiceError) -> int:
+    """Return the HTTP status of ``error``."""
+    return PROBLEMS[error.code][0]
+
+
+def problem(error: ServiceError, request_id: str, status: int | None = None) -> dict[str, Any]:
+    """Return the problem document of ``error``; ``status`` where HTTP has a more exact one than the table."""
+    usual, title = PROBLEMS[error.code]
+    details = dict(error.details)
+    body: dict[str, Any] = {
+        "type": URN_PREFIX + error.code,
+        "title": title,
+        "status": status or usual,
+        "detail": error.message,
+        "code": error.code,
+        "request_id": request_id,
+    }
+    if "pointer" in details:
+        body["pointer"] = details.pop("pointer")
+    if details:
+        body["details"] = details
+    return body
+
+
+def error_headers(error: ServiceError, status: int) -> dict[str, str]:
+    """Return the headers that belong to ``error``: when to try again, how to authenticate."""
+    headers = {}
+    if error.retry_after_s is not None:
+        headers["retry-after"] = str(max(1, math.ceil(error.retry_after_s)))
+    elif status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS}:
+        headers["retry-after"] = "1"
+    if isinstance(error, UnauthenticatedError):
+        headers["www-authenticate"] = 'Bearer realm="sluice"'
+    return headers
+
+
+def problem_response(
+    error: ServiceError,
+    request_id: str,
+    *,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return the whole answer to a request that ended in ``error``."""
+    status = status or status_of(error)
+    return Response(
+        dumps(problem(error, request_id, status)),
+        status,
+        headers={**error_headers(error, status), **(headers or {})},
+        media_type=PROBLEM_TYPE,
+    )
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Let every failure of a route leave as a problem document with the request id."""
+    app.add_exception_handler(ServiceError, _on_service_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_bug)
+
+
+def validation_error(faults: Sequence[Mapping[str, Any]]) -> InvalidArgumentsError:
+    """Say where a body or a parameter is wrong, without repeating what stood there."""
+    fault = faults[0]
+    place, *path = fault["loc"]
+    if fault["type"] == "extra_forbidden":
+        # The last step is the unknown name itself: the caller's text, not ours.
+        path = path[:-1]
+        reason = "it has a member that is not known here"
+    else:
+        reason = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
+        reason = reason[:1].lower() + reason[1:]
+    if place == "body":
+        pointer = "".join(f"/{_escaped(step)}" for step in path)
+        return InvalidArgumentsError(
+            f"The body is wrong at {pointer or 'its top'}: {reason}.", details={"pointer": pointer}
+        )
+    name = str(path[0]) if path else ""
+    return InvalidArgumentsError(f"The parameter {name} is wrong: {reason}.", details={"parameter": name})
+
+
+def request_id_of(request: Request) -> str:
+    """Return the id that the edge gave this request."""
+    return str(request.scope["state"]["request_id"])
+
+
+def internal_error() -> InternalError:
+    """Return what a caller may know of a bug."""
+    return InternalError("Something went wrong inside the service; its log has the request id.")
+
+
+async def _on_service_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ServiceError)  # noqa: S101 - the handler is registered for this class
+    request.scope["state"]["error_code"] = error.code
+    return problem_response(error, request_id_of(request))
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - as above
+    return await _on_service_error(request, validation_error(error.errors()))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - as above
+    status = error.status_code
+    failure: ServiceError
+    if status == HTTPStatus.NOT_FOUND:
+        failure = NotFoundError(
+            "There is nothing at this address; GET /api/v1/openapi.json lists what there is."
+        )
+    elif status == HTTPStatus.METHOD_NOT_ALLOWED:
+        failure = InvalidRequestError("This address does not take that method.")
+    elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        failure = internal_error()
+    else:
+        failure = InvalidRequestError("The request is not valid HTTP for this address.")
+    request.scope["state"]["error_code"] = failure.code
+    return problem_response(failure, request_id_of(request), status=status, headers=error.headers)
+
+
+async def _on_bug(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the edge logs it
+    request.scope["state"]["error_code"] = InternalError.code
+    return problem_response(internal_error(), request_id_of(request))
+
+
+def _escaped(step: object) -> str:
+    return str(step).replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,154 @@
+"""Logs, metrics and traces: what they say, and that an exception's text and foreign messages stay out."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+from fastapi import FastAPI
+from httpx2 import ASGITransport, AsyncClient
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from app.api.errors import install_error_handlers
+from app.api.guard import Guard
+from app.api.observability import Metrics, configure_logging
+from app.api.tracing import Tracer, tracer_to
+
+
+@pytest.fixture
+def lines() -> Iterator[Any]:
+    """Give the parsed JSON log lines so far; put the logging of the test run back afterwards."""
+    root = logging.getLogger()
+    before = (list(root.handlers), root.level)
+    stream = io.StringIO()
+    configure_logging("info", "json", stream)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    structlog.reset_defaults()
+    root.handlers, root.level = before
+
+
+def make_app() -> FastAPI:
+    app = FastAPI()
+    install_error_handlers(app)
+
+    @app.get("/things/{name}")
+    async def thing(name: str) -> str:
+        if name == "bug":
+            raise ValueError("Jane-Canary")
+        return name
+
+    return app
+
+
+async def get(guard: Guard, path: str, **headers: str) -> int:
+    async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost") as http:
+        return (
+            await http.get(path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        ).status_code
+
+
+async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -> None:
+    await get(Guard(make_app()), "/things/Jane-Canary?email=Jane-Canary", x_request_id="request-0001")
+    (line,) = lines()
+    assert line["event"] == "request"
+    assert line["route"] == "/things/{name}"
+    assert line["request_id"] == "request-0001"
+    assert line["status"] == 200
+    assert line["duration_ms"] >= 0
+    assert "Jane-Canary" not in json.dumps(line)
+
+
+async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
+    assert await get(Guard(make_app()), "/things/bug", x_request_id="request-0002") == 500
+    bug, request = lines()
+    assert bug["exception"] == "ValueError"
+    assert bug["request_id"] == "request-0002"
+    assert any("test_observability.py" in place for place in bug["where"])
+    assert request["error_code"] == "internal_error"
+    assert "Jane-Canary" not in json.dumps([bug, request])
+
+
+def test_messages_of_other_libraries_are_reduced_to_their_place(lines: Any) -> None:
+    logging.getLogger("mcp.server").warning("Failed to validate: %s", "Jane-Canary")
+    logging.getLogger("mcp.server").info("Processing Jane-Canary")
+    try:
+        int("Jane-Canary")
+    except ValueError:
+        logging.getLogger("asyncio").exception("Jane-Canary")
+        structlog.get_logger().exception("ours")
+    first, second, ours = lines()
+    assert first["logger"] == "mcp.server" and first["level"] == "warning"
+    assert first["where"][0].startswith("test_observability.py:")
+    assert second["exception"] == "ValueError"
+    assert ours["exception"] == "ValueError" and ours["event"] == "ours"
+    assert "Jane-Canary" not in json.dumps([first, second, ours])
+
+
+def test_messages_of_the_service_and_its_server_are_kept(lines: Any) -> None:
+    logging.getLogger("uvicorn.error").info("Uvicorn running on %s", "http://127.0.0.1:8000")
+    logging.getLogger("app.protocol.errors").error("request %s failed", "request-0003")
+    assert [line["event"] for line in lines()] == [
+        "Uvicorn running on http://127.0.0.1:8000",
+        "request request-0003 failed",
+    ]
+
+
+def test_console_lines_are_for_people() -> None:
+    stream = io.StringIO()
+    before = logging.getLogger().handlers
+    configure_logging("warning", "console", stream)
+    structlog.get_logger().info("unseen")
+    structlog.get_logger().warning("seen", number=3)
+    structlog.reset_defaults()
+    logging.getLogger().handlers = before
+    assert "seen" in stream.getvalue() and "number=3" in stream.getvalue()
+    assert "unseen" not in stream.getvalue()
+
+
+def test_invocations_are_counted_by_middleware_and_outcome() -> None:
+    metrics = Metrics()
+    metrics.invocation("pii_redaction", "ok", 0.002)
+    text = metrics.exposition().decode()
+    assert 'sluice_invocations_total{middleware="pii_redaction",outcome="ok"} 1.0' in text
+    assert 'sluice_invocation_seconds_count{middleware="pii_redaction"} 1.0' in text
+
+
+async def test_a_span_continues_the_callers_trace_and_holds_no_content(lines: Any) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    guard = Guard(make_app(), tracer=Tracer(provider))
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    await get(guard, "/things/Jane-Canary", traceparent=f"00-{trace}-b7ad6b7169203331-01")
+    await get(guard, "/things/bug")
+    first, second = exporter.get_finished_spans()
+    assert first.name == "GET /things/{name}"
+    assert first.context is not None and format(first.context.trace_id, "032x") == trace
+    assert first.attributes is not None and first.attributes["http.response.status_code"] == 200
+    assert second.attributes is not None and second.attributes["error.type"] == "internal_error"
+    assert "Jane-Canary" not in first.to_json() + second.to_json()
+    provider.shutdown()
+
+
+def test_without_a_collector_opentelemetry_is_not_even_imported() -> None:
+    assert tracer_to(None, "1") is None
+    program = (
+        "import sys, app.api.tracing as t; t.tracer_to(None, '1'); "
+        "print([name for name in sys.modules if name.startswith('opentelemetry')]); import app.api.guard; "
+        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exp'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+def test_a_collector_makes_a_tracer() -> None:
+    tracer = tracer_to("http://127.0.0.1:9/v1/traces", "1")
+    assert tracer is not None
+    tracer.shutdown()
