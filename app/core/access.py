@@ -119,6 +119,7 @@ def check_tenant(name: str) -> str:
     """Return ``name`` if it is a valid tenant name."""
     if not TENANT_PATTERN.fullmatch(name):
         raise InvalidArgumentsError(
-            "A tenant's name is 1 to 63 lower-case letters, digits and hyphens.", details={"pointer": "/tenant"}
+            "A tenant's name is 1 to 63 lower-case letters, digits and hyphens.",
+            details={"pointer": "/tenant"},
         )
     return name

@@ -13,9 +13,16 @@ from app.core.handles import Handle
 from app.core.leaves import REPORTED_PLACES, Place
 from app.core.strictjson import dumps, loads
 
-SCALARS = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**30), 10**30)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
-VALUES = st.recursive(SCALARS | WORDS, lambda v: st.lists(v, max_size=3) | st.dictionaries(WORDS, v, max_size=3))
+VALUES = st.recursive(
+    SCALARS | WORDS, lambda v: st.lists(v, max_size=3) | st.dictionaries(WORDS, v, max_size=3)
+)
 JSON_TEXTS = VALUES.map(lambda v: json.dumps(v, ensure_ascii=True, indent=1))
 STRINGS = WORDS | JSON_TEXTS | JSON_TEXTS.map(json.dumps)
 EXTRA = st.dictionaries(st.sampled_from(["_meta", "annotations", "unknown_field"]), VALUES, max_size=2)
@@ -32,15 +39,21 @@ BLOCKS = st.one_of(
     _block({"type": st.just("resource_link"), "uri": WORDS, "name": WORDS, "title": STRINGS}),
     _block({"type": st.just("resource"), "resource": st.fixed_dictionaries({"uri": WORDS, "text": STRINGS})}),
     _block({"type": st.just("tool_use"), "id": WORDS, "name": WORDS, "input": VALUES | STRINGS}),
-    _block({"type": st.just("tool_result"), "toolUseId": WORDS, "content": STRINGS, "structuredContent": VALUES}),
+    _block(
+        {"type": st.just("tool_result"), "toolUseId": WORDS, "content": STRINGS, "structuredContent": VALUES}
+    ),
     _block({"type": st.just("thinking"), "thinking": WORDS, "signature": WORDS}),
     _block({"type": st.just("something_new"), "payload": VALUES}),
 )
 ITEMS = (
     BLOCKS
     | WORDS
-    | st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant", "tool"]), "content": STRINGS | BLOCKS})
-    | st.fixed_dictionaries({"type": st.just("message"), "role": st.just("user"), "content": st.lists(BLOCKS | WORDS)})
+    | st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "tool"]), "content": STRINGS | BLOCKS}
+    )
+    | st.fixed_dictionaries(
+        {"type": st.just("message"), "role": st.just("user"), "content": st.lists(BLOCKS | WORDS)}
+    )
 )
 
 
@@ -57,7 +70,9 @@ def test_reading_and_writing_is_the_identity(items: list[Any]) -> None:
 def test_replacing_every_leaf_by_its_own_text_changes_no_value(items: list[Any]) -> None:
     context = Context.parse(items)
     edits = [
-        Edit(leaf, 0, len(leaf.text), leaf.text) for leaf in context.leaves if leaf.place not in REPORTED_PLACES
+        Edit(leaf, 0, len(leaf.text), leaf.text)
+        for leaf in context.leaves
+        if leaf.place not in REPORTED_PLACES
     ]
     before, after = context.to_json(), context.edited(edits).to_json()
     assert _decoded(before) == _decoded(after)
@@ -93,7 +108,10 @@ def test_json_inside_a_string_is_edited_in_place() -> None:
 
 
 def test_blobs_of_text_are_decoded_and_encoded_again() -> None:
-    item = {"type": "resource", "resource": {"uri": "f:///x", "mimeType": "application/json", "blob": "eyJhIjoiYiJ9"}}
+    item = {
+        "type": "resource",
+        "resource": {"uri": "f:///x", "mimeType": "application/json", "blob": "eyJhIjoiYiJ9"},
+    }
     context = Context.parse([item])
     leaf = next(leaf for leaf in context.leaves if leaf.pointer.endswith("#/a"))
     assert context.edited([Edit(leaf, 0, 1, "c")]).to_json()[0]["resource"]["blob"] == "eyJhIjoiYyJ9"
@@ -116,11 +134,17 @@ def test_text_is_put_in_front_of_the_last_user_message_and_nowhere_else() -> Non
     items = [
         {"role": "user", "content": "one"},
         {"role": "assistant", "content": "two"},
-        {"role": "user", "content": [{"type": "tool_result", "content": "r"}, {"type": "text", "text": "three"}]},
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "content": "r"}, {"type": "text", "text": "three"}],
+        },
         {"role": "assistant", "content": "four"},
     ]
     done = Context.parse(items).prefixed("[now] ").to_json()
-    assert done[2]["content"] == [{"type": "tool_result", "content": "r"}, {"type": "text", "text": "[now] three"}]
+    assert done[2]["content"] == [
+        {"type": "tool_result", "content": "r"},
+        {"type": "text", "text": "[now] three"},
+    ]
     assert [done[0], done[1], done[3]] == [items[0], items[1], items[3]]
 
 

@@ -43,7 +43,16 @@ def test_spellings_that_models_make_are_restored(spelling: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["PERSON_10", "XPERSON_1", "PERSON_1_2", "PERSON_12", "[PERSON_01]", "person_1", "[PERSONS_1]", "PERSON_1x"],
+    [
+        "PERSON_10",
+        "XPERSON_1",
+        "PERSON_1_2",
+        "PERSON_12",
+        "[PERSON_01]",
+        "person_1",
+        "[PERSONS_1]",
+        "PERSON_1x",
+    ],
 )
 def test_a_handle_never_matches_inside_another_word(text: str) -> None:
     assert restore_text(text, JANE) == text
@@ -91,7 +100,8 @@ def test_safe_positions_keep_originals_out_of_links_and_tags(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Write to [EMAIL_1].", "(see [EMAIL_1])", "a < b, [EMAIL_1]", "E-mail:[EMAIL_1]", "[x](y) [EMAIL_1]"]
+    "text",
+    ["Write to [EMAIL_1].", "(see [EMAIL_1])", "a < b, [EMAIL_1]", "E-mail:[EMAIL_1]", "[x](y) [EMAIL_1]"],
 )
 def test_safe_positions_restore_ordinary_text(text: str) -> None:
     assert "jane@example.com" in restore_text(text, JANE, safe_positions=True)
@@ -99,8 +109,33 @@ def test_safe_positions_restore_ordinary_text(text: str) -> None:
 
 FRAGMENTS = st.sampled_from(
     [
-        *("[PERSON_1]", "PERSON_1", "[person 1]", "(EMAIL_1)", r"\[PERSON\_1\]", "[EMAIL_1~abcd]", "[LITERAL_3]"),
-        *("[", "]", "(", "<", "PER", "SON_", "_1", "1", "\\", "`", " ", "Person", "https://a.b/", "](", "<a ", ">"),
+        *(
+            "[PERSON_1]",
+            "PERSON_1",
+            "[person 1]",
+            "(EMAIL_1)",
+            r"\[PERSON\_1\]",
+            "[EMAIL_1~abcd]",
+            "[LITERAL_3]",
+        ),
+        *(
+            "[",
+            "]",
+            "(",
+            "<",
+            "PER",
+            "SON_",
+            "_1",
+            "1",
+            "\\",
+            "`",
+            " ",
+            "Person",
+            "https://a.b/",
+            "](",
+            "<a ",
+            ">",
+        ),
     ]
 )
 TEXTS = st.lists(FRAGMENTS | st.text(max_size=4), max_size=14).map("".join)
@@ -123,13 +158,17 @@ def test_one_character_at_a_time_gives_the_same_text(text: str) -> None:
     assert "".join(map(stream.feed, text)) + stream.finish() == restore_text(text, JANE)
 
 
-@pytest.mark.parametrize("text", ["Hello there", "the quick (brown", "a [see below", "x < y", "3 * (4", "[1, 2"])
+@pytest.mark.parametrize(
+    "text", ["Hello there", "the quick (brown", "a [see below", "x < y", "3 * (4", "[1, 2"]
+)
 def test_only_an_open_handle_is_held_back(text: str) -> None:
     scanner = StreamScanner()
     assert "".join(piece for piece, _, _ in scanner.feed(text)) == text
 
 
-@pytest.mark.parametrize("held", ["[", "[PER", "[PERSON_1", "PERSON_1", "PERS", r"\[PERSON", "(PERSON_", "[person 1"])
+@pytest.mark.parametrize(
+    "held", ["[", "[PER", "[PERSON_1", "PERSON_1", "PERS", r"\[PERSON", "(PERSON_", "[person 1"]
+)
 def test_an_open_handle_is_held_back_until_it_is_settled(held: str) -> None:
     scanner = StreamScanner()
     assert "".join(piece for piece, _, _ in scanner.feed("Hi " + held)) == "Hi "

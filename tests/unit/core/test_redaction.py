@@ -16,15 +16,60 @@ from tests.fakes import MemoryVault
 
 PIECES = st.sampled_from(
     [
-        *("John Doe", "[PERSON_1]", "PERSON_1", "[person_2]", "[LITERAL_1]", "(EMAIL_1)", r"\[SSN\_1\]", "[X_1~abcd]"),
-        *("[", "]", "[[", "]]", "(", ")", "<", ">", "{", "}", "\\", "\\[", "\\]", "_1", "_", "1", "0", "`", '"', " "),
-        *("PERSON", "PERS", "~abcd", "https://x.y/", "](", '{"a": "', '"}', '["', '"]', "\\u00e9", "\\ud83d", "\\n"),
+        *(
+            "John Doe",
+            "[PERSON_1]",
+            "PERSON_1",
+            "[person_2]",
+            "[LITERAL_1]",
+            "(EMAIL_1)",
+            r"\[SSN\_1\]",
+            "[X_1~abcd]",
+        ),
+        *(
+            "[",
+            "]",
+            "[[",
+            "]]",
+            "(",
+            ")",
+            "<",
+            ">",
+            "{",
+            "}",
+            "\\",
+            "\\[",
+            "\\]",
+            "_1",
+            "_",
+            "1",
+            "0",
+            "`",
+            '"',
+            " ",
+        ),
+        *(
+            "PERSON",
+            "PERS",
+            "~abcd",
+            "https://x.y/",
+            "](",
+            '{"a": "',
+            '"}',
+            '["',
+            '"]',
+            "\\u00e9",
+            "\\ud83d",
+            "\\n",
+        ),
         *("José", "\u200b", "\n", "a@b.cd", "123-45-6789"),
     ]
 )
 STRINGS = st.lists(PIECES | st.text(max_size=3), max_size=10).map("".join)
-WRAPPED = STRINGS | STRINGS.map(lambda s: json.dumps({"k": s, "n": [s, 1]})) | STRINGS.map(
-    lambda s: json.dumps({"k": json.dumps([s], ensure_ascii=False)})
+WRAPPED = (
+    STRINGS
+    | STRINGS.map(lambda s: json.dumps({"k": s, "n": [s, 1]}))
+    | STRINGS.map(lambda s: json.dumps({"k": json.dumps([s], ensure_ascii=False)}))
 )
 CLEAN = WRAPPED.map(lambda s: s.replace("\x00", "").encode("utf-8", "replace").decode())
 
