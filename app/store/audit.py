@@ -1,0 +1,113 @@
+"""Queries on the audit record: rows are added and read, never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.audit import AuditEvent
+from app.store.tables import audit_event
+
+_EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilters:
+    """Which events are asked for; None does not filter. ``since`` is included, ``until`` is not."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    actor: str | None = None
+    middleware: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    scope_ref: str | None = None
+    request_id: str | None = None
+
+    def named(self) -> list[str]:
+        """Return the names of the filters that are set."""
+        return [name for name in ("since", "until", *_EQUAL) if getattr(self, name) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event as it lies in the record, with the MAC over its payload."""
+
+    event: AuditEvent
+    mac: bytes
+
+
+def audit_values(recorded: RecordedEvent) -> dict[str, Any]:
+    """Return the columns of one event, for whoever inserts it together with other rows."""
+    event = recorded.event
+    return {
+        "tenant": event.tenant,
+        "id": event.id,
+        "at": event.at,
+        "actor": event.actor,
+        "roles": sorted(event.roles),
+        "action": event.action,
+        "outcome": event.outcome,
+        "middleware": event.middleware,
+        "policy_version": event.policy_version,
+        "error_code": event.error_code,
+        "scope_ref": event.scope_ref,
+        "in_hmac": event.in_hmac,
+        "out_hmac": event.out_hmac,
+        "blocks": event.blocks,
+        "bytes_in": event.bytes_in,
+        "bytes_out": event.bytes_out,
+        "counts": dict(event.counts),
+        "duration_us": event.duration_us,
+        "request_id": event.request_id,
+        "traceparent": event.traceparent,
+        "details": dict(event.details),
+        "sealed": event.sealed,
+        "mac": recorded.mac,
+    }
+
+
+async def add_events(tx: AsyncConnection, recorded: Sequence[RecordedEvent]) -> None:
+    """Store events of one or more tenants that ``tx`` may write."""
+    if recorded:
+        await tx.execute(insert(audit_event), [audit_values(one) for one in recorded])
+
+
+async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> RecordedEvent | None:
+    """Return one event."""
+    query = select(audit_event).where(audit_event.c.tenant == tenant, audit_event.c.id == event_id)
+    row = (await tx.execute(query)).one_or_none()
+    return _recorded(row) if row is not None else None
+
+
+async def list_events(
+    tx: AsyncConnection, tenant: str, filters: AuditFilters, *, before: UUID | None, limit: int
+) -> Sequence[RecordedEvent]:
+    """Return events newest first, those made before the event ``before``; ids sort by time."""
+    query = select(audit_event).where(audit_event.c.tenant == tenant)
+    query = _filtered(query, filters).order_by(audit_event.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit_event.c.id < before)
+    return [_recorded(row) for row in await tx.execute(query)]
+
+
+def _filtered(query: Select[Any], filters: AuditFilters) -> Select[Any]:
+    for name in _EQUAL:
+        wanted = getattr(filters, name)
+        if wanted is not None:
+            query = query.where(audit_event.c[name] == wanted)
+    if filters.since is not None:
+        query = query.where(audit_event.c.at >= filters.since)
+    if filters.until is not None:
+        query = query.where(audit_event.c.at < filters.until)
+    return query
+
+
+def _recorded(row: Row[Any]) -> RecordedEvent:
+    columns = row._asdict()
+    mac, roles = columns.pop("mac"), columns.pop("roles")
+    return RecordedEvent(AuditEvent(roles=tuple(roles), **columns), mac)

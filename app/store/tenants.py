@@ -1,0 +1,52 @@
+"""Queries on tenants."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.insertion import insert_absent
+from app.store.tables import tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One customer of this service; a disabled one keeps its data and is refused at the door."""
+
+    name: str
+    created: datetime
+    created_by: str
+    disabled: datetime | None = None
+
+
+async def add_tenant(tx: AsyncConnection, added: Tenant) -> bool:
+    """Store a tenant; return False, and change nothing, where the name is taken."""
+    values = {"id": added.name, "created": added.created, "created_by": added.created_by}
+    return await insert_absent(tx, tenant, values)
+
+
+async def find_tenant(tx: AsyncConnection, name: str, *, lock: bool = False) -> Tenant | None:
+    """Return a tenant; ``lock`` keeps other transactions from changing or locking it until this one ends."""
+    query = select(tenant).where(tenant.c.id == name)
+    row = (await tx.execute(query.with_for_update() if lock else query)).one_or_none()
+    return _tenant(row) if row is not None else None
+
+
+async def list_tenants(tx: AsyncConnection, *, after: str | None, limit: int) -> Sequence[Tenant]:
+    """Return tenants by name, those behind ``after``."""
+    query = select(tenant).order_by(tenant.c.id).limit(limit)
+    if after is not None:
+        query = query.where(tenant.c.id > after)
+    return [_tenant(row) for row in await tx.execute(query)]
+
+
+async def update_tenant(tx: AsyncConnection, name: str, *, disabled: datetime | None) -> None:
+    """Close the door to a tenant, or open it again."""
+    await tx.execute(update(tenant).where(tenant.c.id == name).values(disabled=disabled))
+
+
+def _tenant(row: Row[Any]) -> Tenant:
+    return Tenant(row.id, row.created, row.created_by, row.disabled)
