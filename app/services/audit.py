@@ -8,11 +8,12 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.core.access import Caller, Role
@@ -30,21 +31,15 @@ from app.core.offload import off_loop
 from app.core.request import RequestInfo
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit_export import ExportFormat, exporter
-from app.store.audit import AuditFilters, RecordedEvent, Transaction, add_events, find_event, list_events
+from app.store.audit import AuditFilters, Transaction, find_event, list_events
 from app.store.database import Database
+from app.store.writer import GroupWriter, add_audit_rows
 
 MAX_PAGE = 1000
 _EXPORT_PAGE = 500
 _MAX_NAME = 200
 _CURSOR_VERSION = b"\x01"
 _CONTENT = b"content"
-
-
-class EventWriter(Protocol):
-    """Stores events of concurrent requests together."""
-
-    async def append(self, recorded: Sequence[RecordedEvent]) -> None:
-        """Return once ``recorded`` is durable, or raise StoreUnavailableError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +96,11 @@ def payload(event: AuditEvent) -> bytes:
     return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
 
+def event_mac(keys: RecordKeys, event: AuditEvent) -> bytes:
+    """Return the authentication code that an event is stored with."""
+    return keys.mac(event.tenant, payload(event))
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -110,7 +110,7 @@ class AuditService:
     """Writes and reads the record; ``keys`` are the installation's record keys, one set per tenant."""
 
     database: Database
-    writer: EventWriter
+    writer: GroupWriter
     keys: RecordKeys
     now: Callable[[], datetime] = _now
 
@@ -150,14 +150,10 @@ class AuditService:
         """Return ``content`` as ciphertext for an event's ``sealed``, where a policy demands to keep it."""
         return await off_loop(len(content), self.keys.seal, tenant, _CONTENT, content)
 
-    def signed(self, event: AuditEvent) -> RecordedEvent:
-        """Return ``event`` with its MAC, ready to be stored."""
-        return RecordedEvent(event, self.keys.mac(event.tenant, payload(event)))
-
     async def record(self, *events: AuditEvent) -> None:
         """Store ``events`` and return when they are durable; concurrent calls share a commit."""
         try:
-            await self.writer.append([self.signed(event) for event in events])
+            await self.writer.record(events)
         except StoreUnavailableError as error:
             raise AuditUnavailableError(
                 "The act could not be recorded, so nothing is answered; try again shortly.",
@@ -166,7 +162,7 @@ class AuditService:
 
     async def record_with(self, tx: Transaction, *events: AuditEvent) -> None:
         """Store ``events`` in a transaction of the caller's, which commits them with its own changes."""
-        await add_events(tx, [self.signed(event) for event in events])
+        await add_audit_rows(tx, events, partial(event_mac, self.keys))
 
     @asynccontextmanager
     async def refusals(

@@ -1,6 +1,5 @@
-"""Queries on the audit record: rows are added and read, never changed."""
+"""Queries on the audit record; ``store.writer`` adds to it, and nothing ever changes it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,6 @@ from sqlalchemy import Row, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import AuditEvent
-from app.store.bulk import insert_rows
 from app.store.tables import audit_event
 
 Transaction: TypeAlias = AsyncConnection
@@ -44,44 +42,6 @@ class RecordedEvent:
 
     event: AuditEvent
     mac: bytes
-
-
-AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns)
-
-
-def audit_row(recorded: RecordedEvent) -> tuple[Any, ...]:
-    """Return one event in the order of AUDIT_COLUMNS, JSON as text, for ``insert_rows``."""
-    event = recorded.event
-    return (
-        event.tenant,
-        event.id,
-        event.at,
-        event.actor,
-        json.dumps(sorted(event.roles)),
-        event.action,
-        event.outcome,
-        event.middleware,
-        event.policy_version,
-        event.error_code,
-        event.scope_ref,
-        event.in_hmac,
-        event.out_hmac,
-        event.blocks,
-        event.bytes_in,
-        event.bytes_out,
-        json.dumps(dict(event.counts)),
-        event.duration_us,
-        event.request_id,
-        event.traceparent,
-        json.dumps(dict(event.details)),
-        event.sealed,
-        recorded.mac,
-    )
-
-
-async def add_events(tx: AsyncConnection, recorded: Sequence[RecordedEvent]) -> None:
-    """Store events of one or more tenants that ``tx`` may write."""
-    await insert_rows(tx, audit_event, AUDIT_COLUMNS, [audit_row(one) for one in recorded])
 
 
 async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> RecordedEvent | None:
