@@ -8,37 +8,22 @@ Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, more threads only cost tim
 
 import math
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import pairwise
 from threading import Lock
 from typing import IO, Self
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, hashed, normal_word, word_features
+
 LABELS = ("PERSON", "LOCATION", "ORGANIZATION", "ADDRESS")
 TAGS = ("O", *(f"{position}-{label}" for label in LABELS for position in "BILU"))
-ROWS = 1 << 16
-GAZETTEER_KINDS = "flcosdw"
-"""A letter a bit: first name, last name, city or country, company, company suffix, street, common word."""
-
-MAX_WORD = 48
-"""Characters of a word that count; what follows changes neither its features nor the cache."""
-
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_LETTER = rf"[^\W\d_{_CJK}]"
-_MARKS = "[\u0300-\u036f]"
-# A word with accents and inner apostrophes; possessive; one CJK character; digits; line breaks; symbol runs.
-TOKEN = re.compile(
-    rf"{_LETTER}+(?:{_MARKS}+{_LETTER}*|['\u2019](?![sS](?!\w)){_LETTER}+)*"
-    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1*|_+|\w"
-)
-_YEAR_DIGITS = 4
 _CACHE_WORDS = 32_768
-_WINDOW = 2_048
+_WINDOW = 1_024
 _CERTAINLY_NOTHING = 0.98
 _EDGE = " \t\r\n\"'\u201c\u201d\u2018\u2019`,;:!?()[]{}<>|*#=/\\_"
 _POSSESSIVE = re.compile(r"['\u2019][sS]$")
@@ -62,67 +47,6 @@ class TaggedSpan:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Gazetteer:
-    """Answer which word lists hold a word: sorted CRC-32 keys of lower-case words, one bit a list."""
-
-    keys: npt.NDArray[np.uint32]
-    bits: npt.NDArray[np.uint8]
-
-    def kinds(self, word: str) -> str:
-        """Return the letters of `GAZETTEER_KINDS` whose list holds the lower-case word."""
-        key = crc32(word.encode("utf-8", "surrogatepass"))
-        index = int(np.searchsorted(self.keys, np.uint32(key)))
-        if index == len(self.keys) or int(self.keys[index]) != key:
-            return ""
-        bits = int(self.bits[index])
-        return "".join(kind for position, kind in enumerate(GAZETTEER_KINDS) if bits >> position & 1)
-
-
-def shape(word: str) -> str:
-    """Return the outline of a word: capitals, small letters and other characters, long runs shortened."""
-    outline = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
-    return re.sub(r"(.)\1{2,}", r"\1\1+", outline)
-
-
-def word_features(word: str, gazetteer: Gazetteer) -> tuple[list[str], list[str]]:
-    """Return the features of a token: of its surface, the two of the whole word first, and of the lists."""
-    if word.isdigit():
-        return _number_features(word), []
-    if not word[0].isalpha():
-        return [f"P{word[:3]}", f"p{word[0]}"], []
-    lower = word.lower()
-    framed = f"^{lower}$"
-    case = "U" if word[0].isupper() else "l"
-    surface = [f"L:{lower}", f"W:{word[:20]}", f"S:{shape(word)}", f"1:{lower[0]}{case}"]
-    surface += [f"<{lower[:size]}" for size in (2, 3, 4)] + [f">{lower[-size:]}" for size in (2, 3, 4)]
-    surface += [f"3{framed[i : i + 3]}" for i in range(min(len(framed) - 2, 10))]
-    surface += [f"4{framed[i : i + 4]}" for i in range(min(len(framed) - 3, 9))]
-    kinds = gazetteer.kinds(lower)
-    return surface, [*(f"G{kind}{case}" for kind in kinds), f"GG{kinds}{case}"]
-
-
-def _number_features(word: str) -> list[str]:
-    size = min(len(word), 9)
-    features = [f"D{size}", f"d{word[0]}{size}"]
-    if len(word) == _YEAR_DIGITS:
-        features.append(f"y{word[:2]}")
-    if len(word) < _YEAR_DIGITS - 1:
-        features.append(f"L:{word}")
-    return features
-
-
-def hashed(features: Sequence[str]) -> list[int]:
-    """Return the embedding rows of features."""
-    return [crc32(feature.encode("utf-8", "surrogatepass")) & (ROWS - 1) for feature in features]
-
-
-def normal_word(word: str) -> str:
-    """Return the form of a token that features are made of: `MAX_WORD` characters, accents composed."""
-    word = word[:MAX_WORD]
-    return word if word.isascii() else unicodedata.normalize("NFC", word)
-
-
 class _Words:
     """Keep the vectors of recent words; a full table is emptied between two windows, never within one."""
 
@@ -139,21 +63,26 @@ class _Words:
         with self._lock:
             if len(self._rows) + len(words) > _CACHE_WORDS:
                 self._rows.clear()
-            find = self._rows.get
-            rows = [self._add(word) if (row := find(word)) is None else row for word in words]
-            found: Floats = self._vectors[rows]
+            if new := [word for word in dict.fromkeys(words) if word not in self._rows]:
+                self._add(new)
+            found: Floats = self._vectors[[self._rows[word] for word in words]]
             return found
 
-    def _add(self, word: str) -> int:
-        row = len(self._rows)
-        if row == len(self._vectors):
+    def _add(self, words: list[str]) -> None:
+        hashes: list[int] = []
+        starts: list[int] = []
+        for word in words:
+            starts.append(len(hashes))
+            surface, listed = word_features(normal_word(word), self._gazetteer)
+            hashes += hashed(surface)
+            hashes += hashed(listed)
+        rows = self._embedding[hashes].astype(np.float32) * self._scales[hashes][:, None]
+        sizes = np.diff([*starts, len(hashes)]).astype(np.float32)
+        known = len(self._rows)
+        while known + len(words) > len(self._vectors):
             self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-        surface, listed = word_features(normal_word(word), self._gazetteer)
-        hashes = hashed(surface + listed)
-        picked = self._embedding[hashes].astype(np.float32) * self._scales[hashes][:, None]
-        self._vectors[row] = picked.sum(axis=0) / math.sqrt(len(hashes))
-        self._rows[word] = row
-        return row
+        self._vectors[known : known + len(words)] = np.add.reduceat(rows, starts) / np.sqrt(sizes)[:, None]
+        self._rows.update(zip(words, range(known, known + len(words)), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +117,7 @@ class Tagger:
     def __init__(self, weights: IO[bytes]) -> None:
         with np.load(weights, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        gazetteer = Gazetteer(arrays["gazetteer_keys"], arrays["gazetteer_bits"])
+        gazetteer = Gazetteer.from_arrays(arrays["gazetteer_keys"], arrays["gazetteer_bits"])
         self._words = _Words(arrays["embedding"], arrays["scales"].astype(np.float32), gazetteer)
         self._spaced: Floats = arrays["spaced"].astype(np.float32)
         self._layers = [
@@ -269,6 +198,22 @@ _CLOSING = [index for index, tag in enumerate(TAGS) if tag[0] in "OLU"]
 # An inner or last tag follows the first or an inner tag of the same label.
 _INNER = [(1 + 4 * n + place, 1 + 4 * n, 2 + 4 * n) for n in range(len(LABELS)) for place in (1, 2)]
 _IMPOSSIBLE = -1e9
+_FOLLOWS = [
+    [
+        after[0] in "OBU" if before[0] in "OLU" else after[0] in "IL" and before[2:] == after[2:]
+        for after in TAGS
+    ]
+    for before in TAGS
+]
+
+
+def _best_tags(scores: Floats) -> list[int]:
+    """Return the best legal sequence of tags; mostly the best tag of each token already is one."""
+    tags: list[int] = scores.argmax(axis=1).tolist()
+    ends = [0, *tags, 0]
+    if all(_FOLLOWS[before][after] for before, after in pairwise(ends)):
+        return tags
+    return _viterbi(scores.tolist())
 
 
 def _viterbi(scores: list[list[float]]) -> list[int]:
@@ -300,7 +245,7 @@ def _read(probabilities: Floats, offsets: list[tuple[int, int]], threshold: floa
     scores = np.log(probabilities + 1e-9)
     scores[:, 0] += math.log(limit / (1 - limit))
     sureness = (1 - probabilities[:, 0]).tolist()
-    for span in _spans(_viterbi(scores.tolist()), offsets, sureness):
+    for span in _spans(_best_tags(scores), offsets, sureness):
         if span.score >= threshold:
             yield span
 

@@ -1,0 +1,1 @@
+"""The recipe that trains the embedded name tagger; nothing here runs in the service (see README.md)."""
