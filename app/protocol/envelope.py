@@ -16,14 +16,17 @@ _NAMED_BY_US: Final = frozenset({"middleware/invoke"})
 def parse_message(body: bytes) -> dict[str, Any]:
     """Return the one JSON object in ``body``; anything else is refused."""
     try:
-        message = strictjson.loads(body)
+        return the_object(strictjson.loads(body))
     except InvalidRequestError as error:
         refused = RefusedError(error.message, code=PARSE_ERROR)
-    else:
-        if isinstance(message, dict):
-            return message
-        refused = RefusedError("Send one JSON-RPC message; batches are not served.")
     raise refused
+
+
+def the_object(value: Any) -> dict[str, Any]:
+    """Return ``value`` if it is an object."""
+    if isinstance(value, dict):
+        return value
+    raise RefusedError("Send one JSON-RPC message; batches are not served.")
 
 
 def message_id(message: dict[str, Any]) -> int | str | None:

@@ -43,6 +43,11 @@ def exchange_of(context: Context) -> Exchange:
     return cast("Exchange", request.scope[SCOPE_KEY])
 
 
+def note(context: Context, **facts: str) -> None:
+    """Tell the edge guard, for its log, a fact that is no content (``middleware``, ``error_code``)."""
+    cast("Request", context.request).scope["state"].update(facts)
+
+
 def bearer_of(headers: Headers) -> str | None:
     """Return the bearer token, or None where there is none or more than one credential."""
     values = headers.getlist("authorization")

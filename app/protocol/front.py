@@ -17,7 +17,7 @@ from app.core.errors import InternalError, ServiceError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
-from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message
+from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
 from app.protocol.exchange import SCOPE_KEY, Exchange, bearer_of, read_body, replay, with_headers
 from app.protocol.guards import Running
@@ -36,11 +36,13 @@ class _Turn:
     __slots__ = ("_send", "body", "headers", "info", "message", "message_id", "receive", "scope", "started")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, info: RequestInfo) -> None:
-        self.scope = scope
+        # The white space around a value is no part of it (RFC 9110, section 5.5), but the server leaves it there.
+        fields = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        self.scope = {**scope, "headers": fields, "state": scope.setdefault("state", {})}
         self.receive = receive
         self._send = send
         self.info = info
-        self.headers = Headers(scope=scope)
+        self.headers = Headers(raw=fields)
         self.started = False
         self.body = b""
         self.message: dict[str, Any] = {}
@@ -50,6 +52,25 @@ class _Turn:
         """Pass on a part of the answer."""
         self.started = True
         await self._send(message)
+
+    async def read(self) -> bool:
+        """Take the message that the edge guard parsed, or parse it; False where the client went away."""
+        if "json" in self.state:
+            self.body = self.state["body"]
+            self.message = the_object(self.state["json"])
+            return True
+        body = await read_body(self.receive)
+        if body is None:
+            return False
+        self.body = body
+        self.message = parse_message(body)
+        return True
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return what the layers outside and inside tell each other; the edge guard logs some of it."""
+        state: dict[str, Any] = self.scope["state"]
+        return state
 
     @property
     def method(self) -> Any:
@@ -87,6 +108,7 @@ class Front:
             failure = error
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, turn.info.request_id)
+        turn.state["error_code"] = failure.name if isinstance(failure, RefusedError) else failure.code
         if turn.started:  # too late for another answer: the server closes the connection
             return
         if isinstance(failure, RefusedError):
@@ -99,7 +121,8 @@ class Front:
         address = turn.info.address
         caller = self.anonymous or await self.access.authenticate(bearer_of(turn.headers), address)
         exchange = Exchange(caller, turn.info)
-        turn.scope = {**turn.scope, SCOPE_KEY: exchange}
+        turn.scope |= {SCOPE_KEY: exchange}
+        turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
         version = turn.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
         if turn.scope["method"] == "POST":
@@ -134,11 +157,8 @@ class Front:
             )
 
     async def _post(self, turn: _Turn, exchange: Exchange, version: str | None, *, modern: bool) -> None:
-        body = await read_body(turn.receive)
-        if body is None:
+        if not await turn.read():
             return
-        turn.body = body
-        turn.message = parse_message(body)
         turn.message_id = message_id(turn.message)
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
@@ -189,11 +209,11 @@ class Front:
 
 
 def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:
-    headers = Headers(scope=scope)
-    client = scope.get("client")
+    """Return what the edge guard noted; without it an id of our own."""
+    state = scope.get("state", {})
     return RequestInfo(
-        request_id=str(uuid7()),
-        traceparent=headers.get("traceparent"),
-        address=client[0] if client else None,
+        request_id=state.get("request_id") or str(uuid7()),
+        traceparent=state.get("traceparent"),
+        address=state.get("address"),
         deadline=asyncio.get_running_loop().time() + deadline_s,
     )

@@ -9,11 +9,12 @@ import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app.core.errors import InternalError, ServiceError
 from app.protocol.errors import REQUEST_CANCELLED, as_mcp_error, internal_error, params_error
-from app.protocol.exchange import Context, Exchange, exchange_of
+from app.protocol.exchange import Context, Exchange, exchange_of, note
 from app.protocol.primitives import Method
 
 
@@ -65,6 +66,7 @@ class Guard:
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, exchange.info.request_id)
         exchange.failure = failure
+        note(ctx, error_code=failure.code)
         raise as_mcp_error(failure, exchange.info.request_id)
 
     async def _cancellable(self, context: Context, exchange: Exchange, call_next: CallNext) -> HandlerResult:
@@ -76,13 +78,19 @@ class Guard:
 
 
 def guarded(method: Method) -> Method:
-    """Return ``method`` so that a wrong model made by its own code counts as a bug, not as the client's fault."""
+    """Return ``method`` so that a wrong model made by its own code counts as a bug, not as the client's fault.
+
+    A plain result of the modern revision gets its ``resultType`` here: the SDK wants it before it adds it.
+    """
 
     async def handle(context: Context, params: Any) -> HandlerResult:
         try:
-            return await method.handle(context, params)
+            result = await method.handle(context, params)
         except ValidationError as error:
             raise internal_error(error, exchange_of(context).info.request_id) from None
+        if isinstance(result, dict) and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return {"resultType": "complete", **result}
+        return result
 
     return Method(method.params, handle)
 

@@ -9,7 +9,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.protocol.capabilities import VENDOR
-from app.protocol.exchange import Context, exchange_of
+from app.protocol.exchange import Context, exchange_of, note
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
 
@@ -64,6 +64,7 @@ class MiddlewareMethods:
             raise InvalidArgumentsError(
                 error.message, details={"pointer": "/name", **error.details}
             ) from None
+        note(context, middleware=params.name)
         result: dict[str, Any] = {"content": outcome.content}
         if outcome.metadata:
             result["metadata"] = outcome.metadata
