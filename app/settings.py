@@ -1,7 +1,6 @@
 """Every outside knob of the service: one frozen model with sections, read once at start.
 
-A setting ``section.name`` is the environment variable ``SLUICE_SECTION__NAME``, or ``name`` in the table
-``[section]`` of the TOML file that ``SLUICE_CONFIG`` names. The environment wins over the file.
+``SLUICE_SECTION__NAME`` in the environment wins over ``name`` in ``[section]`` of the TOML file ``SLUICE_CONFIG``.
 """
 
 import os
@@ -39,9 +38,7 @@ TEST_PREFIX = "SLUICE_TEST_"
 MIB = 1024 * 1024
 
 _SAMPLE_WORDS = ("changeme", "change-me", "change_me", "example", "sample", "insecure", "placeholder")
-_SAMPLE_PASSWORDS = frozenset(
-    {"", "password", "passwd", "postgres", "secret", "sluice", "admin", "root", "test"}
-)
+_SAMPLE_PASSWORDS = frozenset({"password", "passwd", "postgres", "secret", "sluice", "admin", "root", "test"})
 _LEAST_DISTINCT = 12  # a random 43-character secret has fewer distinct characters less than once in 10^9
 
 
@@ -122,8 +119,11 @@ class DatabaseSettings(Section):
     @classmethod
     def known_engine(cls, url: SecretStr) -> SecretStr:
         """Refuse a URL of another database, without repeating it (it may hold a password)."""
-        scheme = url.get_secret_value().partition("://")[0]
-        if scheme.partition("+")[0] not in {"sqlite", "postgresql", "postgres"}:
+        if url.get_secret_value().partition("://")[0].partition("+")[0] not in {
+            "sqlite",
+            "postgresql",
+            "postgres",
+        }:
             raise ValueError("the database must be sqlite:///… or postgresql://…")
         return url
 
@@ -304,7 +304,7 @@ class Settings(BaseSettings):
         if self.http.workers > 1 and self.database.sqlite_file is not None:
             yield "SQLite serves one process: set SLUICE_HTTP__WORKERS=1 or SLUICE_DATABASE__URL=postgresql://…"
         if self.environment == "development" and not is_loopback(self.http.host):
-            yield "Development listens on loopback only: set SLUICE_ENVIRONMENT=production for other addresses."
+            yield "Development listens on loopback only: other addresses need SLUICE_ENVIRONMENT=production."
 
     def _unfit_for_production(self) -> Iterator[str]:
         if not self.auth.required:
@@ -313,7 +313,7 @@ class Settings(BaseSettings):
             yield "SLUICE_AUTH__BOOTSTRAP_KEY is a sample: draw a random one."
         if self.keys.ring and any(is_sample(key) for key in _secrets_of(self.keys.ring)):
             yield "SLUICE_KEYS__RING holds a sample key: each must be the base64 of 32 random bytes."
-        password = (database_password(self.database.url.get_secret_value()) or "random").lower()
+        password = unquote(urlsplit(self.database.url.get_secret_value()).password or "").lower()
         if password in _SAMPLE_PASSWORDS or any(word in password for word in _SAMPLE_WORDS):
             yield "SLUICE_DATABASE__URL has a sample password: choose a random one."
 
@@ -323,8 +323,8 @@ def load() -> Settings:
     known = known_variables()
     faults = [
         f"Unknown setting {name}; docs/configuration.md lists all settings."
-        for name in sorted(os.environ)
-        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX) and name not in known
+        for name in sorted(os.environ.keys() - known)
+        if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX)
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -352,12 +352,6 @@ def is_sample(secret: str) -> bool:
     """Return whether ``secret`` looks typed by a person rather than drawn at random."""
     lowered = secret.lower()
     return len(set(secret)) < _LEAST_DISTINCT or any(word in lowered for word in _SAMPLE_WORDS)
-
-
-def database_password(url: str) -> str | None:
-    """Return the password in a PostgreSQL URL, None where it has none."""
-    password = urlsplit(url).password
-    return unquote(password) if password is not None else None
 
 
 def walk() -> Iterator[tuple[str, str, FieldInfo]]:

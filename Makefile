@@ -1,0 +1,78 @@
+# Everything starts here: `make run` serves, `make test` is what CI runs. Needs Python 3.11+ with venv, and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNNING := $(VENV)/.running-stamp
+TESTING := $(VENV)/.testing-stamp
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+.PHONY: help run setup test lint format bench soak lock docs clean
+
+help:
+	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
+	@echo "make setup   install the service into $(VENV), do not start it"
+	@echo "make test    format, lint, types, imports, migrations and tests: what CI runs"
+	@echo "make lint    the checks of make test that run no test"
+	@echo "make bench   print the tables of the README"
+	@echo "make soak    long fault and load tests"
+	@echo "make format  format the code"
+	@echo "make docs    write the generated pages in docs/"
+	@echo "make lock    resolve the locked versions again"
+	@echo "make clean   remove $(VENV) and caches; data in var/ stays"
+
+# A new shell replaces itself by the service, which ends with make: no child is left holding the port.
+run: $(RUNNING)
+	@exec $(BIN)/sluice serve --exit-with-parent
+
+setup: $(RUNNING)
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --cov --cov-report=term
+
+lint: $(TESTING)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(TESTING)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(TESTING)
+	@$(BIN)/python -m tests.benchmarks.speed
+
+soak: $(TESTING)
+	$(BIN)/python -m pytest -m soak --timeout 7200
+
+docs: $(TESTING)
+	$(BIN)/python docs/generate.py
+
+# Resolved on the oldest Python that is supported, against the index that pip is configured for.
+lock: $(TESTING)
+	$(LOCK) --build-deps-for editable --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --extra otel --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Sluice needs Python 3.11 or newer as '$(PYTHON)'; name another with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "Python's venv module is missing; on Debian install it with: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Installing the locked versions into $(VENV) (a minute, once)"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(TESTING): tests/requirements.lock $(RUNNING)
+	@echo "Installing what the tests need into $(VENV) (a minute, once)"
+	@$(PIP) install --require-hashes -r tests/requirements.lock
+	@touch $@
