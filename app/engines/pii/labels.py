@@ -1,0 +1,168 @@
+"""The one table from Presidio's entity types to the short labels that callers see, and when each is a finding."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from app.core.engines import DetectionOptions
+
+Need = Literal["no", "bare", "yes"]
+"""Whether a finding needs a word of its context nearby: never, only where it is nothing but digits, always."""
+
+CUSTOM: Final = "CUSTOM"
+OPAQUE: Final = "OPAQUE"
+PERSON: Final = "PERSON"
+
+NAME_LABELS: Final = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "ADDRESS"})
+"""What the tagger finds; every other label comes from a pattern."""
+
+_STRICT = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How findings of one entity type are treated.
+
+    ``standard`` and ``strict`` are the least scores; a ``standard`` of None means that only *strict*, or a caller who
+    names the label, sees them.
+    """
+
+    label: str
+    standard: float | None = 0.4
+    strict: float = _STRICT
+    context: Need = "no"
+
+
+def _with_context(label: str) -> Rule:
+    return Rule(label, context="yes")
+
+
+RULES: Final[dict[str, Rule]] = {
+    "PERSON": Rule("PERSON", 0.5),
+    "US_SSN": Rule("SSN"),
+    "EMAIL_ADDRESS": Rule("EMAIL"),
+    "CREDIT_CARD": Rule("CARD"),
+    "IBAN_CODE": Rule("IBAN"),
+    "PHONE_NUMBER": Rule("PHONE"),
+    "IP_ADDRESS": Rule("IP"),
+    "ADDRESS": Rule("ADDRESS", 0.5),
+    "SECRET": Rule("SECRET", None),
+    "CRYPTO": Rule("CRYPTO"),
+    "MEDICAL_LICENSE": Rule("MEDICAL"),
+    "US_PASSPORT": _with_context("PASSPORT"),
+    "US_DRIVER_LICENSE": _with_context("LICENSE"),
+    "US_BANK_NUMBER": _with_context("BANK_ACCOUNT"),
+    "UK_NHS": _with_context("NHS"),
+    "US_ITIN": _with_context("ITIN"),
+    "US_MBI": Rule("MBI"),
+    "US_NPI": _with_context("NPI"),
+    "ABA_ROUTING_NUMBER": _with_context("ROUTING"),
+    "US_HEALTH_INSURANCE_MEMBER_ID": _with_context("MEMBER_ID"),
+    "US_PRIOR_AUTHORIZATION_NUMBER": _with_context("AUTHORIZATION"),
+    "US_CLAIM_NUMBER": _with_context("CLAIM"),
+    "US_PRESCRIPTION_NUMBER": _with_context("PRESCRIPTION"),
+    "US_REFERRAL_NUMBER": _with_context("REFERRAL"),
+    "US_PROVIDER_TAX_ID": _with_context("TAX_ID"),
+    "UK_NINO": Rule("NINO"),
+    "UK_PASSPORT": _with_context("PASSPORT"),
+    "UK_DRIVING_LICENCE": Rule("LICENSE"),
+    "UK_POSTCODE": _with_context("POSTCODE"),
+    "UK_VEHICLE_REGISTRATION": _with_context("PLATE"),
+    "CA_SIN": _with_context("SIN"),
+    "CA_POSTAL_CODE": _with_context("POSTCODE"),
+    "AU_ABN": Rule("ABN", context="bare"),
+    "AU_ACN": _with_context("ACN"),
+    "AU_TFN": _with_context("TFN"),
+    "AU_MEDICARE": _with_context("MEDICARE"),
+    "IN_PAN": Rule("PAN"),
+    "IN_AADHAAR": Rule("AADHAAR", context="bare"),
+    "IN_PASSPORT": _with_context("PASSPORT"),
+    "IN_VOTER": _with_context("VOTER"),
+    "IN_GSTIN": Rule("GSTIN"),
+    "IN_VEHICLE_REGISTRATION": _with_context("PLATE"),
+    "SG_NRIC_FIN": Rule("NRIC"),
+    "SG_UEN": Rule("UEN"),
+    "NG_NIN": _with_context("NIN"),
+    "NG_VEHICLE_REGISTRATION": _with_context("PLATE"),
+    "PH_PASSPORT": _with_context("PASSPORT"),
+    "PH_TIN": _with_context("TIN"),
+    "PH_UMID": Rule("UMID", context="bare"),
+    "ES_NIF": Rule("NIF"),
+    "ES_NIE": Rule("NIE"),
+    "ES_PASSPORT": _with_context("PASSPORT"),
+    "IT_FISCAL_CODE": Rule("FISCAL_CODE"),
+    "IT_VAT_CODE": _with_context("VAT"),
+    "IT_DRIVER_LICENSE": _with_context("LICENSE"),
+    "IT_IDENTITY_CARD": _with_context("ID_CARD"),
+    "IT_PASSPORT": _with_context("PASSPORT"),
+    "PL_PESEL": _with_context("PESEL"),
+    "FI_PERSONAL_IDENTITY_CODE": Rule("HETU"),
+    "SE_PERSONNUMMER": Rule("PERSONNUMMER", context="bare"),
+    "SE_ORGANISATIONSNUMMER": _with_context("ORGNR"),
+    "DE_TAX_ID": _with_context("TAX_ID"),
+    "DE_TAX_NUMBER": _with_context("TAX_ID"),
+    "DE_VAT_ID": Rule("VAT"),
+    "DE_PASSPORT": _with_context("PASSPORT"),
+    "DE_ID_CARD": _with_context("ID_CARD"),
+    "DE_FUEHRERSCHEIN": _with_context("LICENSE"),
+    "DE_SOCIAL_SECURITY": Rule("SVNR"),
+    "DE_HEALTH_INSURANCE": _with_context("KVNR"),
+    "DE_HANDELSREGISTER": Rule("HRNR"),
+    "DE_KFZ": _with_context("PLATE"),
+    "DE_PLZ": _with_context("POSTCODE"),
+    "DE_LANR": _with_context("LANR"),
+    "DE_BSNR": _with_context("BSNR"),
+    "KR_RRN": Rule("RRN", context="bare"),
+    "KR_FRN": Rule("FRN", context="bare"),
+    "KR_BRN": _with_context("BRN"),
+    "KR_DRIVER_LICENSE": _with_context("LICENSE"),
+    "KR_PASSPORT": _with_context("PASSPORT"),
+    "TH_TNIN": _with_context("TNIN"),
+    "TR_NATIONAL_ID": _with_context("TCKN"),
+    "TR_LICENSE_PLATE": _with_context("PLATE"),
+    "ZA_ID_NUMBER": _with_context("ZA_ID"),
+    "ZA_PASSPORT": _with_context("PASSPORT"),
+    "ZA_DRIVER_LICENSE": _with_context("LICENSE"),
+    "ZA_LICENSE_PLATE": _with_context("PLATE"),
+    "ZA_VAT_NUMBER": _with_context("VAT"),
+    "ZA_INCOME_TAX_NUMBER": _with_context("TAX_ID"),
+    "ZA_TRAFFIC_REGISTER_NUMBER": _with_context("TRN"),
+    "ZA_COMPANY_REGISTRATION": _with_context("COMPANY_REG"),
+    "ZA_MOBILE_NUMBER": _with_context("PHONE"),
+    "ZA_TELEPHONE_NUMBER": _with_context("PHONE"),
+    "MAC_ADDRESS": Rule("MAC"),
+    "DATE_OF_BIRTH": Rule("DATE", context="yes"),
+    "DATE_TIME": Rule("DATE", None),
+    "ORGANIZATION": Rule("ORGANIZATION", None),
+    "LOCATION": Rule("LOCATION", None),
+    "URL": Rule("URL", None),
+    "UUID": Rule("UUID", None),
+    OPAQUE: Rule(OPAQUE),
+}
+"""Every entity type that the engine can report. The order decides between findings of equal length and score."""
+
+LABELS: Final[frozenset[str]] = frozenset({rule.label for rule in RULES.values()} | {CUSTOM})
+"""Every label that a span can carry."""
+
+RANK: Final[dict[str, int]] = {
+    CUSTOM: -1,
+    **{rule.label: place for place, rule in reversed(list(enumerate(RULES.values())))},
+}
+"""The fixed order of labels; the deny list comes first."""
+
+_ASKED = 0.4
+
+
+def thresholds(options: DetectionOptions) -> dict[str, float]:
+    """Return the entity types that ``options`` ask for, each with the least score of a finding."""
+    wanted: dict[str, float] = {}
+    for entity, rule in RULES.items():
+        if rule.label in options.exclude:
+            continue
+        if options.entities is not None and rule.label not in options.entities:
+            continue
+        least = rule.strict if options.strict else rule.standard
+        if least is None and options.entities is not None:
+            least = _ASKED
+        if least is not None:
+            wanted[entity] = least
+    return wanted

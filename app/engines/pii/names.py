@@ -1,0 +1,123 @@
+"""Carry a name found once to its other mentions in the same context: in full, and part by part."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.core.engines import Span
+from app.engines.pii.labels import PERSON
+
+_PART = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*")
+_TITLES = frozenset(
+    "mr mrs ms miss mx dr prof professor sir madam dame lord lady herr frau mme mlle monsieur madame señor señora "
+    "don doña signor signora van von der den de la le del della di da dos du bin ibn al el ter ten zu jr sr ii iii iv "
+    "phd md esq".split()
+)
+_NEVER = frozenset(
+    "january february march april may june july august september october november december monday tuesday wednesday "
+    "thursday friday saturday sunday will can the and for not you all any was are has had his her our one two new now "
+    "she who how why what when where they them this that with from have best dear hello thanks regards hi hey king "
+    "queen prince president doctor nurse client customer user admin test manager team company bank street road city "
+    "north south east west january's i a an in on at to of is it as be by or if so we he me my no up us do go am "
+    "america american english french german china india london paris washington".split()
+)
+_AMBIGUOUS = frozenset(
+    "young brown green white black gray grey long short rich price banks bank fields wood woods stone rose hope grace "
+    "faith joy bill mark jack art bob pat drew chase grant pierce dean miles chance hunter mason carter cooper baker "
+    "taylor smith turner miller cook fisher parker porter gardener gardner page bishop pope church park parks hill "
+    "hills rivers river lake forest moon sun star summer autumn winter spring rain snow frost storm day day's knight "
+    "love sweet good wise strong power powers swift sharp savage noble major marshall sergeant judge case cash penny "
+    "dollar gold silver diamond pearl ruby amber jade crystal ivy lily daisy violet iris olive fox wolf lamb bull bird "
+    "robin martin jay crane drake swan hawk max min ray guy gene victor sterling dale glen heath cliff brook brooks "
+    "field marsh moss reed reeds bush branch root berry cherry rice bean bacon lemon ginger sage basil rosemary "
+    "ford bell ball bond book boot bowman bridge bridges burns cross dash early english fair farmer field finch fish "
+    "fleet flowers francis french friend gates glass hall hand hands hardy head holiday holly house howe hull hunt "
+    "joiner key kidd lane law lee little low mann may mills moody moore nail nelson newman north nash pace paine paris "
+    "peace pitt pool post potter pound pray prior purple quick read reading ready rider ring rock rome rush sands "
+    "sawyer seal self shade shell shepherd singer small speed spark spear spencer square steel street sutton tanner "
+    "temple thorn tower trace true trump vale walker wall walls ward ware warren waters watts way webb weeks wells west "
+    "wheeler wild winner wolf worth wright york".split()
+)
+_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n\r\"“”(\[{>*\-–—•|]|\d\))\s*\Z")
+_GAP = re.compile(r"[\s.,\-]{1,3}")
+_MOST_PARTS = 6
+
+
+def person_names(text: str, spans: Iterable[Span]) -> set[str]:
+    """Return the names of people that ``spans`` find in ``text``."""
+    return {
+        " ".join(text[s.start : s.end].split()) for s in spans if s.label == PERSON and s.end - s.start <= 200
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The parts that stand for a person alone, and the whole names as sequences of parts."""
+
+    alone: frozenset[str]
+    whole: frozenset[tuple[str, ...]]
+    opening: frozenset[str]
+
+
+def mentions(text: str, names: Iterable[str], score: float) -> list[Span]:
+    """Return where ``text`` mentions one of ``names`` or a part of one.
+
+    The spelling must have capitals as in the name, or all of them. Words that mean something else count only inside a
+    sentence, months and the like never. Linear in the text, whatever the number of names.
+    """
+    known = _known(names)
+    if not known.opening:
+        return []
+    parts = [(match.start(), match.end(), match.group()) for match in _PART.finditer(text)]
+    found: list[Span] = []
+    place = 0
+    while place < len(parts):
+        start, end, word = parts[place]
+        place += 1
+        if word not in known.opening:
+            continue
+        if size := _whole_name(text, parts, place - 1, known):
+            place += size - 1
+            found.append(Span(start, parts[place - 1][1], PERSON, score))
+        elif word in known.alone and not (word.lower() in _AMBIGUOUS and _opens_sentence(text, start)):
+            found.append(Span(start, end, PERSON, score))
+    return found
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    return _SENTENCE_START.search(text[max(0, start - 8) : start]) is not None if start else True
+
+
+def _whole_name(text: str, parts: list[tuple[int, int, str]], place: int, known: _Known) -> int:
+    """Return of how many parts the whole name at ``place`` consists; 0 where there is none."""
+    sequence = [parts[place][2]]
+    longest = 0
+    for following in range(place + 1, min(len(parts), place + _MOST_PARTS)):
+        if not _GAP.fullmatch(text, parts[following - 1][1], parts[following][0]):
+            break
+        sequence.append(parts[following][2])
+        if tuple(sequence) in known.whole:
+            longest = len(sequence)
+    return longest
+
+
+def _known(names: Iterable[str]) -> _Known:
+    alone: set[str] = set()
+    whole: set[tuple[str, ...]] = set()
+    for name in names:
+        parts = tuple(match.group() for match in _PART.finditer(name))
+        if 1 < len(parts) <= _MOST_PARTS:
+            whole |= {parts, tuple(part.upper() for part in parts)}
+        alone |= {form for part in parts if _carries(part) for form in (part, part.upper())}
+    return _Known(frozenset(alone), frozenset(whole), frozenset(alone | {parts[0] for parts in whole}))
+
+
+def _carries(part: str) -> bool:
+    """Say whether a part of a name stands for the person when it is alone."""
+    lower = part.lower()
+    return (
+        part[0].isupper()
+        and lower not in _TITLES
+        and lower not in _NEVER
+        and (len(part) >= 3 or (len(part) == 2 and not part.isascii()))
+    )

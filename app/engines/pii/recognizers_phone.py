@@ -1,0 +1,183 @@
+"""Phone numbers: one linear search for candidates, Google's number plans as the judge."""
+
+import re
+from collections.abc import Iterator
+
+import phonenumbers
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+
+from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts
+
+_REGIONS = (
+    "US",
+    "GB",
+    "DE",
+    "FR",
+    "IN",
+    "IL",
+    "BR",
+    "IT",
+    "ES",
+    "NL",
+    "AU",
+    "ZA",
+    "JP",
+    "MX",
+    "PL",
+    "SE",
+    "CH",
+    "AT",
+)
+_CANDIDATE = re.compile(
+    r"(?<![\w+.])(?<!\d[-/])(?P<number>\(?\+?(?:\d{1,4}\)?[ .\-]?)?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,15}"
+    r"(?:(?:[ .\-/\u00a0]|[ ]-[ ])\d{1,15}){0,40})"
+    r"(?P<extension>[ ,;]{0,2}(?:x|ext\.?|extension|#)[ :.]?\d{1,6})?(?!\w)(?![-/.:]\d)",
+    re.IGNORECASE,
+)
+_NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\([2-9]\d{2}\)[ .\-]?|[2-9]\d{2}[ .\-])[2-9]\d{2}[ .\-]?\d{4}")
+_TOLL_FREE = re.compile(r"1[ .\-](?:8\d{2}|900)[ .\-]\d{3}[ .\-]\d{4}")
+_LOCAL = re.compile(r"[2-9]\d{2}[-. ]\d{4}")
+_DATE = re.compile(
+    r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:\D.*)?|\d{1,2}[-./]\d{1,2}[-./]\d{4}(?:\D.*)?", re.DOTALL
+)
+_IN_A_ROW = re.compile(
+    rf"(?<!\d)(?:{_NORTH_AMERICAN.pattern}|\+\d{{1,3}}(?:[ .\-]?\d{{2,4}}){{2,4}}|0\d(?:[ .\-]\d\d){{4}}"
+    r"|0\d{1,4}[ .\-]\d{3,4}[ .\-]\d{3,4})(?!\d)"
+)
+_SEPARATOR = re.compile(r"\D")
+_FEWEST, _MOST = 7, 15
+
+_INTERNATIONAL, _FORMATTED, _NATIONAL, _BARE, _SHORT = 0.75, 0.6, 0.4, 0.3, 0.1
+"""Scores: with +, a North American form, a national form with groups, ten digits in a row, seven digits."""
+
+
+class PhoneRecognizer(EntityRecognizer):  # type: ignore[misc]
+    """Find phone numbers in the common international and national forms.
+
+    A bare run of digits or a local number of seven needs a word such as *phone* nearby.
+    """
+
+    CONTEXT = (
+        *(
+            "phone",
+            "telephone",
+            "tel",
+            "telefon",
+            "téléphone",
+            "teléfono",
+            "telefono",
+            "cell",
+            "cellphone",
+            "cellular",
+        ),
+        *(
+            "mobile",
+            "mobil",
+            "móvil",
+            "handy",
+            "call",
+            "dial",
+            "fax",
+            "whatsapp",
+            "sms",
+            "hotline",
+            "landline",
+        ),
+        *("contact number", "callback", "ph"),
+    )
+
+    def __init__(self) -> None:
+        super().__init__(
+            supported_entities=["PHONE_NUMBER"],
+            name="PhoneRecognizer",
+            supported_language=LANGUAGE,
+            context=list(self.CONTEXT),
+        )
+
+    def load(self) -> None:
+        """Do nothing: there is nothing to load."""
+
+    def analyze(
+        self, text: str, entities: list[str], nlp_artifacts: EmbeddedArtifacts | None = None
+    ) -> list[RecognizerResult]:
+        """Return the phone numbers in ``text``."""
+        del entities
+        if isinstance(nlp_artifacts, EmbeddedArtifacts) and not nlp_artifacts.has_digit:
+            return []
+        metadata = {
+            RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
+            RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
+        }
+        return [
+            RecognizerResult("PHONE_NUMBER", start, end, score, None, dict(metadata))
+            for start, end, score in phone_numbers(text)
+        ]
+
+
+def phone_numbers(text: str) -> Iterator[tuple[int, int, float]]:
+    """Yield offsets and score of everything in ``text`` that may be a phone number."""
+    for match in _CANDIDATE.finditer(text):
+        number, start = match["number"], match.start("number")
+        size = sum(map(str.isdigit, number))
+        if size < _FEWEST:
+            continue
+        alone = number.split(" ")
+        if size > _MOST:
+            yield from _within(number, start)
+        elif len(alone) > 1 and all(sum(map(str.isdigit, part)) >= _FEWEST for part in alone):
+            for part in alone:
+                yield start, start + len(part), _score(part, sum(map(str.isdigit, part)), extended=False)
+                start += len(part) + 1
+        elif score := _score(number, size, extended=match["extension"] is not None):
+            yield start, match.end(), score
+
+
+def _within(row: str, offset: int) -> Iterator[tuple[int, int, float]]:
+    """Yield what looks like a phone number inside a longer row of groups of digits."""
+    for match in _IN_A_ROW.finditer(row):
+        yield offset + match.start(), offset + match.end(), _NATIONAL
+
+
+def _score(number: str, size: int, *, extended: bool) -> float:
+    """Return how sure it is that the candidate is a phone number; 0 for none."""
+    number = number.strip("()") if number.count("(") != number.count(")") else number
+    if number.lstrip("(").startswith("+"):
+        return _INTERNATIONAL if _possible(number) else 0
+    if _DATE.fullmatch(number) or size > _MOST:
+        return 0
+    if _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
+        return _FORMATTED
+    if extended and size >= _FEWEST:
+        return _FORMATTED
+    if _LOCAL.fullmatch(number):
+        return _SHORT
+    return _national(number, size)
+
+
+def _national(number: str, size: int) -> float:
+    grouped = _SEPARATOR.search(number) is not None
+    if number.startswith("00") and grouped and _possible("+" + number[2:]):
+        return _FORMATTED
+    if number.startswith(("0", "(0")) and size >= 9 and grouped:
+        return _NATIONAL if _valid_somewhere(number) else _SHORT
+    if size == 10 and not grouped and number[0] in "23456789" and number[3] in "23456789":
+        return _BARE
+    return _SHORT
+
+
+def _possible(number: str) -> bool:
+    try:
+        return phonenumbers.is_possible_number(phonenumbers.parse(number.replace("(0)", ""), None))
+    except phonenumbers.NumberParseException:
+        return False
+
+
+def _valid_somewhere(number: str) -> bool:
+    """Say whether any of the number plans knows the number."""
+    for region in _REGIONS:
+        try:
+            if phonenumbers.is_valid_number(phonenumbers.parse(number, region)):
+                return True
+        except phonenumbers.NumberParseException:
+            continue
+    return False

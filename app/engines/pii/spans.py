@@ -1,0 +1,128 @@
+"""What happens to findings after the search: trimmed, cut around handles, made free of overlaps without a leak."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from app.core.engines import Span
+from app.engines.pii.labels import NAME_LABELS, OPAQUE, RANK
+
+HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
+"""What already looks like a handle; the redaction treats it as such, so it is no finding."""
+
+_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
+_WORD = re.compile(r"\w+")
+_OPAQUE = re.compile(r"[^\s\"'`<>{}()\[\],;]{4096,}+")
+
+
+def opaque_runs(text: str) -> list[tuple[int, int]]:
+    """Return the runs of over 4,096 characters without any break: too long to be words, long enough to hide some."""
+    return [match.span() for match in _OPAQUE.finditer(text)]
+
+
+def handles(text: str) -> list[tuple[int, int]]:
+    """Return where ``text`` holds handles."""
+    return [match.span() for match in HANDLE.finditer(text)] if "[" in text else []
+
+
+def blanked(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """Return ``text`` with blanks instead of the characters in ``places``."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in places:
+        pieces += (text[done:start], " " * (end - start))
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Span]:
+    """Return ``spans`` without the characters in ``places``; one around a place falls into two."""
+    if not places:
+        return list(spans)
+    kept: list[Span] = []
+    for span in spans:
+        start = span.start
+        for low, high in places:
+            if high <= start or low >= span.end:
+                continue
+            if low > start:
+                kept.append(Span(start, low, span.label, span.score))
+            start = high
+        if start < span.end:
+            kept.append(Span(start, span.end, span.label, span.score))
+    return kept
+
+
+def trimmed(text: str, span: Span) -> Span | None:
+    """Return ``span`` without white space at its ends, or None when nothing is left."""
+    start, end = span.start, span.end
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end, span.label, span.score) if start < end else None
+
+
+def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, free of overlaps, covering every character that ``spans`` cover.
+
+    A name gives way to a pattern inside or across it, only an address keeps its post code. Else the longest wins, then
+    the higher score, then the fixed order of labels; what is left of a partial overlap joins the winner.
+    """
+    unique = {(s.start, s.end, s.label): s for s in sorted(spans, key=lambda s: s.score)}
+    patterns = [span for span in unique.values() if span.label not in NAME_LABELS]
+    names = [span for span in unique.values() if span.label in NAME_LABELS]
+    merged = _merged([*patterns, *_around(text, names, _merged(patterns))])
+    return [kept for span in merged if (kept := trimmed(text, span)) is not None]
+
+
+def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
+    """Return what is left of names beside the patterns that they overlap."""
+    left: list[Span] = []
+    for name in names:
+        over = [p for p in patterns if p.start < name.end and p.end > name.start]
+        cuts = [(p.start, p.end) for p in over]
+        whole = any(p.start <= name.start and p.end >= name.end for p in patterns)
+        inside = all(p.start >= name.start and p.end <= name.end and p.label in _OF_ADDRESSES for p in over)
+        if not cuts or whole or (name.label == "ADDRESS" and inside):
+            left.append(name)
+        else:
+            pieces = (_bare(text, piece) for piece in without([name], cuts))
+            left += [piece for piece in pieces if _says_something(text, piece)]
+    return left
+
+
+def _bare(text: str, piece: Span) -> Span:
+    """Return a piece without the punctuation at its ends."""
+    start, end = piece.start, piece.end
+    while start < end and not text[start].isalnum():
+        start += 1
+    while end > start and not text[end - 1].isalnum():
+        end -= 1
+    return Span(start, end, piece.label, piece.score)
+
+
+def _says_something(text: str, piece: Span) -> bool:
+    """Say whether a piece of a name is worth hiding: letters, and for an address two words or a number."""
+    words = [word for word in _WORD.findall(text[piece.start : piece.end]) if word not in ("and", "or")]
+    if piece.label == "ADDRESS":
+        return len(words) > 1 or any(word.isdigit() for word in words)
+    return bool(words)
+
+
+def _strength(span: Span) -> tuple[bool, int, float, int]:
+    return (span.label != OPAQUE, span.end - span.start, span.score, -RANK.get(span.label, len(RANK)))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans with every overlapping chain as one, labelled by its strongest member."""
+    merged: list[Span] = []
+    strongest: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end, RANK.get(s.label, len(RANK)), -s.score)):
+        if merged and span.start < merged[-1].end:
+            best = max(strongest[-1], span, key=_strength)
+            strongest[-1] = best
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end), best.label, best.score)
+        else:
+            merged.append(span)
+            strongest.append(span)
+    return merged
