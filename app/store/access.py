@@ -59,9 +59,13 @@ async def add_key(tx: AsyncConnection, key: StoredKey) -> bool:
     return await insert_absent(tx, api_key, values)
 
 
-async def find_key(tx: AsyncConnection, key_id: str, *, lock: bool = False) -> StoredKey | None:
-    """Return a key that ``tx`` may see; ``lock`` keeps others from changing it until the transaction ends."""
+async def find_key(
+    tx: AsyncConnection, key_id: str, *, tenant_name: str | None, lock: bool = False
+) -> StoredKey | None:
+    """Return a key of a tenant, None: of any; ``lock`` keeps others from changing it meanwhile."""
     query = select(api_key).where(api_key.c.id == key_id)
+    if tenant_name is not None:
+        query = query.where(api_key.c.tenant == tenant_name)
     row = (await tx.execute(query.with_for_update() if lock else query)).one_or_none()
     return _key(row) if row is not None else None
 
