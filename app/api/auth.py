@@ -1,0 +1,144 @@
+"""Who asks, under which conditions: what every route needs before it calls a service."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from app.api.observability import Metrics
+from app.core.access import Caller
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.core.policy import Limits
+from app.core.request import RequestInfo
+from app.services.access import AccessService
+from app.services.audit import AuditService
+from app.services.invoke import InvokeService
+from app.services.policies import PolicyService
+from app.services.traffic import Traffic
+from app.services.vault import VaultService
+
+_BEARER = HTTPBearer(
+    auto_error=False, description="An API key: `slc_<8 hex digits>_<43 characters of base64url>`."
+)
+_OPEN_STREAMS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the routes call; ``anonymous`` is the caller of all requests where authentication is off.
+
+    ``streams`` admits open streams, which mostly wait, apart from the requests that compute.
+    """
+
+    access: AccessService
+    invoke: InvokeService
+    policies: PolicyService
+    vault: VaultService
+    audit: AuditService
+    traffic: Traffic
+    metrics: Metrics = field(default_factory=Metrics)
+    anonymous: Caller | None = None
+    streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
+
+
+class _EdgeRequest(Request):
+    """A request whose JSON was parsed at the edge, strictly and once."""
+
+    async def json(self) -> Any:
+        return self.scope["state"].get("json")
+
+
+class EdgeRoute(APIRoute):
+    """A route that takes the JSON value from the edge instead of parsing the body again."""
+
+    def get_route_handler(self) -> Any:
+        """Return the handler, given the request in the edge's form."""
+        handle = super().get_route_handler()
+
+        async def with_edge(request: Request) -> Any:
+            return await handle(_EdgeRequest(request.scope, request.receive))
+
+        return with_edge
+
+
+def new_router(prefix: str, tag: str) -> APIRouter:
+    """Return a router for one feature under ``/api/v1``."""
+    return APIRouter(prefix=f"/api/v1{prefix}", tags=[tag], route_class=EdgeRoute)
+
+
+def services_of(request: Request) -> Services:
+    """Return what the application was built with."""
+    return cast("Services", request.app.state.services)
+
+
+async def authenticated(
+    request: Request, credential: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
+) -> Caller:
+    """Turn the bearer key into the caller, or refuse."""
+    services = services_of(request)
+    state = request.scope["state"]
+    caller = services.anonymous
+    if caller is None:
+        bearer = credential.credentials if credential is not None else None
+        caller = await services.access.authenticate(bearer, state["address"])
+    state["tenant"], state["key_id"] = caller.tenant, caller.key_id
+    return caller
+
+
+def circumstances(request: Request) -> RequestInfo:
+    """Return what records say of a request without a time limit of its own."""
+    state = request.scope["state"]
+    return RequestInfo(
+        request_id=state["request_id"],
+        traceparent=state["traceparent"],
+        address=state["address"],
+        deadline=math.inf,
+    )
+
+
+CallerDep = Annotated[Caller, Depends(authenticated)]
+ServicesDep = Annotated[Services, Depends(services_of)]
+InfoDep = Annotated[RequestInfo, Depends(circumstances)]
+
+
+async def limits_of(services: Services, caller: Caller) -> Limits:
+    """Return the limits that the caller's tenant has now."""
+    _, policy = await services.policies.get(caller.tenant)
+    return policy.limits
+
+
+@asynccontextmanager
+async def admitted(traffic: Traffic, caller: Caller, limits: Limits, deadline: float) -> AsyncIterator[None]:
+    """Wait for the tenant's turn, at most until ``deadline``; run the body in it."""
+    admission = traffic.admit(caller.tenant, limits)
+    try:
+        async with asyncio.timeout_at(deadline):
+            await admission.__aenter__()
+    except TimeoutError:
+        raise DeadlineExceededError(
+            "The request waited for its turn until its time limit; nothing was done.",
+            details={"deadline_ms": limits.deadline_ms},
+        ) from None
+    try:
+        yield
+    finally:
+        await admission.__aexit__(None, None, None)
+
+
+def json_object(request: Request, known: frozenset[str]) -> dict[str, Any]:
+    """Return the JSON object of the body as the edge parsed it, with no member but the ``known``."""
+    value = request.scope["state"].get("json")
+    if not isinstance(value, dict):
+        raise InvalidArgumentsError("The body must be a JSON object.", details={"pointer": ""})
+    if not known.issuperset(value):
+        raise InvalidArgumentsError(
+            f"The body has a member that is not known here; known are {', '.join(sorted(known))}.",
+            details={"pointer": "", "known": sorted(known)},
+        )
+    return value

@@ -1,0 +1,177 @@
+"""The REST door to the middlewares: list them, invoke one."""
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from fastapi import Path, Request
+from starlette.responses import Response
+
+from app.api.auth import (
+    CallerDep,
+    InfoDep,
+    Services,
+    ServicesDep,
+    admitted,
+    json_object,
+    limits_of,
+    new_router,
+)
+from app.core.access import Caller
+from app.core.errors import InvalidArgumentsError, ServiceError
+from app.core.offload import off_loop
+from app.core.request import RequestInfo
+from app.core.strictjson import dumps
+from app.services.invoke import InvokeResult, MiddlewareInfo
+
+_MEMBERS: Final = frozenset({"arguments", "context"})
+_JSON: Final = "application/json"
+
+Name = Annotated[
+    str,
+    Path(
+        description="Name of the middleware.", examples=["pii_redaction"], pattern=r"^[a-z][a-z0-9_]{0,63}$"
+    ),
+]
+
+router = new_router("/middleware", "middleware")
+
+_ITEM: Final = {
+    "description": "A context item: an MCP content block, a message `{role, content}`, a tool_use or a "
+    "tool_result; other types pass through unchanged and are counted.",
+    "type": "object",
+}
+_LIST_SCHEMA: Final = {
+    "type": "object",
+    "required": ["middleware"],
+    "properties": {
+        "middleware": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "description", "phase", "inputSchema"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "title": {"type": "string"},
+                    "description": {"type": "string"},
+                    "phase": {"enum": ["outbound", "inbound"], "description": "Before or after the model."},
+                    "inputSchema": {"type": "object", "description": "JSON Schema of `arguments`."},
+                },
+            },
+        }
+    },
+}
+_INVOKE_SCHEMA: Final = {
+    "type": "object",
+    "required": ["context"],
+    "additionalProperties": False,
+    "properties": {
+        "arguments": {"type": "object", "description": "As the middleware's inputSchema says."},
+        "context": {"type": "array", "items": _ITEM},
+    },
+}
+_RESULT_SCHEMA: Final = {
+    "type": "object",
+    "required": ["content", "metadata"],
+    "properties": {
+        "content": {"type": "array", "items": _ITEM, "description": "Same shape as the context."},
+        "metadata": {"type": "object", "description": "What was done; depends on the middleware."},
+    },
+}
+_EXAMPLES: Final = {
+    "text": {
+        "summary": "Redact a text",
+        "value": {"context": [{"type": "text", "text": "Contact Jane Smith at jane.smith@example.com."}]},
+    },
+    "conversation": {
+        "summary": "Redact a conversation in a scope of its own",
+        "value": {
+            "arguments": {"scope": "conversation-1"},
+            "context": [
+                {"role": "user", "content": "I am Jane Smith, who am I?"},
+                {"role": "assistant", "content": [{"type": "text", "text": "You are Jane Smith."}]},
+            ],
+        },
+    },
+}
+
+
+def described(schema: dict[str, Any], examples: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return an OpenAPI content map of JSON with ``schema``."""
+    content: dict[str, Any] = {"schema": schema}
+    if examples is not None:
+        content["examples"] = examples
+    return {_JSON: content}
+
+
+@router.get(
+    "",
+    summary="List the middlewares that this caller may invoke",
+    response_class=Response,
+    responses={200: {"description": "The middlewares.", "content": described(_LIST_SCHEMA)}},
+)
+async def list_middleware(caller: CallerDep, services: ServicesDep) -> Response:
+    """Answer as `middleware/list` does over MCP, sorted by name."""
+    listed = await services.invoke.list(caller)
+    return Response(dumps({"middleware": [_entry(info) for info in listed]}), media_type=_JSON)
+
+
+@router.post(
+    "/{name}/invoke",
+    summary="Transform a context",
+    response_class=Response,
+    responses={200: {"description": "The transformed context.", "content": described(_RESULT_SCHEMA)}},
+    openapi_extra={"requestBody": {"required": True, "content": described(_INVOKE_SCHEMA, _EXAMPLES)}},
+)
+async def invoke_middleware(
+    name: Name, request: Request, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> Response:
+    """Run one middleware over `context` and answer the same shape; what is answered is on record first."""
+    arguments, context = _invocation(request)
+    if name in services.invoke.registry.middlewares:
+        request.scope["state"]["middleware"] = name
+    limits = await limits_of(services, caller)
+    info = replace(info, deadline=asyncio.get_running_loop().time() + limits.deadline_ms / 1000)
+    async with admitted(services.traffic, caller, limits, info.deadline):
+        result = await _observed(services, caller, name, arguments, context, info)
+    size = len(request.scope["state"].get("body", b""))
+    body = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
+    return Response(body, media_type=_JSON)
+
+
+async def _observed(
+    services: Services, caller: Caller, name: str, arguments: dict[str, Any], context: Any, info: RequestInfo
+) -> InvokeResult:
+    started = time.perf_counter()
+    outcome = "failed"
+    try:
+        result = await services.invoke.invoke(caller, name, arguments, context, info)
+        outcome = "ok"
+        return result
+    except ServiceError as error:
+        outcome = error.code
+        raise
+    finally:
+        if name in services.invoke.registry.middlewares:
+            services.metrics.invocation(name, outcome, time.perf_counter() - started)
+
+
+def _invocation(request: Request) -> tuple[dict[str, Any], Any]:
+    body = json_object(request, _MEMBERS)
+    arguments = body.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise InvalidArgumentsError("arguments must be an object.", details={"pointer": "/arguments"})
+    if not isinstance(body.get("context"), list):
+        raise InvalidArgumentsError("context must be a list of items.", details={"pointer": "/context"})
+    return arguments, body["context"]
+
+
+def _entry(info: MiddlewareInfo) -> dict[str, Any]:
+    return {
+        "name": info.name,
+        "title": info.title,
+        "description": info.description,
+        "phase": info.phase,
+        "inputSchema": info.input_schema,
+    }

@@ -1,0 +1,198 @@
+"""Streaming restoration: text goes in while it is generated and comes out restored, only an open handle held back."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any, Final
+
+import structlog
+from fastapi import Depends, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, admitted, limits_of, new_router
+from app.api.errors import internal_error, problem, problem_response, request_id_of
+from app.api.observability import log_bug
+from app.api.records import EVENTS, LINES, read_records, written
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
+
+_MIDDLEWARE: Final = "pii_restoration"
+_RECORD: Final = {
+    "type": "string",
+    "description": 'JSON objects, one per line or event: first, if wanted, `{"arguments": {...}}`, then '
+    '`{"text": "..."}` for each piece of text.',
+}
+_LINES_EXAMPLE: Final = (
+    '{"arguments":{"redactions":{"PERSON_1":"Jane"}}}\n{"text":"Hello [PER"}\n{"text":"SON_1]!"}\n'
+)
+_EVENTS_EXAMPLE: Final = (
+    'data: {"arguments":{"redactions":{"PERSON_1":"Jane"}}}\n\ndata: {"text":"Hello [PERSON_1]!"}\n\n'
+)
+
+router = new_router("/middleware", "middleware")
+
+
+async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterator[None]:
+    """Count the stream as open until its answer is complete."""
+    limits = await limits_of(services, caller)
+    async with admitted(services.streams, caller, limits, math.inf):
+        yield
+
+
+@router.post(
+    "/pii_restoration/stream",
+    summary="Restore a text while it arrives",
+    response_class=Response,
+    responses={
+        200: {
+            "description": 'Records `{"text": ...}` as the text settles, then `{"done": true}`; a failure on the '
+            'way is a last record `{"error": {...}}` with the members of a problem document.',
+            "content": {LINES: {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
+        }
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                LINES: {"schema": _RECORD, "examples": {"lines": {"value": _LINES_EXAMPLE}}},
+                EVENTS: {"schema": _RECORD, "examples": {"events": {"value": _EVENTS_EXAMPLE}}},
+            },
+        }
+    },
+)
+async def restore_stream(
+    request: Request,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    _: Annotated[None, Depends(_stream_slot)],
+) -> Response:
+    """Send NDJSON or server-sent events and receive either, by `Accept` (default: the same)."""
+    request.scope["state"]["middleware"] = _MIDDLEWARE
+    sent = request.headers["content-type"].partition(";")[0].strip().lower()
+    kind = _wanted(request.headers.get("accept", "*/*"), sent)
+    if kind is None:
+        error = InvalidRequestError("The answer is application/x-ndjson or text/event-stream.")
+        return problem_response(error, request_id_of(request), status=406)
+    records = read_records(request.stream(), sent)
+    try:
+        first = await anext(records, None)
+    except DeadlineExceededError as error:
+        return problem_response(error, request_id_of(request), status=408)
+    arguments = _arguments(first)
+    accepted = asyncio.Event()
+    texts = _texts(records, first if arguments is None else None, accepted)
+    source = services.invoke.restore_stream(caller, arguments or {}, texts, info)
+    return _Restored(source, await _begun(source, accepted), kind)
+
+
+class _Restored(Response):
+    """Sends the restored pieces while the body of the request is still being read."""
+
+    def __init__(self, source: AsyncIterator[str], first: "asyncio.Future[str | None]", kind: str) -> None:
+        super().__init__(media_type=kind, headers={"x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._source = source
+        self._first = first
+        self._kind = kind
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+        """Send a record per piece, then how it ended."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            piece = await self._first
+            while piece is not None:
+                await self._send(send, {"text": piece})
+                piece = await _next(self._source)
+            last: dict[str, Any] = {"done": True}
+        except ClientDisconnect:
+            return
+        except ServiceError as error:
+            last = _failed(scope, error)
+        except Exception as error:  # noqa: BLE001 - the answer has begun: its last record must tell
+            log_bug(structlog.get_logger("sluice"), error, scope["state"]["request_id"])
+            last = _failed(scope, internal_error())
+        finally:
+            await self._stop()
+        await self._send(send, last, more=False)
+
+    async def _send(self, send: Send, record: dict[str, Any], *, more: bool = True) -> None:
+        body = written(record, self._kind)
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def _stop(self) -> None:
+        """End the restoration, also where nobody reads on."""
+        self._first.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await self._first
+        close = getattr(self._source, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _begun(source: AsyncIterator[str], accepted: asyncio.Event) -> "asyncio.Future[str | None]":
+    """Run until the service asks for text, or raise why it refused: only then is the status 200 certain."""
+    first = asyncio.ensure_future(_next(source))
+    asked = asyncio.ensure_future(accepted.wait())
+    try:
+        await asyncio.wait({first, asked}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        asked.cancel()
+    if first.done():
+        first.result()
+    return first
+
+
+async def _next(source: AsyncIterator[str]) -> str | None:
+    return await anext(source, None)
+
+
+async def _texts(
+    records: AsyncIterator[dict[str, Any]], first: dict[str, Any] | None, accepted: asyncio.Event
+) -> AsyncIterator[str]:
+    """Yield the texts of the records; being asked for the first means that the request was accepted."""
+    accepted.set()
+    if first is not None:
+        yield _text(first)
+    async for record in records:
+        yield _text(record)
+
+
+def _text(record: dict[str, Any]) -> str:
+    text = record.get("text")
+    if not isinstance(text, str) or len(record) != 1:
+        raise InvalidArgumentsError(
+            'Each record after the first is {"text": "..."}.', details={"pointer": "/text"}
+        )
+    return text
+
+
+def _arguments(record: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the arguments where the first record gives them, None where it is text already."""
+    if record is None:
+        return {}
+    if "arguments" not in record:
+        _text(record)
+        return None
+    arguments = record["arguments"]
+    if not isinstance(arguments, dict) or len(record) != 1:
+        raise InvalidArgumentsError(
+            'The first record is {"arguments": {...}} or {"text": "..."}.', details={"pointer": "/arguments"}
+        )
+    return arguments
+
+
+def _wanted(accept: str, sent: str) -> str | None:
+    """Return the type of the answer, None where the client takes neither."""
+    accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    if sent in accepted or not accepted.isdisjoint({"*/*", f"{sent.partition('/')[0]}/*"}):
+        return sent
+    other = EVENTS if sent == LINES else LINES
+    return other if not accepted.isdisjoint({other, f"{other.partition('/')[0]}/*"}) else None
+
+
+def _failed(scope: Scope, error: ServiceError) -> dict[str, Any]:
+    scope["state"]["error_code"] = error.code
+    return {"error": problem(error, scope["state"]["request_id"])}

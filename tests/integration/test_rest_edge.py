@@ -1,0 +1,144 @@
+"""The edge guard behind a real server: slow, half-sent and huge bodies, and a drain."""
+
+import asyncio
+import socket
+import threading
+import time
+from typing import Any
+
+from fastapi import FastAPI, Request
+from httpx2 import Client
+
+from app.api.edge import EdgeLimits
+from app.api.errors import install_error_handlers
+from app.api.guard import Guard
+from tests.integration.loopback import serving, talk
+
+HEAD = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def make_guard(**limits: Any) -> Guard:
+    app = FastAPI()
+    install_error_handlers(app)
+
+    @app.post("/echo")
+    async def echo(request: Request) -> Any:
+        return request.scope["state"].get("json")
+
+    @app.get("/slow")
+    async def slow() -> str:
+        await asyncio.sleep(0.6)
+        return "done"
+
+    @app.get("/livez")
+    async def livez() -> str:
+        return "ok"
+
+    return Guard(app, EdgeLimits(**limits))
+
+
+def test_two_hundred_half_sent_bodies_are_answered_and_closed_while_others_are_served() -> None:
+    with serving(make_guard(body_timeout_s=1)) as port:
+        held = []
+        for _ in range(200):
+            connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+            connection.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
+            held.append(connection)
+        with Client() as http:
+            started = time.perf_counter()
+            answer = http.post(f"http://127.0.0.1:{port}/echo", json=[1])
+            assert (answer.status_code, answer.json()) == (200, [1])
+            assert time.perf_counter() - started < 1
+        for connection in held:
+            with connection:
+                answered = b""
+                while chunk := connection.recv(65536):
+                    answered += chunk
+            assert answered.startswith(b"HTTP/1.1 408")
+            assert b'"code":"deadline_exceeded"' in answered
+
+
+def test_a_dripping_body_is_cut_at_the_time_limit_for_the_whole() -> None:
+    with (
+        serving(make_guard(body_timeout_s=0.5)) as port,
+        socket.create_connection(("127.0.0.1", port)) as drip,
+    ):
+        drip.settimeout(5)
+        drip.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        started = time.perf_counter()
+        stop = threading.Event()
+
+        def dripping() -> None:
+            while not stop.wait(0.05):
+                try:
+                    drip.sendall(b"1\r\n \r\n")
+                except OSError:
+                    return
+
+        thread = threading.Thread(target=dripping)
+        thread.start()
+        try:
+            assert drip.recv(65536).startswith(b"HTTP/1.1 408")
+        finally:
+            stop.set()
+            thread.join()
+        assert time.perf_counter() - started < 3
+
+
+def test_sixty_megabytes_are_refused_and_the_client_can_read_why() -> None:
+    with serving(make_guard()) as port, Client(timeout=20) as http:
+        body = b'"' + b"a" * 60_000_000 + b'"'
+        headers = {"content-type": "application/json"}
+        answer = http.post(f"http://127.0.0.1:{port}/echo", content=body, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+        assert http.get(f"http://127.0.0.1:{port}/livez").status_code == 200
+
+
+def test_a_client_that_asks_first_is_refused_before_it_sends() -> None:
+    with serving(make_guard()) as port:
+        answer = talk(port, HEAD + b"Content-Length: 60000000\r\nExpect: 100-continue\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 413")
+        assert b"100 Continue" not in answer
+
+
+def test_smuggled_and_broken_framing_is_never_a_server_error() -> None:
+    requests = [
+        HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n[1,2]",
+        HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        HEAD + b"Content-Length: -5\r\n\r\n",
+        HEAD + b"Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+        HEAD + b"Host: evil.example\r\nContent-Length: 2\r\n\r\n{}",
+        b"POST /echo HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+        b"GET /livez HTTP/1.1\r\nHost: localhost\r\nOrigin: a\r\nOrigin: b\r\n\r\n",
+        b"GET /livez HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    ]
+    with serving(make_guard()) as port:
+        for request in requests:
+            answer = talk(port, request, wait_s=0.5)
+            assert not answer.startswith(b"HTTP/1.1 5"), request[:80]
+        with Client() as http:
+            assert http.get(f"http://127.0.0.1:{port}/livez").status_code == 200
+
+
+def test_a_drain_lets_running_requests_end_and_refuses_new_ones() -> None:
+    guard = make_guard()
+    with serving(guard) as port, Client() as slow, Client() as other:
+        base = f"http://127.0.0.1:{port}"
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(slow.get(f"{base}/slow")))
+        thread.start()
+        until = time.monotonic() + 5
+        while guard.drain.running == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        guard.drain.begin()
+        refused = other.post(f"{base}/echo", json=[1])
+        assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+        assert refused.headers["connection"] == "close"
+        assert other.get(f"{base}/livez").status_code == 200
+        thread.join(10)
+        assert answers[0].status_code == 200
+        assert guard.drain.running == 0
