@@ -29,6 +29,7 @@ class Legs:
     """
 
     def __init__(self, server: Server[Any], *, calls_back: bool, max_body_bytes: int) -> None:
+        self.server = server
         self._calls_back = calls_back
         self._json = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=max_body_bytes
