@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -112,6 +112,11 @@ class Database:
     async def close(self) -> None:
         """Close every connection; an open transaction is rolled back."""
         await self._engine.dispose()
+
+    def driver_arguments(self) -> tuple[list[Any], dict[str, Any]]:
+        """Return what the driver's own ``connect`` takes for this database (``store.changes`` needs it)."""
+        arguments, options = self._engine.dialect.create_connect_args(self.url)
+        return list(arguments), dict(options)
 
     def hear(self, hearer: Callable[[Changed], None]) -> None:
         """Tell ``hearer`` of what this process announces, once it is committed (``store.changes`` does)."""

@@ -31,7 +31,7 @@ GRANTS = {
     "session": ("SELECT, INSERT, UPDATE, DELETE", "SELECT, DELETE"),
     "tenant_key": ("SELECT", "SELECT, INSERT, UPDATE"),
     "key_canary": ("SELECT", "SELECT, INSERT, UPDATE, DELETE"),
-    "installation": ("SELECT", "SELECT, INSERT, UPDATE"),
+    "installation": ("SELECT", "SELECT, INSERT, UPDATE, DELETE"),
     "alembic_version": ("SELECT", "SELECT"),
 }
 ISOLATED = {

@@ -1,0 +1,312 @@
+"""Give values of a scope their ordinals: each value one, each ordinal once, whoever else is writing."""
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.bulk import insert_rows, moment, rows_matching, storable
+from app.store.database import ContentionError
+from app.store.tables import SCOPE_ACTIVE, entry, scope
+
+EPOCH_STRIDE = 1_000_000
+"""How far a restore from a backup makes ordinals jump: more than could be lost with the backup's gap."""
+
+_YIELD_EVERY = 256
+
+_SCOPES = (
+    "SELECT s.id, s.generation, s.state, s.expires, s.counters, s.restore_epoch, s.dek_wrapped, s.kek_version "
+    "FROM {q} CROSS JOIN scope s WHERE s.id = q.id AND s.tenant = {0}"
+)
+_LOCKED = _SCOPES + " ORDER BY s.id FOR UPDATE OF s"
+# CROSS JOIN makes SQLite walk the wanted rows and look each up by its key.
+ORDINALS = (
+    "SELECT q.scope, q.type, q.lookup, e.ordinal FROM {q} CROSS JOIN entry e "
+    "WHERE e.scope = q.scope AND e.type = q.type AND e.lookup = q.lookup AND e.tenant = {0}"
+)
+LOOKUP_NAMES = (("scope", "text"), ("type", "text"), ("lookup", "bytea"))
+_SCOPE_COLUMNS = (
+    *("tenant", "id", "created", "expires", "state", "generation"),
+    *("counters", "restore_epoch", "dek_wrapped", "kek_version"),
+)
+_ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin", "created")
+
+
+class ScopeUse(Protocol):
+    """What allocation needs of a scope's data key (``engines.cipher.ScopeKeys``)."""
+
+    def lookup(self, label: str, payload: bytes, *, canonical: bool) -> bytes:
+        """Return the keyed look-up of a value."""
+
+    def seal(self, label: str, ordinal: int, payload: bytes) -> bytes:
+        """Return the ciphertext of a value at its place."""
+
+
+class KeyKeeper(Protocol):
+    """What allocation needs of the holder of data keys (``engines.cipher.Custodian``)."""
+
+    def create(self, tenant: str, scope: str, generation: int) -> tuple[int, bytes, Any]:
+        """Return the wrapping version, the wrapped key and the use of a new data key."""
+
+    def open(self, tenant: str, scope: str, generation: int, version: int, wrapped: bytes) -> Any:
+        """Return the use of a stored data key."""
+
+    def keep(self, name: tuple[str, str, int], keys: Any) -> None:
+        """Remember the use of a new data key, once it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value that wants a handle: its label, what is sealed, what is looked up and how (see ``entry.origin``)."""
+
+    label: str
+    payload: bytes
+    looked_up: bytes
+    origin: str
+
+    @property
+    def canonical(self) -> bool:
+        """Tell whether equal values share a handle after folding."""
+        return self.origin == "canonical"
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """The values of one request, all of one scope; ``expires`` counts only where the scope is new."""
+
+    scope: str
+    values: Sequence[Value]
+    expires: datetime | None
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class ScopeRow:
+    """A scope as stored."""
+
+    id: str
+    generation: int
+    state: str
+    expires: datetime | None
+    counters: dict[str, int]
+    restore_epoch: int
+    dek_wrapped: bytes | None
+    kek_version: int | None
+
+    def live(self, now: datetime) -> bool:
+        """Tell whether its entries may be read."""
+        return self.state == SCOPE_ACTIVE and (self.expires is None or self.expires > now)
+
+    def take(self, label: str) -> int:
+        """Return the next ordinal of ``label`` and count it as given."""
+        last = max(self.counters.get(label, 0), self.restore_epoch * EPOCH_STRIDE)
+        self.counters[label] = last + 1
+        return last + 1
+
+
+Key = tuple[str, str, bytes]
+
+
+@dataclass(slots=True)
+class Allocation:
+    """One run for one tenant inside one transaction; ``uses`` are the opened data keys by scope.
+
+    ``made`` are new data keys by tenant, scope and generation: worth remembering once they are committed.
+    """
+
+    tx: AsyncConnection
+    tenant: str
+    keeper: KeyKeeper
+    now: datetime
+    uses: dict[str, Any] = field(default_factory=dict)
+    ordinals: dict[Key, int] = field(default_factory=dict)
+    made: dict[tuple[str, str, int], Any] = field(default_factory=dict)
+    _rows: dict[str, ScopeRow] = field(default_factory=dict)
+    _entries: list[tuple[Any, ...]] = field(default_factory=list)
+
+    async def run(self, wants: Sequence[Want]) -> list[list[int]]:
+        """Return the ordinals of each want's values, in their order."""
+        stored = {want.scope for want in wants if not want.fresh}
+        self._rows = {row.id: row for row in await find_scopes(self.tx, self.tenant, stored)}
+        for row in self._rows.values():
+            if row.live(self.now):
+                self._open(row)
+        keys = await self._look_up(wants)
+        lacking = {
+            want.scope for want, own in zip(wants, keys, strict=True) if own is None or not self._known(own)
+        }
+        if lacking:
+            await self._write([want for want in wants if want.scope in lacking])
+            keys = await self._keys(wants)
+        return [[self.ordinals[key] for key in own or ()] for own in keys]
+
+    def _known(self, keys: Iterable[Key]) -> bool:
+        return all(key in self.ordinals for key in keys)
+
+    def _open(self, row: ScopeRow) -> None:
+        if row.dek_wrapped is None or row.kek_version is None:
+            raise ContentionError("The scope is being erased; try again.")
+        self.uses[row.id] = self.keeper.open(
+            self.tenant, row.id, row.generation, row.kek_version, row.dek_wrapped
+        )
+
+    async def _keys(self, wants: Sequence[Want]) -> list[list[Key] | None]:
+        """Return each want's look-ups, None where its scope has no key yet."""
+        keys: list[list[Key] | None] = []
+        for want in wants:
+            use = self.uses.get(want.scope)
+            if use is None:
+                keys.append(None)
+                continue
+            own: list[Key] = []
+            for at, value in enumerate(want.values):
+                lookup = use.lookup(value.label, value.looked_up, canonical=value.canonical)
+                own.append((want.scope, value.label, lookup))
+                if at % _YIELD_EVERY == _YIELD_EVERY - 1:
+                    await asyncio.sleep(0)
+            keys.append(own)
+        return keys
+
+    async def _look_up(self, wants: Sequence[Want]) -> list[list[Key] | None]:
+        keys = await self._keys(wants)
+        wanted = list(dict.fromkeys(key for own in keys for key in own or ()))
+        for name, label, lookup, ordinal in await rows_matching(
+            self.tx, ORDINALS, LOOKUP_NAMES, wanted, self.tenant
+        ):
+            self.ordinals[name, label, bytes(lookup)] = ordinal
+        return keys
+
+    async def _write(self, wants: Sequence[Want]) -> None:
+        """Lock what exists, look again, number what is still unknown, and insert it in few statements."""
+        held = sorted({want.scope for want in wants} & self._rows.keys())
+        changed: list[ScopeRow] = []
+        for row in await lock_scopes(self.tx, self.tenant, held):
+            self._rows[row.id] = row
+            if not row.live(self.now):
+                await self._renew(row, next(want for want in wants if want.scope == row.id))
+            else:
+                self._open(row)
+            changed.append(row)
+        await self._look_up([want for want in wants if want.scope in self._rows])
+        made = await self._make(wants)
+        keys = await self._keys(wants)
+        for want, own in zip(wants, keys, strict=True):
+            await self._number(want, own or [])
+        await self._insert_scopes(made)
+        await insert_rows(self.tx, entry, _ENTRY_COLUMNS, self._entries)
+        await self._update_scopes(changed)
+
+    async def _number(self, want: Want, keys: Sequence[Key]) -> None:
+        use, row = self.uses[want.scope], self._rows[want.scope]
+        for at, (value, key) in enumerate(zip(want.values, keys, strict=True)):
+            if key in self.ordinals:
+                continue
+            ordinal = self.ordinals[key] = row.take(value.label)
+            sealed = use.seal(value.label, ordinal, value.payload)
+            self._entries.append(
+                (self.tenant, want.scope, value.label, ordinal, key[2], sealed, value.origin, self.now)
+            )
+            if at % _YIELD_EVERY == _YIELD_EVERY - 1:
+                await asyncio.sleep(0)
+
+    async def _make(self, wants: Sequence[Want]) -> list[ScopeRow]:
+        """Prepare the scopes that do not exist yet; they are stored with their final counters."""
+        missing = {want.scope: want for want in reversed(wants) if want.scope not in self._rows}
+        if not missing:
+            return []
+        epoch = await get_restore_epoch(self.tx)
+        made = []
+        for name in sorted(missing):
+            version, wrapped, use = self.keeper.create(self.tenant, name, 1)
+            self.made[self.tenant, name, 1] = use
+            row = ScopeRow(name, 1, SCOPE_ACTIVE, missing[name].expires, {}, epoch, wrapped, version)
+            self._rows[name], self.uses[name] = row, use
+            made.append(row)
+        return made
+
+    async def _renew(self, row: ScopeRow, want: Want) -> None:
+        """Give an erased or expired scope a new data key; the counters go on, so old handles stay unresolved."""
+        await self.tx.execute(entry.delete().where(entry.c.tenant == self.tenant, entry.c.scope == row.id))
+        row.generation += 1
+        row.state, row.expires = SCOPE_ACTIVE, want.expires
+        row.kek_version, row.dek_wrapped, use = self.keeper.create(self.tenant, row.id, row.generation)
+        self.uses[row.id] = self.made[self.tenant, row.id, row.generation] = use
+
+    async def _insert_scopes(self, made: Sequence[ScopeRow]) -> None:
+        rows = [
+            (
+                *(self.tenant, row.id, self.now, row.expires, row.state, row.generation),
+                *(json.dumps(row.counters), row.restore_epoch, row.dek_wrapped, row.kek_version),
+            )
+            for row in made
+        ]
+        inserted = await insert_rows(
+            self.tx, scope, _SCOPE_COLUMNS, rows, after=" ON CONFLICT (tenant, id) DO NOTHING RETURNING id"
+        )
+        if self.tx.dialect.name == "postgresql" and len(inserted) < len(rows):
+            raise ContentionError("Another writer made this scope first; try again.")
+
+    async def _update_scopes(self, rows: Sequence[ScopeRow]) -> None:
+        if not rows:
+            return
+        fields = ("counters", "state", "expires", "generation", "dek_wrapped", "kek_version")
+        values = [
+            (
+                json.dumps(row.counters),
+                row.state,
+                row.expires,
+                row.generation,
+                row.dek_wrapped,
+                row.kek_version,
+            )
+            for row in rows
+        ]
+        if self.tx.dialect.name == "sqlite":
+            marks = ", ".join(f"{name} = ?" for name in fields)
+            await self.tx.exec_driver_sql(
+                f"UPDATE scope SET {marks} WHERE tenant = ? AND id = ?",  # noqa: S608 - our own names
+                [(*map(storable, own), self.tenant, row.id) for own, row in zip(values, rows, strict=True)],
+            )
+            return
+        await self.tx.exec_driver_sql(
+            "UPDATE scope SET counters = q.counters, state = q.state, expires = q.expires, "
+            "generation = q.generation, dek_wrapped = q.dek_wrapped, kek_version = q.kek_version "
+            "FROM unnest($2::text[], $3::jsonb[], $4::text[], $5::timestamptz[], $6::bigint[], $7::bytea[], "
+            "$8::bigint[]) AS q(id, counters, state, expires, generation, dek_wrapped, kek_version) "
+            "WHERE scope.tenant = $1 AND scope.id = q.id",
+            (self.tenant, [row.id for row in rows], *(list(own) for own in zip(*values, strict=True))),
+        )
+
+
+async def find_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) -> list[ScopeRow]:
+    """Return the scopes of ``tenant`` among ``names``, without waiting for anyone."""
+    wanted = [(name,) for name in sorted(names)]
+    return [_scope_row(row) for row in await rows_matching(tx, _SCOPES, (("id", "text"),), wanted, tenant)]
+
+
+async def lock_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) -> list[ScopeRow]:
+    """Return the same, locked until the transaction ends, always in the order of their names.
+
+    SQLite has one writer at a time and needs no row locks.
+    """
+    if tx.dialect.name == "sqlite":
+        return await find_scopes(tx, tenant, names)
+    wanted = [(name,) for name in sorted(names)]
+    return [_scope_row(row) for row in await rows_matching(tx, _LOCKED, (("id", "text"),), wanted, tenant)]
+
+
+async def get_restore_epoch(tx: AsyncConnection) -> int:
+    """Return how often this installation was restored from a backup."""
+    result = await tx.exec_driver_sql("SELECT value FROM installation WHERE name = 'restore_epoch'")
+    value = result.scalar_one_or_none()
+    return 0 if value is None else int(json.loads(value))
+
+
+def _scope_row(row: Any) -> ScopeRow:
+    name, generation, state, expires, counters, epoch, wrapped, version = row
+    wrapped = None if wrapped is None else bytes(wrapped)
+    return ScopeRow(name, generation, state, moment(expires), json.loads(counters), epoch, wrapped, version)

@@ -1,0 +1,106 @@
+"""Many rows in one statement, on both engines: parameter arrays on PostgreSQL, one executemany on SQLite."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, BigInteger, DateTime, LargeBinary, Table, Uuid
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+_CHUNK = 4000
+
+_ARRAYS: tuple[tuple[type[Any], str], ...] = (
+    (JSON, "jsonb[]"),
+    (BigInteger, "bigint[]"),
+    (LargeBinary, "bytea[]"),
+    (Uuid, "uuid[]"),
+    (DateTime, "timestamptz[]"),
+)
+
+
+async def insert_rows(
+    tx: AsyncConnection,
+    table: Table,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    after: str = "",
+) -> Sequence[Any]:
+    """Insert ``rows``; JSON is given as text. ``after`` (as ON CONFLICT … RETURNING …) is for PostgreSQL."""
+    if not rows:
+        return []
+    if tx.dialect.name == "postgresql":
+        statement = _unnest(table, columns) + after
+        result = await tx.exec_driver_sql(
+            statement, tuple(list(column) for column in zip(*rows, strict=True))
+        )
+        return result.all() if "RETURNING" in after else []
+    await tx.exec_driver_sql(_values(table, columns), [tuple(map(storable, row)) for row in rows])
+    return []
+
+
+async def rows_matching(
+    tx: AsyncConnection,
+    select: str,
+    names: tuple[tuple[str, str], ...],
+    wanted: Sequence[tuple[Any, ...]],
+    *extra: Any,
+) -> list[Any]:
+    """Run ``select`` joined to a table ``q`` of ``wanted`` rows and return what it finds.
+
+    ``names`` are the columns of ``q`` with their PostgreSQL types; ``extra`` are further parameters. ``{q}`` in
+    ``select`` stands for the table, ``{0}``, ``{1}`` … for the extra parameters, each used once and in order,
+    after ``{q}``.
+    """
+    found: list[Any] = []
+    for start in range(0, len(wanted), _CHUNK):
+        part = wanted[start : start + _CHUNK]
+        if tx.dialect.name == "postgresql":
+            arrays = ", ".join(f"${at}::{kind}[]" for at, (_, kind) in enumerate(names, 1))
+            table = f"unnest({arrays}) AS q({', '.join(name for name, _ in names)})"
+            marks = [f"${len(names) + at}" for at in range(1, len(extra) + 1)]
+            values: list[Any] = [list(column) for column in zip(*part, strict=True)]
+            parameters = (*values, *extra)
+        else:
+            group = f"({', '.join('?' * len(names))})"
+            fields = ", ".join(f"column{at} AS {name}" for at, (name, _) in enumerate(names, 1))
+            table = f"(SELECT {fields} FROM (VALUES {', '.join([group] * len(part))})) AS q"  # noqa: S608 - our own names
+            marks = ["?"] * len(extra)
+            parameters = (*(value for row in part for value in row), *map(storable, extra))
+        result = await tx.exec_driver_sql(select.format(*marks, q=table), parameters)
+        found.extend(result.all())
+    return found
+
+
+def storable(value: Any) -> Any:
+    """Return ``value`` as SQLite keeps it when no column type converts it."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+    return value.hex if isinstance(value, UUID) else value
+
+
+def moment(value: datetime | str | None) -> datetime | None:
+    """Return a stored moment in UTC, from either engine."""
+    if value is None or isinstance(value, datetime):
+        return value
+    return datetime.fromisoformat(value).replace(tzinfo=UTC)
+
+
+@cache
+def _unnest(table: Table, columns: tuple[str, ...]) -> str:
+    arrays = ", ".join(f"${at}::{_array(table, name)}" for at, name in enumerate(columns, 1))
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"  # noqa: S608
+
+
+@cache
+def _values(table: Table, columns: tuple[str, ...]) -> str:
+    marks = ", ".join("?" * len(columns))
+    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - our own names
+
+
+def _array(table: Table, name: str) -> str:
+    kind = table.c[name].type
+    implementation = getattr(kind, "impl_instance", kind)
+    return next((array for known, array in _ARRAYS if isinstance(implementation, known)), "text[]")

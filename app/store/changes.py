@@ -1,0 +1,132 @@
+"""Announce and hear what changed: NOTIFY and LISTEN on PostgreSQL, inside the process on SQLite."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from typing import Any
+
+import asyncpg
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.events import Changed
+from app.store.database import Database, note_announcement
+from app.store.dialects import CONNECT_S, TCP_USER_TIMEOUT_MS, limit_silence
+
+CHANNEL = "sluice_changed"
+EVERYTHING = "all"
+"""The kind of a ``Changed`` that stands for whatever was missed while the connection was down."""
+
+_PROBE_S = 5.0
+_PROBE_WAIT_S = 2.0
+_RETRY_S = 0.5
+
+log = logging.getLogger("sluice.store")
+
+
+async def announce(tx: AsyncConnection, changed: Changed) -> None:
+    """Tell every process of ``changed`` once ``tx`` is committed, and nobody when it is rolled back."""
+    if tx.dialect.name == "postgresql":
+        await tx.exec_driver_sql("SELECT pg_notify($1, $2)", (CHANNEL, json.dumps(asdict(changed))))
+    else:
+        note_announcement(tx, changed)
+
+
+class Changes:
+    """Hears the announcements of all processes and passes them to subscribers, this process's included."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._subscribers: list[Callable[[Changed], None]] = []
+        if database.embedded:
+            database.hear(self._tell)
+
+    def subscribe(self, subscriber: Callable[[Changed], None]) -> Callable[[], None]:
+        """Call ``subscriber`` for each change; the returned function ends that."""
+        self._subscribers.append(subscriber)
+
+        def unsubscribe() -> None:
+            with suppress(ValueError):
+                self._subscribers.remove(subscriber)
+
+        return unsubscribe
+
+    async def listen(self) -> AsyncIterator[Changed]:
+        """Yield changes from now on; end by closing the iterator."""
+        arrived: asyncio.Queue[Changed] = asyncio.Queue()
+        unsubscribe = self.subscribe(arrived.put_nowait)
+        try:
+            while True:
+                yield await arrived.get()
+        finally:
+            unsubscribe()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Changes"]:
+        """Keep the listening connection of PostgreSQL open meanwhile; start hearing before this yields."""
+        if self._database.embedded:
+            yield self
+            return
+        ready = asyncio.Event()
+        task = asyncio.create_task(self._keep_listening(ready), name="changes")
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ready.wait(), CONNECT_S)
+            yield self
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep_listening(self, ready: asyncio.Event) -> None:
+        while True:
+            try:
+                await self._hear_one_connection(ready)
+            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                log.warning("listening failed: %s", type(error).__name__)
+            await asyncio.sleep(_RETRY_S)
+
+    async def _hear_one_connection(self, ready: asyncio.Event) -> None:
+        connection = await self._connect()
+        gone = asyncio.Event()
+        connection.add_termination_listener(lambda _connection: gone.set())
+        try:
+            await connection.add_listener(CHANNEL, self._heard)
+            if ready.is_set():
+                self._tell(Changed(EVERYTHING))
+            ready.set()
+            while not gone.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(gone.wait(), _PROBE_S)
+                if not gone.is_set():
+                    await connection.fetchval("SELECT 1", timeout=_PROBE_WAIT_S)
+        finally:
+            connection.terminate()
+
+    async def _connect(self) -> Any:
+        arguments, options = self._database.driver_arguments()
+        connection = await asyncpg.connect(
+            *arguments,
+            **options,
+            timeout=CONNECT_S,
+            server_settings={
+                "application_name": "sluice-changes",
+                "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),
+            },
+        )
+        limit_silence(connection)
+        return connection
+
+    def _heard(self, _connection: Any, _process: int, _channel: str, payload: str) -> None:
+        try:
+            read = json.loads(payload)
+            changed = Changed(read["kind"], read.get("tenant"), read.get("name"))
+        except (ValueError, KeyError, TypeError):
+            changed = Changed(EVERYTHING)
+        self._tell(changed)
+
+    def _tell(self, changed: Changed) -> None:
+        for subscriber in list(self._subscribers):
+            subscriber(changed)

@@ -1,0 +1,70 @@
+"""Queries on what the key ring must match: canaries by version, and keys that are not of a scope."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.insertion import insert_absent
+from app.store.tables import key_canary, tenant_key
+
+
+async def list_canaries(tx: AsyncConnection) -> dict[int, bytes]:
+    """Return the canary of each key version that was ever active."""
+    rows = await tx.execute(select(key_canary.c.version, key_canary.c.wrapped))
+    return {version: bytes(wrapped) for version, wrapped in rows}
+
+
+async def add_canary(tx: AsyncConnection, version: int, wrapped: bytes, created: datetime) -> None:
+    """Store the canary of a version unless there is one."""
+    await insert_absent(tx, key_canary, {"version": version, "wrapped": wrapped, "created": created})
+
+
+async def remove_canary(tx: AsyncConnection, version: int) -> None:
+    """Forget a version that wraps nothing any more."""
+    await tx.execute(delete(key_canary).where(key_canary.c.version == version))
+
+
+async def find_tenant_key(tx: AsyncConnection, tenant: str, purpose: str) -> tuple[int, bytes] | None:
+    """Return version and wrapped form of a key that is not of a scope."""
+    query = select(tenant_key.c.kek_version, tenant_key.c.wrapped).where(
+        tenant_key.c.tenant == tenant, tenant_key.c.purpose == purpose
+    )
+    row = (await tx.execute(query)).one_or_none()
+    return None if row is None else (row.kek_version, bytes(row.wrapped))
+
+
+async def add_tenant_key(
+    tx: AsyncConnection, tenant: str, purpose: str, version: int, wrapped: bytes, created: datetime
+) -> None:
+    """Store such a key unless another process was first."""
+    values = {
+        "tenant": tenant,
+        "purpose": purpose,
+        "wrapped": wrapped,
+        "kek_version": version,
+        "created": created,
+    }
+    await insert_absent(tx, tenant_key, values)
+
+
+async def rewrap_tenant_keys(
+    tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]]
+) -> int:
+    """Wrap such keys of other versions anew; return how many."""
+    query = (
+        select(tenant_key)
+        .where(tenant_key.c.kek_version != active)
+        .order_by(tenant_key.c.tenant, tenant_key.c.purpose)
+        .with_for_update(skip_locked=True)
+    )
+    rows = (await tx.execute(query)).all()
+    for row in rows:
+        version, wrapped = rewrap(row.kek_version, row.wrapped)
+        await tx.execute(
+            update(tenant_key)
+            .where(tenant_key.c.tenant == row.tenant, tenant_key.c.purpose == row.purpose)
+            .values(kek_version=version, wrapped=wrapped)
+        )
+    return len(rows)
