@@ -166,7 +166,7 @@ class AccessService:
                 events = self.events_of(caller, "key.revoke", tenant, request, {"key": key_id})
                 await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
-        self._forget(key_id)
+        self.memory.forget(key_id)
         return replace(found.info, revoked=moment, rotating_until=None)
 
     async def rotate_key(
@@ -200,17 +200,17 @@ class AccessService:
                     tx, *self.events_of(caller, "key.rotate", tenant, request, details)
                 )
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
-        self._forget(key_id)
+        self.memory.forget(key_id)
         return NewKey(fresh, replace(found.info, rotating_until=until))
 
     def changed(self, changed: Changed) -> None:
         """Forget what an announced change has overtaken."""
         if changed.kind == EVERYTHING:
-            self.memory.forget(lambda _key, _known: True)
+            self.memory.forget_where(lambda _known: True)
         elif changed.kind == KEYS_CHANGED and changed.name is not None:
-            self._forget(changed.name)
+            self.memory.forget(changed.name)
         elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
-            self.memory.forget(lambda _key, known: changed.tenant in (None, known.caller.tenant))
+            self.memory.forget_where(lambda known: changed.tenant in (None, known.caller.tenant))
 
     async def store_key(self, tx: Transaction, info: KeyInfo) -> NewKey:
         """Store a new key under an id that nobody has."""
@@ -240,9 +240,6 @@ class AccessService:
         async with self.lookups, self.database.system_transaction(write=False) as tx:
             found = await find_key_with_tenant(tx, key_id)
         return KnownKey.of(found) if found is not None else None
-
-    def _forget(self, key_id: str) -> None:
-        self.memory.forget(lambda key, _known: key == key_id)
 
     def _custody_of(self, caller: Caller, tenant: str | None) -> str:
         """Return the tenant whose keys are meant; a tenant out of reach looks like one that is not there."""

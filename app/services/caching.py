@@ -41,12 +41,21 @@ class ShortMemory(Generic[K, V]):
         # One reader that gives up must not take the answer from the others.
         return await asyncio.shield(running)
 
-    def forget(self, concerned: Callable[[K, V], bool]) -> None:
-        """Drop the values that ``concerned`` names; loads under way answer their readers and are not kept."""
+    def forget(self, *keys: K) -> None:
+        """Drop the values of ``keys``; loads under way answer their readers and are not kept."""
+        self._overtake()
+        for key in keys:
+            self._values.pop(key, None)
+
+    def forget_where(self, concerned: Callable[[V], bool]) -> None:
+        """Drop the values that ``concerned`` names, as ``forget`` does."""
+        self._overtake()
+        for key in [key for key, (_, value) in self._values.items() if concerned(value)]:
+            del self._values[key]
+
+    def _overtake(self) -> None:
         self._forgotten += 1
         self._loads.clear()
-        for key in [key for key, (_, value) in self._values.items() if concerned(key, value)]:
-            del self._values[key]
 
     async def _load(self, key: K, load: Callable[[K], Awaitable[V | None]]) -> V | None:
         forgotten = self._forgotten

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import AuditEvent
@@ -60,6 +60,12 @@ async def list_events(
     if before is not None:
         query = query.where(audit_event.c.id < before)
     return [_recorded(row) for row in await tx.execute(query)]
+
+
+async def make_partitions(tx: AsyncConnection, months: int = 3) -> None:
+    """Make the record's partitions of this and the next months; SQLite has none."""
+    if tx.dialect.name == "postgresql":
+        await tx.execute(text("SELECT sluice_make_audit_partitions(:months)"), {"months": months})
 
 
 def _filtered(query: Select[Any], filters: AuditFilters) -> Select[Any]:

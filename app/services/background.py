@@ -1,0 +1,107 @@
+"""What happens without a request: jobs that repeat, each in one process at a time, each safe to repeat."""
+
+import asyncio
+import logging
+import random
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from app.core.errors import StoreUnavailableError
+from app.services.access import AccessService
+from app.services.sessions import SessionService
+from app.store.access import remove_old_secrets
+from app.store.audit import make_partitions
+from app.store.database import Database
+from app.store.locks import only_here
+
+_MINUTE_S = 60.0
+_DAY_S = 24 * 3600.0
+
+log = logging.getLogger("sluice.background")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to do about every ``every_s`` seconds; ``run`` may be cut off at any point and done again."""
+
+    name: str
+    every_s: float
+    run: Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Runs jobs until it is left; replicas share the work by a lock per job."""
+
+    database: Database
+    jobs: Sequence[Job]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the jobs meanwhile."""
+        task = asyncio.create_task(self._run(), name="background")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def once(self, job: Job) -> bool:
+        """Do a job now unless another process does; a failure is logged, without content, and not raised."""
+        try:
+            async with only_here(self.database, f"sluice job {job.name}") as mine:
+                if mine:
+                    await job.run()
+                return mine
+        except StoreUnavailableError:
+            log.warning("job %s failed: the database does not answer", job.name)
+        except Exception as error:  # noqa: BLE001 - one broken job must not stop the others
+            # Messages of exceptions may hold content: only the kind and the place are logged.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            log.error(  # noqa: TRY400 - a traceback prints the message
+                "job %s failed: %s in %s, line %s", job.name, type(error).__name__, place.name, place.lineno
+            )
+        return False
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for job in self.jobs:
+                group.create_task(self._repeat(job), name=f"job {job.name}")
+
+    async def _repeat(self, job: Job) -> None:
+        """Repeat a job; chance spreads replicas that started together."""
+        await self.sleep(job.every_s * self.chance())
+        while True:
+            await self.once(job)
+            await self.sleep(job.every_s * (0.75 + 0.5 * self.chance()))
+
+
+def housekeeping(
+    *,
+    purge_scopes: Callable[[], Awaitable[object]],
+    purge_every_s: float,
+    sessions: SessionService,
+    access: AccessService,
+) -> list[Job]:
+    """Return the jobs of every installation."""
+    database = access.database
+
+    async def forget_old_secrets() -> None:
+        async with database.system_transaction() as tx:
+            await remove_old_secrets(tx, access.now())
+
+    async def prepare_months() -> None:
+        async with database.system_transaction() as tx:
+            await make_partitions(tx)
+
+    return [
+        Job("purge-scopes", purge_every_s, purge_scopes),
+        Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
+        Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
+        Job("prepare-audit-months", _DAY_S, prepare_months),
+    ]
