@@ -1,32 +1,17 @@
 """The record over REST: a page of events, or all of them as a file."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Depends, Query
-from pydantic import AfterValidator, AwareDatetime, StringConstraints
 from starlette.responses import Response, StreamingResponse
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Moment, Word
 from app.core.strictjson import dumps
 from app.services.audit import MAX_PAGE, AuditQuery
 from app.services.audit_export import described
 
 _MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
-_FIRST_YEAR: Final = 1970
-_LAST_YEAR: Final = 9998
-
-
-def in_range(moment: datetime) -> datetime:
-    """Return ``moment`` in UTC, refusing years that some database or zone could not express."""
-    if not _FIRST_YEAR < moment.year < _LAST_YEAR:
-        raise ValueError("the year is out of range")
-    return moment.astimezone(UTC)
-
-
-Word = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Moment = Annotated[AwareDatetime, AfterValidator(in_range)]
-
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
     "description": "One act: who, what, how it ended, keyed digests and counts; never content.",

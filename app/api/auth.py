@@ -20,6 +20,7 @@ from app.services.access import AccessService
 from app.services.audit import AuditService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService
+from app.services.tenants import TenantService
 from app.services.traffic import Traffic
 from app.services.vault import VaultService
 
@@ -37,6 +38,7 @@ class Services:
     """
 
     access: AccessService
+    tenants: TenantService
     invoke: InvokeService
     policies: PolicyService
     vault: VaultService

@@ -15,7 +15,7 @@ UNMATCHED: Final = "unmatched"
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_OWN_LOGGERS: Final = ("app", "uvicorn.error", "alembic")
+_OWN_LOGGERS: Final = ("app", "sluice", "uvicorn.error", "alembic")
 """Loggers whose messages are known to hold no content; of all others only the place is logged."""
 _FRAMES: Final = 12
 

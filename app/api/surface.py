@@ -1,0 +1,70 @@
+"""Put the REST surface together: routes, error handlers and the OpenAPI document."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.api import access, audit, invoke, policies, stream, tenants, vault
+from app.api.auth import Services
+from app.api.errors import PROBLEM_TYPE, PROBLEMS, install_error_handlers
+from app.api.health import Readiness, health_router
+
+OPENAPI_PATH: Final = "/api/v1/openapi.json"
+_METHODS: Final = ("get", "post", "put", "patch", "delete")
+_PROBLEM: Final = {
+    "type": "object",
+    "description": "Problem details (RFC 9457); nothing of the request's content is repeated.",
+    "required": ["type", "title", "status", "detail", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string", "examples": ["urn:sluice:error:not_found"]},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "A sentence for people."},
+        "code": {"enum": sorted(PROBLEMS), "description": "Stable, for programs."},
+        "request_id": {"type": "string", "description": "Also in X-Request-Id and in the log."},
+        "pointer": {"type": "string", "description": "JSON pointer to the fault."},
+        "details": {"type": "object"},
+    },
+}
+
+
+def install_rest(app: FastAPI, services: Services, readiness: Readiness, *, metrics: bool = True) -> None:
+    """Add the whole REST surface to ``app``; wrap ``app`` in a Guard, on which the routes rely.
+
+    ``metrics`` off leaves out ``/metrics``.
+    """
+    app.state.services = services
+    install_error_handlers(app)
+    # The stream route comes first: its path would otherwise be a middleware's name.
+    for part in (stream, invoke, vault, audit, access, tenants, policies):
+        app.include_router(part.router)
+    app.include_router(health_router(readiness, services.metrics if metrics else None))
+    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, made once; every failure has the form of a problem document."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        schemas["Problem"] = _PROBLEM
+        for operation in _operations(document):
+            responses = operation["responses"]
+            responses.pop("422", None)
+            responses["default"] = {
+                "description": "Refused or failed.",
+                "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            }
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _operations(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    for path in document["paths"].values():
+        yield from (path[method] for method in _METHODS if method in path)

@@ -1,0 +1,68 @@
+"""Tenants over REST, for operators of the tenant ``system``."""
+
+from datetime import datetime
+
+from pydantic import ConfigDict, Field
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page, TenantName, TenantPath
+
+router = new_router("/tenants", "tenants")
+
+
+class TenantBody(Body):
+    """A new tenant."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
+
+    name: TenantName = Field(description="1 to 63 lower-case letters, digits and hyphens; never given twice.")
+
+
+class TenantChange(Body):
+    """What may be changed of a tenant."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"disabled": False}]})
+
+    disabled: bool = Field(description="Whether all its keys are refused; its data stay.")
+
+
+class TenantAnswer(Answer):
+    """A tenant."""
+
+    name: str
+    created: datetime
+    created_by: str
+    disabled: datetime | None
+
+
+@router.get("", summary="List tenants")
+async def list_tenants(
+    caller: CallerDep, services: ServicesDep, limit: LimitQuery = 100, cursor: CursorQuery = None
+) -> Page[TenantAnswer]:
+    """By name; needs the role operator in the tenant `system`."""
+    found = await services.tenants.list(caller, after=cursor, limit=limit)
+    items = [TenantAnswer.model_validate(tenant) for tenant in found]
+    return Page(items=items, next=items[-1].name if len(items) == limit else None)
+
+
+@router.post("", status_code=201, summary="Create a tenant")
+async def create_tenant(
+    body: TenantBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> TenantAnswer:
+    """Make a tenant under a name that was never used; needs the role operator in the tenant `system`."""
+    return TenantAnswer.model_validate(await services.tenants.create(caller, body.name, info))
+
+
+@router.get("/{tenant}", summary="Get a tenant")
+async def get_tenant(tenant: TenantPath, caller: CallerDep, services: ServicesDep) -> TenantAnswer:
+    """Needs the role operator in the tenant `system`."""
+    return TenantAnswer.model_validate(await services.tenants.get(caller, tenant))
+
+
+@router.patch("/{tenant}", summary="Disable or enable a tenant")
+async def change_tenant(
+    tenant: TenantPath, body: TenantChange, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> TenantAnswer:
+    """Needs the role operator in the tenant `system`; the tenant `system` itself stays open."""
+    switch = services.tenants.disable if body.disabled else services.tenants.enable
+    return TenantAnswer.model_validate(await switch(caller, tenant, info))

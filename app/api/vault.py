@@ -1,0 +1,150 @@
+"""The vault over REST: scopes, their handles and expiry, and erasure with receipts."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Path, Query
+from pydantic import ConfigDict, Field, StringConstraints
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Moment, Page
+from app.core.errors import NotFoundError
+from app.core.handles import Handle
+
+_MAX_VALUE = 100_000
+
+ScopePath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x21-\x7e]+$",
+        description="Name of a vault scope.",
+        examples=["conversation-1"],
+    ),
+]
+HandlePath = Annotated[
+    str, Path(max_length=200, description="A handle, with or without brackets.", examples=["PERSON_1"])
+]
+
+router = new_router("/vault", "vault")
+
+
+class ExpiryBody(Body):
+    """When a scope ends."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"expires": "2100-01-01T00:00:00Z"}]})
+
+    expires: Moment | None = Field(description="With zone; null: never; a moment that has passed: at once.")
+
+
+class ErasureBody(Body):
+    """Which value is to be forgotten."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "jane.smith@example.com"}]})
+
+    value: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_VALUE)] = Field(
+        description="The original, exactly as it was redacted; it is looked for and not stored."
+    )
+
+
+class ScopeAnswer(Answer):
+    """A live scope."""
+
+    id: str = Field(description="Its name.")
+    created: datetime
+    expires: datetime | None
+    state: str
+    counts: dict[str, int] = Field(description="Handles by label.")
+
+
+class EntryAnswer(Answer):
+    """A handle of a scope."""
+
+    handle: str
+    original: str | None = Field(
+        default=None, description="Only with `originals=true` and the role restorer."
+    )
+
+
+class ReceiptAnswer(Answer):
+    """What was erased: numbers by label, never values."""
+
+    id: UUID
+    kind: str
+    at: datetime
+    actor: str
+    scope: str | None
+    counts: dict[str, int]
+
+
+@router.get("/scopes", summary="List live scopes")
+async def list_scopes(
+    caller: CallerDep, services: ServicesDep, limit: LimitQuery = 100, cursor: CursorQuery = None
+) -> Page[ScopeAnswer]:
+    """Return scopes by name with counts; needs one of operator, auditor, eraser, restorer."""
+    page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor)
+    return Page(items=[ScopeAnswer.model_validate(scope) for scope in page.items], next=page.next)
+
+
+@router.delete("/scopes/{scope:path}/entries/{handle}", summary="Erase a handle")
+async def erase_handle(
+    scope: ScopePath, handle: HandlePath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> ReceiptAnswer:
+    """Delete the original behind one handle, whose number is never given again; needs the role eraser."""
+    parsed = Handle.parse(handle)
+    if parsed is None:
+        raise NotFoundError("There is no such handle in this scope.")
+    return ReceiptAnswer.model_validate(await services.vault.erase_handle(caller, scope, parsed, info))
+
+
+@router.get("/scopes/{scope:path}/entries", summary="List the handles of a scope")
+async def list_entries(
+    scope: ScopePath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    originals: Annotated[
+        bool, Query(description="Answer the originals too: needs the role restorer.")
+    ] = False,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[EntryAnswer]:
+    """Return handles by label and number; reading is recorded before it is answered."""
+    page = await services.vault.entries(
+        caller, scope, originals=originals, limit=limit, cursor=cursor, request=info
+    )
+    items = [EntryAnswer(handle=entry.handle.name, original=entry.original) for entry in page.items]
+    return Page(items=items, next=page.next)
+
+
+@router.get("/scopes/{scope:path}", summary="Get a scope")
+async def get_scope(scope: ScopePath, caller: CallerDep, services: ServicesDep) -> ScopeAnswer:
+    """Return counts and expiry; foreign, expired, erased and unknown scopes look the same (404)."""
+    return ScopeAnswer.model_validate(await services.vault.get_scope(caller, scope))
+
+
+@router.patch("/scopes/{scope:path}", summary="Set when a scope ends")
+async def set_expiry(
+    scope: ScopePath, body: ExpiryBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> ScopeAnswer:
+    """Move the end of a scope; needs the role operator or eraser."""
+    changed = await services.vault.set_expiry(caller, scope, body.expires, info)
+    return ScopeAnswer.model_validate(changed)
+
+
+@router.delete("/scopes/{scope:path}", summary="Erase a scope")
+async def erase_scope(
+    scope: ScopePath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> ReceiptAnswer:
+    """Destroy the data key and all originals of a scope, for ever; needs the role eraser."""
+    return ReceiptAnswer.model_validate(await services.vault.erase_scope(caller, scope, info))
+
+
+@router.post("/erasures", status_code=201, summary="Erase a value everywhere")
+async def erase_value(
+    body: ErasureBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> ReceiptAnswer:
+    """Delete a value from every live scope of the caller's tenant; needs the role eraser."""
+    return ReceiptAnswer.model_validate(await services.vault.erase_value(caller, body.value, info))
