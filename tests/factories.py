@@ -1,0 +1,98 @@
+"""Services wired for a test as main wires them, on a database that is already migrated."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.handles import Handle, Original
+from app.core.middleware import VaultOptions
+from app.engines.cipher import Custodian, KeyRing
+from app.services.audit import AuditService, event_mac
+from app.services.erasure import ErasureSink
+from app.services.keyring import KeyringService
+from app.services.vault import VaultReceipt, VaultService, VaultWrite
+from app.store.database import Database
+from app.store.writer import GroupWriter
+
+TEST_RING = KeyRing({1: bytes.fromhex("8f1c2e5ad0937b64c1e8f20a55d3b7964e0f8a2b6c9d1e37f4a5b08c7d6e9f12")}, 1)
+"""The ring of every test, so that tests can share a database: its audit key hangs on one ring."""
+
+ALL_ROLES = frozenset(Role)
+
+
+def caller_of(tenant: str, *roles: Role) -> Caller:
+    """Return a caller of ``tenant``; without roles it has all of them."""
+    return Caller(tenant, "0a1b2c3d", frozenset(roles) or ALL_ROLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A vault service with its parts, and the shortest way to use it."""
+
+    service: VaultService
+    database: Database
+    writer: GroupWriter
+    custodian: Custodian
+    audit: AuditService
+
+    async def store(
+        self,
+        caller: Caller,
+        scope: str | None,
+        *values: str | tuple[str, str] | tuple[str, Original],
+        options: VaultOptions | None = None,
+        ttl_s: int | None = None,
+        request_id: str | None = None,
+    ) -> VaultReceipt:
+        """Conceal ``values`` (label PERSON unless given) and record it."""
+        originals = [_labelled(value) for value in values]
+
+        def events(_receipt: VaultReceipt) -> Sequence[AuditEvent]:
+            event = self.audit.new_event(caller, "middleware.invoke", OUTCOME_OK, None)
+            return [event if request_id is None else with_request(event, request_id)]
+
+        write = VaultWrite(scope, originals, options or VaultOptions(), events, ttl_s)
+        return await self.service.commit(caller, write)
+
+    async def texts(self, caller: Caller, scope: str, handles: Sequence[Handle]) -> list[str | None]:
+        """Return the originals of ``handles`` in their order, None where there is none."""
+        found = await self.service.read(caller, scope, handles)
+        return [found[handle].text if handle in found else None for handle in handles]
+
+
+def with_request(event: AuditEvent, request_id: str) -> AuditEvent:
+    """Return ``event`` under the id of a request."""
+    return replace(event, request_id=request_id)
+
+
+def _labelled(value: str | tuple[str, str] | tuple[str, Original]) -> tuple[str, Original]:
+    label, given = ("PERSON", value) if isinstance(value, str) else value
+    return label, given if isinstance(given, Original) else Original(given)
+
+
+@asynccontextmanager
+async def open_vault(
+    database: Database,
+    *,
+    ring: KeyRing = TEST_RING,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    sink: Path | None = None,
+) -> AsyncIterator[Vault]:
+    """Return a running vault on ``database``."""
+    keys = await KeyringService(database, ring).start()
+    custodian = Custodian(ring)
+    async with GroupWriter(database, custodian, partial(event_mac, keys), now) as writer:
+        audit = AuditService(database, writer, keys)
+        service = VaultService(database, writer, custodian, audit, ErasureSink(sink), now=now)
+        yield Vault(service, database, writer, custodian, audit)
+
+
+def random_ring() -> KeyRing:
+    """Return a ring of one new key."""
+    return KeyRing({1: secrets.token_bytes(32)}, 1)
