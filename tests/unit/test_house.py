@@ -1,0 +1,200 @@
+"""The rules of the house that no linter knows."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.api.errors import PROBLEMS
+from app.core.errors import all_errors
+from app.protocol.errors import WIRE_ERRORS
+from app.settings import walk
+
+ROOT = Path(__file__).parents[2]
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 50
+FORBIDDEN_NAMES = re.compile(r"(^|_)(util|utils|utility|helper|helpers|manager|managers|common|base)(_|$)")
+UNFINISHED = re.compile(
+    r"\b(TODO|FIXME|XXX|NotImplementedError)\b|pragma: no cover|mark\.skip|mark\.xfail|pytest\.(skip|xfail)\("
+)
+TOP_LEVEL = {
+    ".ci",
+    ".gitignore",
+    "CHANGELOG.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "alembic.ini",
+    "app",
+    "deploy",
+    "docs",
+    "migrations",
+    "pyproject.toml",
+    "requirements.lock",
+    "tests",
+}
+# What a room may import from other distributions; pydantic is the language of our contracts. Rooms that are
+# absent (engines, cli and the entry files) hold whatever their work needs.
+THIRD_PARTY = {
+    "core": {"pydantic"},
+    "middlewares": {"pydantic"},
+    "services": {"pydantic"},
+    "store": {"alembic", "asyncpg", "pydantic", "sqlalchemy"},
+    "upstream": {"anyio", "mcp", "mcp_types", "pydantic"},
+    "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
+    "api": {"fastapi", "opentelemetry", "prometheus_client", "pydantic", "starlette", "structlog"},
+    "client": {"h11", "httpx2"},
+}
+
+
+def repository_files():
+    """Return the files of the repository, and in a checkout also those not yet committed."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        names = [Path(name) for name in listed.stdout.decode().split("\0") if name]
+    else:
+        hidden = {".venv", "node_modules", "var", "__pycache__", "build"}
+        names = [path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file()]
+        names = [name for name in names if hidden.isdisjoint(name.parts)]
+    return [name for name in names if (ROOT / name).is_file()]
+
+
+FILES = repository_files()
+SOURCES = [name for name in FILES if name.suffix == ".py"]
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in SOURCES}
+TREES = {name: ast.parse(text) for name, text in PAGES.items()}
+APP = [name for name in SOURCES if name.parts[0] == "app"]
+
+
+def imported(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def test_files_stay_below_four_hundred_lines():
+    assert SOURCES
+    long = {str(name): text.count("\n") for name, text in PAGES.items() if text.count("\n") > LONGEST_FILE}
+    assert not long
+
+
+def test_functions_fit_a_screen():
+    long = {
+        f"{name}:{node.name}": node.end_lineno - node.lineno + 1
+        for name in APP
+        for node in ast.walk(TREES[name])
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION
+    }
+    assert not long
+
+
+def test_file_names_say_what_is_inside():
+    vague = [
+        str(name) for name in FILES if any(FORBIDDEN_NAMES.search(Path(part).stem) for part in name.parts)
+    ]
+    assert not vague
+
+
+def test_every_module_of_the_service_opens_with_one_sentence():
+    without = []
+    for name in APP:
+        opening = (ast.get_docstring(TREES[name]) or "").split("\n\n")[0]
+        if not opening.endswith((".", ":")):
+            without.append(str(name))
+    assert not without
+
+
+def test_nothing_is_left_unfinished():
+    own = Path(__file__).relative_to(ROOT)
+    found = {
+        f"{name}: {match[0]}"
+        for name, text in PAGES.items()
+        if name != own
+        for match in UNFINISHED.finditer(text)
+    }
+    assert not found
+
+
+def test_the_top_level_is_fixed():
+    assert {name.parts[0] for name in FILES} <= TOP_LEVEL
+
+
+@pytest.mark.parametrize("room", sorted(THIRD_PARTY))
+def test_a_room_knows_only_its_own_frameworks(room):
+    foreign = {
+        (str(name), module.partition(".")[0])
+        for name in APP
+        if name.parts[1] == room
+        for module in imported(TREES[name])
+        if module.partition(".")[0] not in {"app", *sys.stdlib_module_names, *THIRD_PARTY[room]}
+    }
+    assert not foreign
+
+
+def test_the_service_never_imports_its_tests():
+    assert not [
+        str(name) for name in APP if any(m.partition(".")[0] == "tests" for m in imported(TREES[name]))
+    ]
+
+
+def test_every_middleware_has_a_test_of_its_own():
+    modules = [
+        name.stem for name in APP if name.parts[:2] == ("app", "middlewares") and name.stem != "__init__"
+    ]
+    assert modules
+    missing = [m for m in modules if not (ROOT / f"tests/unit/middlewares/test_{m}.py").is_file()]
+    assert not missing
+
+
+@pytest.mark.parametrize("table", [PROBLEMS, WIRE_ERRORS], ids=["REST", "MCP"])
+def test_each_surface_maps_every_error_and_no_other(table):
+    assert set(table) == {error.code for error in all_errors()}
+
+
+def test_error_codes_are_unique():
+    codes = [error.code for error in all_errors()]
+    assert len(codes) == len(set(codes))
+
+
+def test_every_setting_is_read_somewhere():
+    code = "\n".join(PAGES[name] for name in APP if name.name != "settings.py")
+    unread = [f"{section}.{name}" for section, name, _ in walk() if not re.search(rf"\.{name}\b", code)]
+    derived = {"keys.file", "database.url"}  # through Settings.key_file and DatabaseSettings
+    assert set(unread) <= derived
+
+
+def test_every_setting_stands_in_the_documentation():
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    assert not [name for section, name, _ in walk() if f"{section}__{name}".strip("_").upper() not in page]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "tests/requirements.lock"])
+def test_locked_versions_carry_hashes_and_no_address(lock):
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    pinned = re.findall(
+        r"^[A-Za-z0-9_.-]+==\S+(?: ;[^\\\n]+)? \\\n {4}--hash=sha256:[0-9a-f]{64}", text, re.MULTILINE
+    )
+    assert len(pinned) == len(re.findall(r"^[A-Za-z0-9]", text, re.MULTILINE)) > 50
+    assert "://" not in text
+    assert not re.search(r"^ *-(?!-hash)", text, re.MULTILINE)
+
+
+def test_tests_run_on_the_versions_that_are_shipped():
+    def versions(lock):
+        return set(
+            re.findall(r"^([A-Za-z0-9_.-]+==\S+)", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
+        )
+
+    build_only = {pin for pin in versions("requirements.lock") if pin.startswith("setuptools==")}
+    assert versions("requirements.lock") - build_only <= versions("tests/requirements.lock")
