@@ -1,0 +1,53 @@
+"""``sluice config``: the settings that are in effect."""
+
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.terminal import show_json, show_table
+
+EPILOG = """Examples:
+
+\b
+  sluice config
+  sluice config --json | jq .http.port
+
+Set one with its variable, such as SLUICE_HTTP__PORT=8080. docs/configuration.md explains all of them."""
+
+
+def config(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Show every setting as the service would read it now; secrets are shown as set or unset."""
+    from pydantic import SecretStr
+
+    from app.settings import load, variable, walk
+
+    settings = load()
+    tree: dict[str, Any] = {}
+    rows = []
+    for section, name, field in walk():
+        holder = getattr(settings, section) if section else settings
+        value = getattr(holder, name)
+        source = "default" if value == field.default else "set"
+        if (section, name) == ("keys", "file"):
+            value = settings.key_file
+        if isinstance(value, SecretStr):
+            value = _without_password(value.get_secret_value()) if name == "url" else "(set)"
+        (tree.setdefault(section, {}) if section else tree)[name] = value
+        shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        shown = str(value).lower() if isinstance(value, bool) else shown
+        rows.append((variable(section, name), shown, source))
+    if json:
+        show_json(tree)
+    else:
+        show_table(("SETTING", "VALUE", "SOURCE"), rows)
+
+
+def _without_password(url: str) -> str:
+    """Return a database URL without its password."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    user = f"{parts.username}:(set)@" if parts.username else ""
+    return parts._replace(netloc=user + parts.netloc.rpartition("@")[2]).geturl()

@@ -1,0 +1,71 @@
+"""Connections of the server that give up on clients which never finish their request line and headers."""
+
+import asyncio
+from typing import Any, Final
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LARGEST_HEAD: Final = 64 * 1024
+
+
+class TimedConnection(HttpToolsProtocol):
+    """uvicorn's protocol with a time and a size limit on the head of each request.
+
+    uvicorn itself waits for ever for a head that was begun: a few hundred sockets that drip one byte a minute
+    would hold the service. ``header_timeout_s`` is set by ``protocol_with``.
+    """
+
+    header_timeout_s: float = 10.0
+
+    def __init__(self, config: Config, server_state: Any, app_state: Any, _loop: Any = None) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the clock: a new connection owes a request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._head_complete()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to a head that is not complete yet."""
+        if self._head_timer is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_timer is not None and self._head_bytes > LARGEST_HEAD:
+            self._give_up()
+
+    def on_message_begin(self) -> None:
+        """Start the clock for a further request of a connection that was kept open."""
+        if self._head_timer is None:
+            self._await_head()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop the clock; the body has a clock of its own."""
+        self._head_complete()
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._head_bytes = 0
+        self._head_timer = self.loop.call_later(self.header_timeout_s, self._give_up)
+
+    def _head_complete(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _give_up(self) -> None:
+        self._head_complete()
+        self.transport.close()
+
+
+def protocol_with(header_timeout_s: float) -> type[TimedConnection]:
+    """Return the protocol class with its time limit."""
+    return type("SluiceConnection", (TimedConnection,), {"header_timeout_s": header_timeout_s})

@@ -1,0 +1,35 @@
+"""End this process when its parent ends, even if that was killed: nothing stays behind that holds a port."""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_LOOK_EVERY_S: Final = 0.5
+_GRACE_S: Final = 25.0
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Ask for SIGTERM when the parent ends, and end now if it has already (``parent`` names it if known).
+
+    Linux tells a process of its parent's death; a thread that looks at the parent's id serves other systems,
+    and ends the process for good where SIGTERM does not.
+    """
+    expected = os.getppid() if parent is None else parent
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != expected:  # it ended before the kernel knew that we care
+        os._exit(1)
+    threading.Thread(target=_watch, args=(expected,), name="parent-watch", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_EVERY_S)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_S)
+    os._exit(1)

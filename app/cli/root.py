@@ -1,0 +1,92 @@
+"""The root of the command line: which commands there are, and how their errors end the process."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from app.cli import audit, config, db, invoke, keys, middleware, serve, tenants, vault
+from app.cli.terminal import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CommandError, note
+from app.core.errors import ServiceError, StoreUnavailableError
+
+HELP = """Sluice redacts, restores and records what goes to and comes from a language model.
+
+\b
+  sluice serve                                  start the service
+  echo "I am John Doe" | sluice invoke pii_redaction
+  sluice COMMAND --help                         more about one command, with examples
+
+`serve`, `db`, `keys`, `tenants`, `audit`, `vault` and `config` work on this host, with the settings of the service
+(variables SLUICE_…). `middleware` and `invoke` talk to a running service (SLUICE_URL and SLUICE_API_KEY).
+"""
+EPILOG = (
+    "Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
+)
+
+
+def build() -> typer.Typer:
+    """Return the command line; each subcommand has a file of its own."""
+    root = typer.Typer(
+        name="sluice",
+        help=HELP,
+        epilog=EPILOG,
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    )
+    root.command("serve", epilog=serve.EPILOG)(serve.serve)
+    root.command("invoke", epilog=invoke.EPILOG)(invoke.invoke)
+    root.command("middleware", epilog=middleware.EPILOG)(middleware.middleware)
+    root.command("config", epilog=config.EPILOG)(config.config)
+    root.add_typer(db.commands, name="db")
+    root.add_typer(keys.commands, name="keys")
+    root.add_typer(tenants.commands, name="tenants")
+    root.add_typer(audit.commands, name="audit")
+    root.add_typer(vault.commands, name="vault")
+    return root
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return the exit code; every expected failure is one sentence on standard error."""
+    from app.settings import ConfigurationError
+
+    try:
+        ended = build()(list(arguments), prog_name="sluice", standalone_mode=False)
+    except CommandError as error:
+        return _told(error.code, error.sentence)
+    except ConfigurationError as error:
+        return _told(FAILED, *error.faults)
+    except StoreUnavailableError:
+        return _told(
+            UNREACHABLE, "The database does not answer: check SLUICE_DATABASE__URL and that it runs."
+        )
+    except ServiceError as error:
+        return _told(FAILED, error.message)
+    except typer.TyperException as error:
+        return _wrong_usage(error)
+    except typer.Abort:
+        ended = INTERRUPTED
+    except BrokenPipeError:
+        # Who reads has seen enough (`| head`); the interpreter would complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        ended = OK
+    return ended if isinstance(ended, int) else OK
+
+
+def _told(code: int, *sentences: str) -> int:
+    for sentence in sentences:
+        note(f"sluice: {sentence}")
+    return code
+
+
+def _wrong_usage(error: typer.TyperException) -> int:
+    """Say what is wrong with the command line and where its help is."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    if context is None or message == context.get_help():
+        note(message)  # no command was given: the help is the answer
+        return USAGE
+    return _told(USAGE, f"{message.rstrip('.')}. See: {context.command_path} --help")

@@ -1,0 +1,100 @@
+"""``sluice serve``: start the service."""
+
+import os
+import socket
+from typing import Annotated
+
+import typer
+
+from app.cli.terminal import fail
+
+EPILOG = """Examples:
+
+\b
+  sluice serve
+  sluice serve --port 8080
+  SLUICE_DATABASE__URL=postgresql://sluice@localhost/sluice sluice serve --workers 4
+
+SIGTERM and Ctrl+C let running requests end (SLUICE_HTTP__DRAIN_S) and then stop the service."""
+
+
+def serve(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on [SLUICE_HTTP__HOST; default: 127.0.0.1].")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port; 0 takes a free one [SLUICE_HTTP__PORT; default: 8000]."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Processes; more than one needs PostgreSQL [SLUICE_HTTP__WORKERS; default: 1].",
+        ),
+    ] = None,
+    *,
+    exit_with_parent: Annotated[
+        bool, typer.Option("--exit-with-parent", help="Stop when the process that started this one ends.")
+    ] = False,
+) -> None:
+    """Start the service: REST under /api/v1, MCP at /mcp.
+
+    A SQLite database is created and migrated by itself; PostgreSQL is migrated by `sluice db upgrade`. The first start
+    in development prints an API key, once.
+    """
+    for name, value in (("HOST", host), ("PORT", port), ("WORKERS", workers)):
+        if value is not None:
+            # The processes of the service read their settings for themselves; the environment reaches them all.
+            os.environ[f"SLUICE_HTTP__{name}"] = str(value)
+    if exit_with_parent:
+        from app.cli.parents import end_with_parent
+
+        end_with_parent()
+    from app.settings import load
+
+    settings = load()
+    listener = listen(settings.http.host, settings.http.port)
+    with listener:
+        if settings.http.workers > 1:
+            from app.cli.workers import supervise
+
+            code = supervise(settings.http.workers, listener, settings.http.drain_s)
+        else:
+            from app.cli.server import serve_here
+
+            code = serve_here(settings, listener)
+    if code:
+        fail("The service did not start; the lines above say why.", code)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a bound socket, or end the command with what is wrong with the address."""
+    bare = host.strip("[]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((bare, port))
+    except PermissionError:
+        listener.close()
+        fail(f"This user may not listen on port {port}: choose one above 1023 with --port.")
+    except socket.gaierror:
+        listener.close()
+        fail(f"{host} is no address of this machine: set --host or SLUICE_HTTP__HOST.")
+    except OSError:
+        listener.close()
+        fail(
+            f"Port {port} of {host} is taken: stop what listens there, or choose another port with --port "
+            "(SLUICE_HTTP__PORT)."
+        )
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the URL at which ``listener`` is reached."""
+    host, port = listener.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 -- compared, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

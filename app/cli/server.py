@@ -1,0 +1,89 @@
+"""One server process: uvicorn with our limits, a drain on SIGTERM, and the words of the first start."""
+
+import logging
+import socket
+from types import FrameType
+from typing import Any
+
+from uvicorn import Config, Server
+
+from app.cli.connections import protocol_with
+from app.cli.serve import address_of
+from app.cli.terminal import FAILED, OK
+from app.core.access import ApiKey
+from app.main import create_app
+from app.settings import Settings
+
+BACKLOG = 1024
+
+
+class DrainingServer(Server):
+    """uvicorn's server; it stops taking work before it closes its sockets, and greets once its port is bound."""
+
+    def __init__(self, config: Config, app: Any, listener: socket.socket, *, greets: bool) -> None:
+        super().__init__(config)
+        self._app = app
+        self._listener = listener
+        self._greets = greets
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, listen, and say where."""
+        await super().startup(sockets)
+        if not self.started:
+            return
+        if self._greets:
+            print(f"Sluice serves {address_of(self._listener)} (REST under /api/v1, MCP at /mcp)", flush=True)
+        key = self._app.state.first_key
+        if key is not None:
+            print(first_start(key, address_of(self._listener)), flush=True)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Refuse new requests from the moment of the signal on."""
+        self._app.state.drain.begin()
+        super().handle_exit(sig, frame)
+
+
+def serve_here(settings: Settings, listener: socket.socket, *, greets: bool = True) -> int:
+    """Serve on ``listener`` in this process until a signal; return the exit code."""
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    app = create_app(settings)
+    config = Config(
+        app,
+        loop="auto",
+        http=protocol_with(settings.http.header_timeout_s),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=settings.http.keep_alive_s,
+        timeout_graceful_shutdown=settings.http.drain_s,
+    )
+    server = DrainingServer(config, app, listener, greets=greets)
+    try:
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        return OK  # uvicorn raises the signal again once everything has ended in order
+    except SystemExit:
+        return FAILED  # the lifespan failed; its words are in the log
+    return OK if server.started else FAILED
+
+
+def first_start(key: ApiKey, url: str) -> str:
+    """Return what the first start in development prints."""
+    body = '{"context": [{"type": "text", "text": "My name is John Doe and my SSN is 123-45-6789"}]}'
+    curl = (
+        f"curl -s {url}/api/v1/middleware/pii_redaction/invoke -H 'Authorization: Bearer {key}' "
+        f"-H 'Content-Type: application/json' -d '{body}'"
+    )
+    return f"""
+First start: this API key is shown once, keep it. It has all roles, so it is for development only.
+
+  {key}
+
+Try it (paste this line into another terminal):
+
+  {curl}
+"""

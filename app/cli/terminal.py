@@ -1,0 +1,72 @@
+"""What every command shares: exit codes, refusals in one sentence, tables and JSON on standard output."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn
+
+OK: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+UNREACHABLE: Final = 3
+INTERRUPTED: Final = 130
+
+
+class CommandError(Exception):
+    """End the command with one sentence on standard error: what is wrong and what mends it."""
+
+    def __init__(self, sentence: str, code: int = FAILED) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.code = code
+
+
+def fail(sentence: str, code: int = FAILED) -> NoReturn:
+    """End the command with ``sentence``."""
+    raise CommandError(sentence, code)
+
+
+def note(sentence: str) -> None:
+    """Tell something on standard error, where it does not mix with results."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def show_json(value: Any) -> None:
+    """Print ``value`` as indented JSON."""
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def show_lines(values: Iterable[Any]) -> None:
+    """Print one compact JSON value a line."""
+    for value in values:
+        print(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+
+
+def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows in columns as wide as their widest cell; an absent value is a hyphen."""
+    cells = [[*head], *([cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    for row in cells:
+        print("  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip())
+
+
+def cell(value: object) -> str:
+    """Return ``value`` as text for a table: times in UTC to the second, control characters escaped."""
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(value))
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone; without a terminal ``--yes`` is needed."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        fail("This cannot be undone: say --yes to confirm it.", USAGE)
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        fail("Nothing was changed.")
