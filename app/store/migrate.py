@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,11 +86,10 @@ def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = T
             connection.execute(text(f"SET lock_timeout = '{_LOCK_WAIT}'"))
             connection.execute(text(f"SELECT pg_advisory_lock({_ADVISORY_LOCK})"))
             connection.commit()
-        try:
-            return work(connection)
-        finally:
-            # The session ends with this connection, and the lock with it.
-            connection.rollback()
+        result = work(connection)
+        connection.commit()
+        # The session ends with this connection, and the advisory lock with it.
+        return result
 
     async def run() -> T:
         engine = create_async_engine(
@@ -121,8 +119,7 @@ def _with_sqlite(url: Any, work: Callable[[Connection], T]) -> T:
     try:
         with engine.connect() as connection:
             result = work(connection)
-            with suppress(Exception):
-                connection.commit()
+            connection.commit()
             return result
     finally:
         engine.dispose()
