@@ -35,8 +35,7 @@ from app.core.access import KEY_PATTERN
 PREFIX = "SLUICE_"
 CONFIG_VARIABLE = "SLUICE_CONFIG"
 TEST_PREFIX = "SLUICE_TEST_"
-CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})
-"""Read by the commands that talk to a running service, and often set in the shell that starts one."""
+CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # of commands that talk to a service
 MIB = 1024 * 1024
 
 _SAMPLE_WORDS = ("changeme", "change-me", "change_me", "example", "sample", "insecure", "placeholder")
@@ -322,7 +321,7 @@ class Settings(BaseSettings):
 
 def load() -> Settings:
     """Read, validate and check the settings; raise ConfigurationError with one sentence per fault."""
-    known = known_variables()
+    known = known_variables() | CLIENT_VARIABLES
     faults = [
         f"Unknown setting {name}; docs/configuration.md lists all settings."
         for name in sorted(os.environ.keys() - known)
@@ -373,10 +372,8 @@ def variable(section: str, name: str) -> str:
 
 
 def known_variables() -> frozenset[str]:
-    """Return every environment variable that the service or a command of it reads."""
-    return frozenset(
-        {CONFIG_VARIABLE, *CLIENT_VARIABLES, *(variable(section, name) for section, name, _ in walk())}
-    )
+    """Return every environment variable that the service reads."""
+    return frozenset({CONFIG_VARIABLE, *(variable(section, name) for section, name, _ in walk())})
 
 
 def _secrets_of(ring: SecretStr) -> list[str]:
