@@ -35,6 +35,7 @@ from app.core.access import KEY_PATTERN
 PREFIX = "SLUICE_"
 CONFIG_VARIABLE = "SLUICE_CONFIG"
 TEST_PREFIX = "SLUICE_TEST_"
+CLIENT_VARIABLES = ("SLUICE_URL", "SLUICE_API_KEY")  # of the commands that talk to a running service
 CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # of commands that talk to a service
 MIB = 1024 * 1024
 
@@ -372,8 +373,10 @@ def variable(section: str, name: str) -> str:
 
 
 def known_variables() -> frozenset[str]:
-    """Return every environment variable that the service reads."""
-    return frozenset({CONFIG_VARIABLE, *(variable(section, name) for section, name, _ in walk())})
+    """Return every environment variable that the service or its command line reads."""
+    return frozenset(
+        {CONFIG_VARIABLE, *CLIENT_VARIABLES, *(variable(section, name) for section, name, _ in walk())}
+    )
 
 
 def _secrets_of(ring: SecretStr) -> list[str]:

@@ -20,7 +20,8 @@ Generated from `app/settings.py` by `python docs/generate.py`; a test fails when
 A setting is an environment variable, or an entry of the TOML file that `{CONFIG_VARIABLE}` names: `SLUICE_HTTP__PORT=1`
 is `port = 1` in the table `[http]`. The environment wins. Settings are read once, at start. An unknown name that
 begins with `SLUICE_` stops the start, so that a misspelt setting is never silently ignored (names that begin with
-`SLUICE_TEST_` belong to the tests). Relative paths start at the working directory. Durations are in seconds.
+`SLUICE_TEST_` belong to the tests, `SLUICE_URL` and `SLUICE_API_KEY` to the command line as a client). Relative paths
+start at the working directory. Durations are in seconds.
 """
 
 CONFIGURATION_OUTRO = """
