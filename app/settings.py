@@ -35,7 +35,6 @@ from app.core.access import KEY_PATTERN
 PREFIX = "SLUICE_"
 CONFIG_VARIABLE = "SLUICE_CONFIG"
 TEST_PREFIX = "SLUICE_TEST_"
-CLIENT_VARIABLES = ("SLUICE_URL", "SLUICE_API_KEY")  # of the commands that talk to a running service
 CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # of commands that talk to a service
 MIB = 1024 * 1024
 
@@ -322,7 +321,7 @@ class Settings(BaseSettings):
 
 def load() -> Settings:
     """Read, validate and check the settings; raise ConfigurationError with one sentence per fault."""
-    known = known_variables() | CLIENT_VARIABLES
+    known = known_variables()
     faults = [
         f"Unknown setting {name}; docs/configuration.md lists all settings."
         for name in sorted(os.environ.keys() - known)
