@@ -47,8 +47,15 @@ class FakeDetector:
 class FakeMasker:
     """Masks with stars, hashes to a constant, removes."""
 
-    def apply(self, mode: str, text: str, label: str) -> str:
-        return {"mask": "*" * len(text), "hash": f"#{label}", "remove": ""}[mode]
+    async def apply_operator(
+        self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
+    ) -> list[str]:
+        return [masked(mode, label, text) for label, text in items]
+
+
+def masked(mode: str, label: str, text: str) -> str:
+    """Return what FakeMasker makes of one text."""
+    return {"mask": "*" * len(text), "hash": f"#{label}", "remove": ""}[mode]
 
 
 class MemoryVault:
@@ -71,9 +78,10 @@ class MemoryVault:
         for pending in context.conceals:
             known = pending.keep is not None and pending.keep in self.originals
             handles[pending] = None if known else self.allocate(pending)
-        return context.resolved(handles, self.originals)
+        settled = context.resolved(handles, self.originals)
+        return settled.masked({one: masked(one.mode, one.label, one.text) for one in settled.masks})
 
 
 def engines(detector: FakeDetector | None = None) -> Engines:
     """Return engines that need no model, no process and no clock."""
-    return Engines(detector=detector or FakeDetector(), masker=FakeMasker(), now=lambda: NOON)
+    return Engines(detector=detector or FakeDetector(), now=lambda: NOON)

@@ -1,9 +1,6 @@
 """Who asks, under which conditions: what every route needs before it calls a service."""
 
-import asyncio
 import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
 
@@ -13,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.api.observability import Metrics
 from app.core.access import Caller
-from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.core.errors import InvalidArgumentsError
 from app.core.policy import Limits
 from app.core.request import RequestInfo
 from app.services.access import AccessService
@@ -43,7 +40,6 @@ class Services:
     policies: PolicyService
     vault: VaultService
     audit: AuditService
-    traffic: Traffic
     metrics: Metrics = field(default_factory=Metrics)
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
@@ -113,24 +109,6 @@ async def limits_of(services: Services, caller: Caller) -> Limits:
     """Return the limits that the caller's tenant has now."""
     _, policy = await services.policies.get(caller.tenant)
     return policy.limits
-
-
-@asynccontextmanager
-async def admitted(traffic: Traffic, caller: Caller, limits: Limits, deadline: float) -> AsyncIterator[None]:
-    """Wait for the tenant's turn, at most until ``deadline``; run the body in it."""
-    admission = traffic.admit(caller.tenant, limits)
-    try:
-        async with asyncio.timeout_at(deadline):
-            await admission.__aenter__()
-    except TimeoutError:
-        raise DeadlineExceededError(
-            "The request waited for its turn until its time limit; nothing was done.",
-            details={"deadline_ms": limits.deadline_ms},
-        ) from None
-    try:
-        yield
-    finally:
-        await admission.__aexit__(None, None, None)
 
 
 def json_object(request: Request, known: frozenset[str]) -> dict[str, Any]:

@@ -1,8 +1,5 @@
 """The REST door to the middlewares: list them, invoke one."""
 
-import asyncio
-import time
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import Path, Request
@@ -11,19 +8,14 @@ from starlette.responses import Response
 from app.api.auth import (
     CallerDep,
     InfoDep,
-    Services,
     ServicesDep,
-    admitted,
     json_object,
-    limits_of,
     new_router,
 )
-from app.core.access import Caller
-from app.core.errors import InvalidArgumentsError, ServiceError
+from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
-from app.core.request import RequestInfo
 from app.core.strictjson import dumps
-from app.services.invoke import InvokeResult, MiddlewareInfo
+from app.services.invoke import MiddlewareInfo
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
 _JSON: Final = "application/json"
@@ -131,30 +123,10 @@ async def invoke_middleware(
     arguments, context = _invocation(request)
     if name in services.invoke.registry.middlewares:
         request.scope["state"]["middleware"] = name
-    limits = await limits_of(services, caller)
-    info = replace(info, deadline=asyncio.get_running_loop().time() + limits.deadline_ms / 1000)
-    async with admitted(services.traffic, caller, limits, info.deadline):
-        result = await _observed(services, caller, name, arguments, context, info)
+    result = await services.invoke.invoke(caller, name, arguments, context, info)
     size = len(request.scope["state"].get("body", b""))
     body = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
     return Response(body, media_type=_JSON)
-
-
-async def _observed(
-    services: Services, caller: Caller, name: str, arguments: dict[str, Any], context: Any, info: RequestInfo
-) -> InvokeResult:
-    started = time.perf_counter()
-    outcome = "failed"
-    try:
-        result = await services.invoke.invoke(caller, name, arguments, context, info)
-        outcome = "ok"
-        return result
-    except ServiceError as error:
-        outcome = error.code
-        raise
-    finally:
-        if name in services.invoke.registry.middlewares:
-            services.metrics.invocation(name, outcome, time.perf_counter() - started)
 
 
 def _invocation(request: Request) -> tuple[dict[str, Any], Any]:

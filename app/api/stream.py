@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
-import structlog
 from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.auth import CallerDep, InfoDep, ServicesDep, admitted, limits_of, new_router
-from app.api.errors import internal_error, problem, problem_response, request_id_of
-from app.api.observability import log_bug
+from app.api.auth import CallerDep, InfoDep, ServicesDep, limits_of, new_router
+from app.api.errors import internal_error, log_cause, problem, problem_response, request_id_of
 from app.api.records import EVENTS, LINES, read_records, written
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
 
@@ -37,7 +35,7 @@ router = new_router("/middleware", "middleware")
 async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterator[None]:
     """Count the stream as open until its answer is complete."""
     limits = await limits_of(services, caller)
-    async with admitted(services.streams, caller, limits, math.inf):
+    async with services.streams.turn(caller.tenant, limits, math.inf):
         yield
 
 
@@ -112,8 +110,9 @@ class _Restored(Response):
         except ServiceError as error:
             last = _failed(scope, error)
         except Exception as error:  # noqa: BLE001 - the answer has begun: its last record must tell
-            log_bug(structlog.get_logger("sluice"), error, scope["state"]["request_id"])
-            last = _failed(scope, internal_error())
+            failure = internal_error()
+            failure.__cause__ = error
+            last = _failed(scope, failure)
         finally:
             await self._stop()
         await self._send(send, last, more=False)
@@ -195,4 +194,5 @@ def _wanted(accept: str, sent: str) -> str | None:
 
 def _failed(scope: Scope, error: ServiceError) -> dict[str, Any]:
     scope["state"]["error_code"] = error.code
+    log_cause(error, scope["state"]["request_id"])
     return {"error": problem(error, scope["state"]["request_id"])}

@@ -1,11 +1,11 @@
 """Context items: reading them into leaves, planning edits, and writing them back in the same shape."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.handles import Handle, Original, json_escaped
-from app.core.leaves import REPORTED_PLACES, Leaf, Place, Slot
+from app.core.leaves import Leaf, Place, Slot
 from app.core.reading import MAX_BLOCKS, MAX_DEPTH, read_items
 from app.core.slots import RawEdit, rendered, written
 
@@ -27,13 +27,21 @@ class Reveal:
 
 
 @dataclass(frozen=True, slots=True)
+class Mask:
+    """Replace the span irreversibly: ``mode`` is ``mask``, ``hash`` or ``remove``."""
+
+    label: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """Replace ``leaf.text[start:end]``."""
 
     leaf: Leaf
     start: int
     end: int
-    replacement: str | Conceal | Reveal
+    replacement: str | Conceal | Reveal | Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +52,15 @@ class PendingConceal:
     original: Original
     keep: Handle | None
     pointer: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PendingMask:
+    """A text that wants an irreversible replacement; compared by identity."""
+
+    label: str
+    mode: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,35 +130,36 @@ class Context:
         """Return the handles that still want their original, in the order of the text."""
         return [edit.replacement.handle for edit in self._ordered() if isinstance(edit.replacement, Reveal)]
 
+    @property
+    def masks(self) -> list[PendingMask]:
+        """Return the texts that still want an irreversible replacement."""
+        return [edit.replacement for edit in self.edits if isinstance(edit.replacement, PendingMask)]
+
     def _ordered(self) -> list[RawEdit]:
-        order = {id(leaf.slot): number for number, leaf in enumerate(self.leaves)}
+        order: dict[int, int] = {}
+        for number, leaf in enumerate(self.leaves):
+            order.setdefault(id(leaf.slot), number)
         return sorted(self.edits, key=lambda edit: (order.get(id(edit.slot), 0), edit.start))
+
+    def masked(self, texts: Mapping[PendingMask, str]) -> "Context":
+        """Return a context whose masks are settled."""
+        settled = (
+            replace(edit, replacement=texts[edit.replacement])
+            if isinstance(edit.replacement, PendingMask)
+            else edit
+            for edit in self.edits
+        )
+        return replace(self, edits=tuple(settled))
 
     def resolved(
         self, handles: Mapping[PendingConceal, Handle | None], originals: Mapping[Handle, Original]
     ) -> "Context":
-        """Return a context whose pending edits are settled.
+        """Return a context whose conceals and reveals are settled.
 
         A conceal mapped to None and a reveal without an original leave their text as it stands.
         """
-        edits = []
-        for edit in self.edits:
-            new: str | None
-            if isinstance(edit.replacement, PendingConceal):
-                handle = handles[edit.replacement]
-                new = None if handle is None else str(handle)
-            elif isinstance(edit.replacement, Reveal):
-                original = originals.get(edit.replacement.handle)
-                new = None if original is None else original.at(edit.depth)
-                if new is not None:
-                    edits.append(replace(edit, replacement=new, depth=0))
-                continue
-            else:
-                edits.append(edit)
-                continue
-            if new is not None:
-                edits.append(replace(edit, replacement=new))
-        return replace(self, edits=tuple(edits))
+        settled = (_settled(edit, handles, originals) for edit in self.edits)
+        return replace(self, edits=tuple(edit for edit in settled if edit is not None))
 
     def to_json(self) -> list[Any]:
         """Return the items in the shape they came in, with all edits applied; every edit must be settled."""
@@ -150,6 +168,20 @@ class Context:
             by_slot.setdefault(id(edit.slot), []).append(edit)
         values = {edits[0].slot.path: rendered(edits[0].slot, edits) for edits in by_slot.values()}
         return [*self.added, *written(self.items, values)]
+
+
+def _settled(
+    edit: RawEdit, handles: Mapping[PendingConceal, Handle | None], originals: Mapping[Handle, Original]
+) -> RawEdit | None:
+    wanted = edit.replacement
+    if isinstance(wanted, PendingConceal):
+        handle = handles[wanted]
+        return None if handle is None else replace(edit, replacement=str(handle))
+    if isinstance(wanted, Reveal):
+        original = originals.get(wanted.handle)
+        # The original knows its own spelling at this depth, so nothing is escaped a second time.
+        return None if original is None else replace(edit, replacement=original.at(edit.depth), depth=0)
+    return edit
 
 
 def _raw(edit: Edit) -> RawEdit:
@@ -163,10 +195,7 @@ def _raw(edit: Edit) -> RawEdit:
             spelling = None
         original = Original(text, spelling, leaf.depth if spelling is not None else 0)
         replacement = PendingConceal(replacement.label, original, replacement.keep, leaf.pointer)
+    elif isinstance(replacement, Mask):
+        replacement = PendingMask(replacement.label, replacement.mode, leaf.text[edit.start : edit.end])
     quoted = leaf.place is Place.NUMBER and leaf.slot.encoding != "number"
     return RawEdit(leaf.slot, start, end, replacement, leaf.depth, quoted)
-
-
-def editable(leaf: Leaf, *, places: Sequence[Place] = ()) -> bool:
-    """Tell whether ``leaf`` may be changed; ``places`` names reported places that an option opened."""
-    return leaf.place not in REPORTED_PLACES or leaf.place in places

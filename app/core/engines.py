@@ -52,10 +52,12 @@ class Detector(Protocol):
 
 
 class Masker(Protocol):
-    """Replaces an original irreversibly."""
+    """Replaces originals irreversibly."""
 
-    def apply(self, mode: str, text: str, label: str) -> str:
-        """Return what stands for ``text``: ``mask`` (stars), ``hash`` (keyed digest) or ``remove`` (nothing)."""
+    async def apply_operator(
+        self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
+    ) -> list[str]:
+        """Return what stands for each ``(label, text)``: ``mask`` (stars), ``hash`` (under ``key``), ``remove``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +65,4 @@ class Engines:
     """The bundle that each middleware receives; a test replaces single members."""
 
     detector: Detector
-    masker: Masker
     now: Callable[[], datetime]

@@ -1,12 +1,11 @@
 """Replace personal data by handles before a context goes to a model."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.core.content import Context, Edit
+from app.core.content import Context, Edit, Mask
 from app.core.engines import Detection, DetectionOptions, Span
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
 from app.core.leaves import REPORTED_PLACES, Leaf, Place
@@ -14,7 +13,6 @@ from app.core.middleware import Arguments, Middleware, Outcome, ScopeName, Vault
 from app.core.offload import off_loop
 from app.core.redaction import conceal_edits
 
-Mask = Callable[[str, str, str], str]
 Mode = Literal["handle", "mask", "hash", "remove", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 
@@ -91,7 +89,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         texts = [leaf.scannable for leaf in context.leaves]
         detection = await self.engines.detector.detect(texts, options)
         plan = _Plan(arguments, modes)
-        edits = await off_loop(context.characters, plan.edits, context, detection, self.engines.masker.apply)
+        edits = await off_loop(context.characters, plan.edits, context, detection)
         plan.refuse()
         metadata: dict[str, Any] = plan.metadata()
         if context.skipped:
@@ -151,12 +149,12 @@ class _Plan:
         self.reported: Counter[tuple[str, str, int]] = Counter()
         self.masked: Counter[tuple[str, str]] = Counter()
 
-    def edits(self, context: Context, detection: Detection, mask: Mask) -> list[Edit]:
+    def edits(self, context: Context, detection: Detection) -> list[Edit]:
         """Return the edits of all leaves."""
         pairs = zip(context.leaves, detection.spans, strict=True)
-        return [edit for leaf, spans in pairs for edit in self.leaf(leaf, spans, mask)]
+        return [edit for leaf, spans in pairs for edit in self.leaf(leaf, spans)]
 
-    def leaf(self, leaf: Leaf, spans: list[Span], mask: Mask) -> list[Edit]:
+    def leaf(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
         """Return the edits of one leaf."""
         changes = self._may_change(leaf.place)
         concealed: list[Span] = []
@@ -176,8 +174,7 @@ class _Plan:
             else:
                 masked.append(span)
                 self.masked[label, mode] += 1
-                text = mask(mode, leaf.text[span.start : span.end], label)
-                edits.append(Edit(leaf, span.start, span.end, text))
+                edits.append(Edit(leaf, span.start, span.end, Mask(label, mode)))
         if changes:
             keep = self.arguments.handles_in_input == "keep"
             edits += conceal_edits(leaf, concealed, masked=masked, keep_handles=keep)

@@ -144,7 +144,7 @@ class AuditService:
 
     def scope_ref(self, tenant: str, scope: str) -> str:
         """Return what stands for a vault scope in the tenant's record."""
-        return self.digest(tenant, scope.encode())
+        return self.digest(tenant, scope.encode("utf-8", "surrogatepass"))
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, where a policy demands to keep it."""

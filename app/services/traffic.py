@@ -9,12 +9,13 @@ All counts are per process: with N replicas a tenant has N times its limits.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from app.core.errors import OverloadedError, RateLimitedError
+from app.core.errors import DeadlineExceededError, OverloadedError, RateLimitedError
 from app.core.policy import Limits
 
 _REMEMBERED_TENANTS = 4096
@@ -101,6 +102,23 @@ class Traffic:
     def admit(self, tenant: str, limits: Limits) -> Admission:
         """Return the gate for one request of ``tenant``."""
         return Admission(self, tenant, limits)
+
+    @asynccontextmanager
+    async def turn(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
+        """Wait for the tenant's turn, at most until ``until`` (the event loop's clock); run the body in it."""
+        admission = self.admit(tenant, limits)
+        try:
+            async with asyncio.timeout_at(until):
+                await admission.__aenter__()
+        except TimeoutError:
+            raise DeadlineExceededError(
+                "The request waited for its turn until its time limit; nothing was done.",
+                details={"deadline_ms": limits.deadline_ms},
+            ) from None
+        try:
+            yield
+        finally:
+            await admission.__aexit__(None, None, None)
 
     async def enter(self, tenant: str, limits: Limits) -> _Lane:
         """Take a token and a slot; see ``admit``."""

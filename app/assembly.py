@@ -1,0 +1,146 @@
+"""Build the services from the settings: for the server, and for commands on the host."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import app.middlewares
+from app.core.engines import Engines
+from app.core.registry import Registry
+from app.engines.cipher import Custodian, KeyRing
+from app.engines.pii.pool import PoolDetector
+from app.services.access import AccessService
+from app.services.audit import AuditService, event_mac
+from app.services.background import Background, housekeeping
+from app.services.erasure import ErasureSink
+from app.services.invoke import InvokeService
+from app.services.keyring import KeyringService
+from app.services.policies import PolicyService, argument_check
+from app.services.sessions import SessionService
+from app.services.tenants import TenantService
+from app.services.traffic import Traffic
+from app.services.vault import VaultService
+from app.settings import ConfigurationError, Settings
+from app.store import migrate
+from app.store.changes import Changes
+from app.store.database import Database
+from app.store.writer import GroupWriter
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Every long-lived object of one process."""
+
+    settings: Settings
+    database: Database
+    changes: Changes
+    keyring: KeyringService
+    audit: AuditService
+    access: AccessService
+    tenants: TenantService
+    policies: PolicyService
+    vault: VaultService
+    sessions: SessionService
+    detector: PoolDetector
+    registry: Registry
+    invoke: InvokeService
+    background: Background
+
+
+def utc_now() -> datetime:
+    """Return the present moment."""
+    return datetime.now(UTC)
+
+
+def key_ring(settings: Settings) -> KeyRing:
+    """Return the ring that wraps the data keys; development makes its own, production is given one."""
+    if settings.keys.ring is not None:
+        return KeyRing.parse(settings.keys.ring.get_secret_value())
+    path = settings.key_file
+    if settings.environment == "production" and not path.exists():
+        raise ConfigurationError(
+            [
+                f"There is no key ring: set SLUICE_KEYS__RING, or put one at {path} (docs/operations.md says how)."
+            ]
+        )
+    return KeyRing.create(path)
+
+
+async def bring_forward(settings: Settings) -> None:
+    """Migrate the database where the service does that by itself, else refuse a schema of another release."""
+    url = settings.database.url.get_secret_value()
+    if await asyncio.to_thread(migrate.is_head, url):
+        return
+    ours = settings.database.sqlite_file is not None or settings.environment == "development"
+    if settings.database.migrate == "never" or not ours:
+        raise ConfigurationError(
+            ["The database's schema is not this release's: run `sluice db upgrade` first."]
+        )
+    await asyncio.to_thread(migrate.upgrade, url)
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] = utc_now,
+    observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None,
+) -> AsyncIterator[House]:
+    """Build every object, from the database upwards; close them in the reverse order.
+
+    ``observe`` is told the middleware, the outcome and the seconds of each invocation.
+    """
+    provider = key_ring(settings)
+    await bring_forward(settings)
+    async with AsyncExitStack() as stack:
+        database = Database(settings.database.url.get_secret_value(), pool_size=settings.database.pool_size)
+        stack.push_async_callback(database.close)
+        await database.check(production=settings.environment == "production")
+        keyring = KeyringService(database, provider)
+        keys = await keyring.start()
+        changes = await stack.enter_async_context(Changes(database).running())
+        custodian = Custodian(provider)
+        writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
+        audit = AuditService(database, writer, keys)
+        access = AccessService(database, audit)
+        detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
+        registry = Registry.discover(app.middlewares, Engines(detector=detector, now=now))
+        policies = PolicyService(database, audit, argument_check(registry), access.authority)
+        vault = VaultService(
+            database, writer, custodian, audit, _erasures(settings.key_file), settings.vault.default_ttl_s
+        )
+        sessions = SessionService(database, idle_s=settings.sessions.idle_s)
+        for listener in (access.changed, policies.changed):
+            changes.subscribe(listener)
+        traffic = Traffic(slots=settings.traffic.max_concurrency)
+        jobs = housekeeping(
+            purge_scopes=vault.purge_expired,
+            purge_every_s=settings.vault.purge_interval_s,
+            sessions=sessions,
+            access=access,
+        )
+        yield House(
+            settings=settings,
+            database=database,
+            changes=changes,
+            keyring=keyring,
+            audit=audit,
+            access=access,
+            tenants=TenantService(access),
+            policies=policies,
+            vault=vault,
+            sessions=sessions,
+            detector=detector,
+            registry=registry,
+            invoke=InvokeService(registry, policies, vault, audit, detector, traffic, observe),
+            background=Background(database, jobs),
+        )
+
+
+def _erasures(key_file: Path) -> ErasureSink:
+    """Return the file that remembers erasures; it lies where the keys lie, not in the database's backups."""
+    return ErasureSink(key_file.with_name("erasures.jsonl"))

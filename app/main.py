@@ -1,0 +1,163 @@
+"""Start here: one application with every surface, wired by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+import app
+from app.api.auth import Services
+from app.api.edge import EdgeLimits
+from app.api.guard import Drain, Guard
+from app.api.health import Readiness
+from app.api.observability import Metrics, configure_logging
+from app.api.surface import OPENAPI_PATH, install_rest
+from app.api.tracing import tracer_to
+from app.assembly import House, opened, utc_now
+from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.protocol.errors import WIRE_ERRORS
+from app.protocol.primitives import Primitives
+from app.protocol.server import Mcp, build_mcp
+from app.services.bootstrap import bootstrap
+from app.settings import Settings
+from app.store import migrate
+
+DESCRIPTION = (
+    "Context middleware for MCP: what goes to a language model, and what comes from one, passes here."
+)
+
+
+class McpEndpoint:
+    """The MCP surface as a route: built with the services, when the application starts."""
+
+    def __init__(self) -> None:
+        self.mcp: Mcp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if self.mcp is None:
+            raise RuntimeError("the application has not started")
+        await self.mcp.app(scope, receive, send)
+
+
+def create_app(
+    settings: Settings, *, primitives: Primitives | None = None, now: Callable[[], datetime] = utc_now
+) -> FastAPI:
+    """Return the application; its lifespan builds the services and starts their tasks.
+
+    ``app.state.first_key`` is the API key that this start made up, or None; ``app.state.drain`` takes the process
+    out of service. ``primitives`` and ``now`` are for tests.
+    """
+    configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
+    drain, metrics, endpoint = Drain(), Metrics(), McpEndpoint()
+    tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
+
+    @asynccontextmanager
+    async def lifespan(service: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            house = await stack.enter_async_context(opened(settings, now=now, observe=metrics.invocation))
+            given = settings.auth.bootstrap_key
+            service.state.first_key = await bootstrap(
+                house.access, given.get_secret_value() if given else None, settings.environment
+            )
+            anonymous = (
+                None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
+            )
+            service.state.house = house
+            install_rest(
+                service,
+                _services(house, metrics, anonymous),
+                Readiness(_checks(house), drain),
+                metrics=settings.telemetry.metrics,
+            )
+            endpoint.mcp = _mcp(house, anonymous, primitives)
+            if settings.detection.warm:
+                await stack.enter_async_context(house.detector)
+            await stack.enter_async_context(house.background.running())
+            await stack.enter_async_context(endpoint.mcp.run())
+            if tracer is not None:
+                stack.callback(tracer.shutdown)
+            yield
+
+    service = FastAPI(
+        title="Sluice",
+        version=app.__version__,
+        description=DESCRIPTION,
+        openapi_url=OPENAPI_PATH,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    service.state.drain = drain
+    service.state.first_key = None
+    service.router.routes.append(Route("/mcp", endpoint=endpoint))
+    service.add_middleware(
+        Guard,
+        limits=_edge(settings),
+        drain=drain,
+        metrics=metrics,
+        tracer=tracer,
+        rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
+    )
+    return service
+
+
+def _edge(settings: Settings) -> EdgeLimits:
+    http = settings.http
+    return EdgeLimits(
+        allowed_hosts=http.allowed_hosts,
+        allowed_origins=http.allowed_origins,
+        max_body_bytes=http.max_body_bytes,
+        body_timeout_s=http.body_timeout_s,
+    )
+
+
+def _services(house: House, metrics: Metrics, anonymous: Caller | None) -> Services:
+    return Services(
+        access=house.access,
+        tenants=house.tenants,
+        invoke=house.invoke,
+        policies=house.policies,
+        vault=house.vault,
+        audit=house.audit,
+        metrics=metrics,
+        anonymous=anonymous,
+    )
+
+
+def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
+    http = house.settings.http
+    return build_mcp(
+        invoke=house.invoke,
+        access=house.access,
+        sessions=house.sessions,
+        version=app.__version__,
+        allowed_hosts=http.allowed_hosts,
+        allowed_origins=http.allowed_origins,
+        max_body_bytes=http.max_body_bytes,
+        anonymous=anonymous,
+        primitives=primitives,
+        traced=house.settings.telemetry.otlp_endpoint is not None,
+    )
+
+
+def _checks(house: House) -> dict[str, Callable[[], Awaitable[Any]]]:
+    url = house.settings.database.url.get_secret_value()
+
+    async def schema() -> bool:
+        return await asyncio.to_thread(migrate.is_head, url)
+
+    async def detector() -> bool:
+        return house.detector.ready
+
+    return {
+        "database": house.database.ping,
+        "keys": house.keyring.check,
+        "schema": schema,
+        "detector": detector,
+    }

@@ -1,0 +1,121 @@
+"""One call of a middleware as the record will tell it, and the arguments it runs with."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.core.access import Caller
+from app.core.audit import OUTCOME_FAILED, OUTCOME_REFUSED, AuditEvent
+from app.core.errors import (
+    AuditUnavailableError,
+    BlockedByPolicyError,
+    InternalError,
+    InvalidArgumentsError,
+    OverloadedError,
+    RateLimitedError,
+    ServiceError,
+    StoreUnavailableError,
+)
+from app.core.middleware import Middleware
+from app.core.policy import Policy
+from app.core.request import RequestInfo
+from app.core.strictjson import dumps
+from app.services.audit import AuditService
+
+_UNRECORDED = (
+    asyncio.CancelledError,
+    # There is nothing to record with.
+    AuditUnavailableError,
+    StoreUnavailableError,
+    # Turned away at the door, unread: the metrics count them, and a flood must not become a flood of writes.
+    RateLimitedError,
+    OverloadedError,
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes."""
+
+    audit: AuditService
+    caller: Caller
+    request: RequestInfo
+    action: str
+    middleware: str | None = None
+    policy_version: int | None = None
+    started_ns: int = field(default_factory=time.perf_counter_ns)
+    blocks: int = 0
+    given: bytes = b""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    details: Mapping[str, str | int | bool] = field(default_factory=dict)
+    sealed: bytes | None = None
+
+    def event(
+        self, outcome: str, *, out: Sequence[Any] | None = None, scope: str | None = None
+    ) -> AuditEvent:
+        """Return the event of this call as it stands: keyed digests, sizes and counts."""
+        tenant = self.caller.tenant
+        answered = b"" if out is None else dumps(out)
+        return self.audit.new_event(
+            self.caller,
+            self.action,
+            outcome,
+            self.request,
+            middleware=self.middleware,
+            policy_version=self.policy_version,
+            scope_ref=None if scope is None else self.audit.scope_ref(tenant, scope),
+            in_hmac=self.audit.digest(tenant, self.given) if self.given else None,
+            out_hmac=self.audit.digest(tenant, answered) if answered else None,
+            blocks=self.blocks,
+            bytes_in=len(self.given),
+            bytes_out=len(answered),
+            counts=self.counts,
+            duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
+            details=self.details,
+            sealed=self.sealed,
+        )
+
+    async def refused(self, error: BaseException) -> None:
+        """Record that the call was not answered; where that fails too, its error takes the place of ``error``."""
+        if isinstance(error, _UNRECORDED):
+            return
+        known = isinstance(error, ServiceError)
+        code = error.code if isinstance(error, ServiceError) else InternalError.code
+        event = self.event(OUTCOME_REFUSED if known else OUTCOME_FAILED)
+        await self.audit.record(replace(event, error_code=code))
+
+
+def merged_arguments(policy: Policy, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return defaults, the caller's and fixed arguments together; a different value for a fixed one is refused."""
+    fixed = policy.fixed_arguments.get(name, {})
+    for key, value in fixed.items():
+        if key in arguments and arguments[key] != value:
+            raise BlockedByPolicyError(
+                "The policy of this tenant fixes this argument to another value.",
+                details={"pointer": f"/arguments/{key}"},
+            )
+    return {**policy.default_arguments.get(name, {}), **arguments, **fixed}
+
+
+def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the arguments as the middleware's model, or refuse with a pointer to the first fault."""
+    try:
+        return middleware.arguments.model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        properties = middleware.arguments.model_json_schema(by_alias=True).get("properties", {})
+        unknown = first["type"] == "extra_forbidden"
+        # The name of an unknown argument is the caller's text; only names of the schema are repeated.
+        steps = [step for step in first["loc"] if isinstance(step, int) or step in properties]
+        message = "There is no such argument" if unknown else first["msg"].removeprefix("Value error, ")
+        raise InvalidArgumentsError(
+            f"{message[:1].upper()}{message[1:]}.",
+            details={
+                "pointer": "/arguments" + "".join(f"/{step}" for step in steps),
+                "arguments": sorted(properties),
+            },
+        ) from None
