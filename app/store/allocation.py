@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.bulk import insert_rows, moment, rows_matching, storable
+from app.store.bulk import document, fetch, insert_rows, moment, rows_matching, run_many, storable
 from app.store.database import ContentionError
 from app.store.tables import SCOPE_ACTIVE, entry, scope
 
@@ -127,6 +127,7 @@ class Allocation:
     made: dict[tuple[str, str, int], Any] = field(default_factory=dict)
     _rows: dict[str, ScopeRow] = field(default_factory=dict)
     _entries: list[tuple[Any, ...]] = field(default_factory=list)
+    _computed: dict[int, tuple[Any, list[Key]]] = field(default_factory=dict)
 
     async def run(self, wants: Sequence[Want]) -> list[list[int]]:
         """Return the ordinals of each want's values, in their order."""
@@ -155,21 +156,28 @@ class Allocation:
         )
 
     async def _keys(self, wants: Sequence[Want]) -> list[list[Key] | None]:
-        """Return each want's look-ups, None where its scope has no key yet."""
+        """Return each want's look-ups, None where its scope has no key yet; computed once per data key."""
         keys: list[list[Key] | None] = []
         for want in wants:
             use = self.uses.get(want.scope)
             if use is None:
                 keys.append(None)
                 continue
-            own: list[Key] = []
-            for at, value in enumerate(want.values):
-                lookup = use.lookup(value.label, value.looked_up, canonical=value.canonical)
-                own.append((want.scope, value.label, lookup))
-                if at % _YIELD_EVERY == _YIELD_EVERY - 1:
-                    await asyncio.sleep(0)
+            done, own = self._computed.get(id(want), (None, []))
+            if done is not use:
+                own = await self._compute(want, use)
+                self._computed[id(want)] = use, own
             keys.append(own)
         return keys
+
+    async def _compute(self, want: Want, use: ScopeUse) -> list[Key]:
+        own: list[Key] = []
+        for at, value in enumerate(want.values):
+            lookup = use.lookup(value.label, value.looked_up, canonical=value.canonical)
+            own.append((want.scope, value.label, lookup))
+            if at % _YIELD_EVERY == _YIELD_EVERY - 1:
+                await asyncio.sleep(0)
+        return own
 
     async def _look_up(self, wants: Sequence[Want]) -> list[list[Key] | None]:
         keys = await self._keys(wants)
@@ -267,7 +275,8 @@ class Allocation:
         ]
         if self.tx.dialect.name == "sqlite":
             marks = ", ".join(f"{name} = ?" for name in fields)
-            await self.tx.exec_driver_sql(
+            await run_many(
+                self.tx,
                 f"UPDATE scope SET {marks} WHERE tenant = ? AND id = ?",  # noqa: S608 - our own names
                 [(*map(storable, own), self.tenant, row.id) for own, row in zip(values, rows, strict=True)],
             )
@@ -301,12 +310,11 @@ async def lock_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) ->
 
 async def get_restore_epoch(tx: AsyncConnection) -> int:
     """Return how often this installation was restored from a backup."""
-    result = await tx.exec_driver_sql("SELECT value FROM installation WHERE name = 'restore_epoch'")
-    value = result.scalar_one_or_none()
-    return 0 if value is None else int(json.loads(value))
+    rows = await fetch(tx, "SELECT value FROM installation WHERE name = 'restore_epoch'", ())
+    return int(document(rows[0][0])) if rows else 0
 
 
 def _scope_row(row: Any) -> ScopeRow:
     name, generation, state, expires, counters, epoch, wrapped, version = row
     wrapped = None if wrapped is None else bytes(wrapped)
-    return ScopeRow(name, generation, state, moment(expires), json.loads(counters), epoch, wrapped, version)
+    return ScopeRow(name, generation, state, moment(expires), document(counters), epoch, wrapped, version)

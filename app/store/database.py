@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -206,7 +207,7 @@ def _translated() -> Iterator[None]:
         yield
     except ServiceError:
         raise
-    except (SQLAlchemyError, OSError, TimeoutError) as error:
+    except (SQLAlchemyError, sqlite3.Error, OSError, TimeoutError) as error:
         state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
         log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
         if state in _RETRIED or _is_unique_violation(error):
@@ -220,5 +221,5 @@ def _translated() -> Iterator[None]:
 
 
 def _is_unique_violation(error: BaseException) -> bool:
-    name = str(getattr(getattr(error, "orig", None), "sqlite_errorname", None) or "")
+    name = getattr(getattr(error, "orig", None) or error, "sqlite_errorname", None)
     return name in {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_BUSY"}

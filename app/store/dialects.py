@@ -96,7 +96,8 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 def _begin_sqlite(connection: Any) -> None:
     # A transaction that reads first and writes later could fail in the middle; so a writer says it at the start.
     write = connection.get_execution_options().get(WRITE, True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    statement = "BEGIN IMMEDIATE" if write else "BEGIN"
+    connection.connection.dbapi_connection.run_async(lambda raw: raw.execute_fetchall(statement))
 
 
 def _limit_silence(connection: Any, _record: Any) -> None:

@@ -3,10 +3,11 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import groupby
 from types import TracebackType
 from typing import Any, Self
@@ -178,12 +179,21 @@ async def add_audit_rows(
     """Insert the rows of ``events``, all of the tenant that ``tx`` serves, in one statement."""
     rows = [
         (
-            *(event.tenant, event.id, event.at, event.actor, json.dumps(sorted(event.roles))),
+            *(event.tenant, event.id, event.at, event.actor, _roles(tuple(event.roles))),
             *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),
             *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
-            *(json.dumps(dict(event.counts)), event.duration_us, event.request_id, event.traceparent),
-            *(json.dumps(dict(event.details)), event.sealed, mac(event)),
+            *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
+            *(_text(event.details), event.sealed, mac(event)),
         )
         for event in events
     ]
     await insert_rows(tx, audit_event, _AUDIT_COLUMNS, rows)
+
+
+@lru_cache(256)
+def _roles(roles: tuple[str, ...]) -> str:
+    return json.dumps(sorted(roles))
+
+
+def _text(values: Mapping[str, object]) -> str:
+    return json.dumps(dict(values)) if values else "{}"
