@@ -126,13 +126,29 @@ def as_mcp_error(error: ServiceError, request_id: str) -> MCPError:
     return MCPError(body["code"], body["message"], body["data"])
 
 
-def params_error(error: ValidationError) -> InvalidArgumentsError:
+def params_error(error: ValidationError, params: Mapping[str, Any] | None) -> InvalidArgumentsError:
     """Say where the params of a request are wrong, without quoting them."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    pointer = "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in first["loc"])
+    pointer = _pointer(first["loc"], params or {}, missing=first["type"] == "missing")
     return InvalidArgumentsError(
         f"The request's params are wrong at {pointer or '/'}: {first['msg']}.", details={"pointer": pointer}
     )
+
+
+def _pointer(location: tuple[int | str, ...], params: Any, *, missing: bool) -> str:
+    """Return ``location`` as a JSON pointer, without the names that the validator gives to alternatives."""
+    pointer, node = "", params
+    for part in location:
+        inside = (
+            part in node if isinstance(node, Mapping) else isinstance(node, list) and isinstance(part, int)
+        )
+        if not inside and not missing:
+            break
+        pointer += f"/{str(part).replace('~', '~0').replace('/', '~1')}"
+        if not inside:
+            break
+        node = node[part]
+    return pointer
 
 
 def internal_error(error: BaseException, request_id: str) -> InternalError:

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
@@ -17,15 +17,14 @@ from app.core.errors import InternalError, ServiceError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
+from app.protocol.direct import Direct
 from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
 from app.protocol.exchange import SCOPE_KEY, Exchange, bearer_of, read_body, replay, with_headers
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
-
-if TYPE_CHECKING:
-    from app.services.access import AccessService
+from app.services.access import AccessService
 
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
 
@@ -87,9 +86,10 @@ class _Turn:
 class Front:
     """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off."""
 
-    access: "AccessService"
+    access: AccessService
     sessions: VirtualSessions
     legs: Legs
+    direct: Direct
     running: Running
     security: TransportSecurityMiddleware
     anonymous: Caller | None
@@ -137,10 +137,13 @@ class Front:
 
     async def _check_edge(self, turn: _Turn) -> None:
         """Refuse foreign hosts and origins before anything else is looked at."""
-        is_post = turn.scope["method"] == "POST"
-        refusal = await self.security.validate_request(Request(turn.scope), is_post=is_post)
+        refusal = await self.security.validate_request(Request(turn.scope), is_post=False)
         if refusal is not None:
             raise RefusedError(bytes(refusal.body).decode() + ".", status=refusal.status_code)
+        if turn.scope["method"] == "POST" and not _is_json(turn.headers):
+            raise RefusedError(
+                "Send the message as application/json.", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+            )
 
     async def _session_request(self, turn: _Turn, exchange: Exchange) -> None:
         session_id = turn.headers.get(SESSION_HEADER)
@@ -204,8 +207,16 @@ class Front:
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
         streams = turn.method == "subscriptions/listen" or wants_stream(turn.params, logs=logs)
-        leg = self.legs.stream if streams and accepts_stream(scope) else self.legs.json
-        await leg(scope, turn.body, turn.receive, marked(turn.send, exchange))
+        send = marked(turn.send, exchange)
+        if streams and accepts_stream(scope):
+            await self.legs.stream(scope, turn.body, turn.receive, send)
+        elif not await self.direct.serve(scope, turn.message, turn.receive, send):
+            await self.legs.json(scope, turn.body, turn.receive, send)
+
+
+def _is_json(headers: Headers) -> bool:
+    kinds = headers.getlist("content-type")
+    return len(kinds) == 1 and kinds[0].partition(";")[0].strip().lower() == "application/json"
 
 
 def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:

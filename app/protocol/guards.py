@@ -60,7 +60,7 @@ class Guard:
         except ServiceError as error:
             failure = error
         except ValidationError as error:
-            failure = params_error(error)
+            failure = params_error(error, ctx.params)
         except MCPError as error:
             raise _with_request_id(error, exchange) from None
         except Exception as error:  # noqa: BLE001 - the last net before the wire

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_types import PaginatedRequestParams, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -12,9 +12,7 @@ from app.protocol.capabilities import VENDOR
 from app.protocol.exchange import Context, exchange_of, note
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
-
-if TYPE_CHECKING:
-    from app.services.invoke import InvokeService, MiddlewareInfo
+from app.services.invoke import InvokeService, MiddlewareInfo
 
 
 class InvokeParams(RequestParams):
@@ -29,7 +27,7 @@ class InvokeParams(RequestParams):
 class MiddlewareMethods:
     """Answers the two methods from the service that does the work."""
 
-    invoke: "InvokeService"
+    invoke: InvokeService
     page_size: int
 
     def methods(self) -> Mapping[str, Method]:
@@ -71,7 +69,7 @@ class MiddlewareMethods:
         return result
 
 
-def _definition(info: "MiddlewareInfo") -> dict[str, Any]:
+def _definition(info: MiddlewareInfo) -> dict[str, Any]:
     definition: dict[str, Any] = {"name": info.name}
     if info.title:
         definition["title"] = info.title

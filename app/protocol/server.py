@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from mcp.server import Server
 from mcp.server.caching import CacheHint
@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from app.core.access import Caller
 from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities
+from app.protocol.direct import Direct
 from app.protocol.exchange import Context, exchange_of
 from app.protocol.front import Front
 from app.protocol.guards import Guard, Running, guarded
@@ -23,11 +24,9 @@ from app.protocol.middleware import MiddlewareMethods
 from app.protocol.notifications import Listen, Notifications, Told
 from app.protocol.primitives import Method, Primitives
 from app.protocol.sessions import VirtualSessions
-
-if TYPE_CHECKING:
-    from app.services.access import AccessService
-    from app.services.invoke import InvokeService
-    from app.services.sessions import SessionService
+from app.services.access import AccessService
+from app.services.invoke import InvokeService
+from app.services.sessions import SessionService
 
 NAME = "sluice"
 _INSTRUCTIONS = (
@@ -63,9 +62,9 @@ class Mcp:
 
 def build_mcp(
     *,
-    invoke: "InvokeService",
-    access: "AccessService",
-    sessions: "SessionService",
+    invoke: InvokeService,
+    access: AccessService,
+    sessions: SessionService,
     version: str,
     allowed_hosts: Iterable[str],
     allowed_origins: Iterable[str],
@@ -76,12 +75,17 @@ def build_mcp(
     page_size: int = 50,
     ping_s: float = 15.0,
     deadline_s: float = 60.0,
+    direct: bool = True,
 ) -> Mcp:
-    """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on."""
+    """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
+
+    ``direct`` off sends our own methods through the SDK's transports too, for tests that compare the two.
+    """
     notifications = Notifications()
     virtual = VirtualSessions(sessions, notifications, ping_s)
     running = Running()
     methods = dict(MiddlewareMethods(invoke, page_size).methods())
+    ours = frozenset(methods) if direct else frozenset[str]()
     if primitives is not None:
         methods |= primitives.methods()
     server = _server(methods, virtual, running, version=version, traced=traced)
@@ -94,7 +98,7 @@ def build_mcp(
             allowed_hosts=_any_port(allowed_hosts), allowed_origins=_any_port(allowed_origins)
         )
     )
-    front = Front(access, virtual, legs, running, security, anonymous, deadline_s)
+    front = Front(access, virtual, legs, Direct(server, ours), running, security, anonymous, deadline_s)
     return Mcp(front, legs, notifications)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 from starlette.types import Receive, Scope, Send
@@ -15,9 +15,7 @@ from app.protocol.answers import answer_empty
 from app.protocol.errors import RefusedError
 from app.protocol.exchange import Exchange
 from app.protocol.notifications import Notifications
-
-if TYPE_CHECKING:
-    from app.services.sessions import Session, SessionService
+from app.services.sessions import Session, SessionService
 
 SESSION_HEADER: Final = "mcp-session-id"
 LOG_LEVEL: Final = "logLevel"
@@ -33,7 +31,7 @@ _CHECK_EVERY = 4
 class VirtualSessions:
     """Begins, finds and ends sessions, and serves their notification stream."""
 
-    service: "SessionService"
+    service: SessionService
     notifications: Notifications
     ping_s: float
 
@@ -41,7 +39,7 @@ class VirtualSessions:
         """Return the id of a new session."""
         return (await self.service.start(caller, revision)).id
 
-    async def find(self, caller: Caller, session_id: str | None) -> "Session":
+    async def find(self, caller: Caller, session_id: str | None) -> Session:
         """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs."""
         if session_id is None:
             raise RefusedError("The header Mcp-Session-Id is missing; begin with initialize.")

@@ -1,0 +1,151 @@
+"""The short way for our own methods: the SDK's kernel without its transports, answered as one JSON body.
+
+Whatever is not plainly a good request is left to the SDK's own transport before anything was done, so the
+answers are the same; a differential test holds the two side by side.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.connection import Connection
+from mcp.server.runner import serve_one
+from mcp.server.streamable_http import check_accept_headers
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundModernRoute,
+    classify_inbound_request,
+    find_duplicated_routing_header,
+)
+from mcp.shared.message import MessageMetadata, ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import RequestId
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from app.core import strictjson
+
+_TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
+
+
+@dataclass(slots=True)
+class _Dispatch:
+    """The SDK's ``DispatchContext`` of one request that is answered with JSON: nothing else can be sent."""
+
+    request_id: RequestId
+    message_metadata: MessageMetadata
+    transport: TransportContext = _TRANSPORT
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,  # noqa: ARG002 - the SDK's signature
+        opts: CallOptions | None = None,  # noqa: ARG002 - as above
+    ) -> dict[str, Any]:
+        """Refuse: there is no way back to the client."""
+        raise NoBackChannelError(method)
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> None:
+        """Drop a notification, as the SDK's JSON mode does."""
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Drop progress, as the SDK's JSON mode does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Serves ``methods`` of ``server``, which must be handlers that ask nothing of the client."""
+
+    server: Server[Any]
+    methods: frozenset[str]
+
+    async def serve(self, scope: Scope, message: dict[str, Any], receive: Receive, send: Send) -> bool:
+        """Answer ``message`` and return True, or return False with nothing done."""
+        if message.get("method") not in self.methods or "id" not in message:
+            return False
+        request = Request(scope)
+        connection = _connection(request, message)
+        if connection is None:
+            return False
+        with _until_disconnect(receive):
+            status, body = await self._answer(request, message, connection)
+            encoded = strictjson.dumps(body)
+            headers = [
+                (b"content-type", b"application/json"),
+                (b"content-length", str(len(encoded)).encode()),
+            ]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": encoded})
+        return True
+
+    async def _answer(
+        self, request: Request, message: dict[str, Any], connection: Connection
+    ) -> tuple[int, dict[str, Any]]:
+        dispatch = _Dispatch(message["id"], ServerMessageMetadata(request_context=request))
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
+        try:
+            answer["result"] = await serve_one(
+                self.server,
+                dispatch,
+                message["method"],
+                message.get("params"),
+                connection=connection,
+                lifespan_state={},
+            )
+        except MCPError as error:
+            answer["error"] = error.error.model_dump(exclude_none=True)
+            modern = connection.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
+            return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), answer
+        return 200, answer
+
+
+def _connection(request: Request, message: dict[str, Any]) -> Connection | None:
+    """Return what the SDK's transports would make of a good request, None for every other."""
+    if not check_accept_headers(request)[0]:
+        return None
+    version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    if version in HANDSHAKE_PROTOCOL_VERSIONS:
+        return Connection.from_envelope(version, None, None)
+    if find_duplicated_routing_header(request.headers.items()) is not None:
+        return None
+    route = classify_inbound_request(message, headers=dict(request.headers))
+    if not isinstance(route, InboundModernRoute):
+        return None
+    return Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+
+
+class _until_disconnect:  # noqa: N801 - reads as what it does
+    """Cancel the body when the client closes the connection; lighter than a task group for every request."""
+
+    __slots__ = ("_receive", "_scope", "_watcher")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._scope = anyio.CancelScope()
+
+    def __enter__(self) -> None:
+        self._scope.__enter__()
+        self._watcher = asyncio.create_task(self._watch())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._watcher.cancel()
+        return self._scope.__exit__(kind, error, trace)
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._scope.cancel()
