@@ -12,6 +12,7 @@ from app.cli.terminal import fail, note, show_lines, show_table
 from app.cli.times import moment
 
 if TYPE_CHECKING:
+    from app.assembly import House
     from app.services.audit import AuditQuery
 
 commands = typer.Typer(
@@ -122,14 +123,14 @@ def export(
     """Write all events that match, newest first, as JSON lines or CSV."""
     import sys
 
-    from app.cli.host import Host, caller_for, on_host
+    from app.cli.host import caller_for, on_host
 
     asked = _asked(since, until, actor, middleware, action, outcome, scope, request_id)
 
-    async def pieces(host: Host) -> AsyncIterator[bytes]:
+    async def pieces(host: "House") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), asked, form.value)
 
-    async def write(host: Host) -> None:
+    async def write(host: "House") -> None:
         found = await pieces(host)
         if output is None:
             async for piece in found:
