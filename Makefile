@@ -69,7 +69,7 @@ $(BIN)/python:
 $(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the locked versions into $(VENV) (a minute, once)"
 	@$(PIP) install --require-hashes -r requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(TESTING): tests/requirements.lock $(RUNNING)

@@ -186,17 +186,6 @@ class VaultSettings(Section):
     )
 
 
-class AuditSettings(Section):
-    """What happens when an event cannot be recorded."""
-
-    on_failure: Literal["fail_closed", "spool"] = Field(
-        default="fail_closed",
-        description="`fail_closed` withholds the answer; `spool` keeps events without vault writes in a file "
-        "and stores them later.",
-    )
-    spool_file: Path = Field(default=Path("var/audit-spool.jsonl"), description="File of `spool`.")
-
-
 class DetectionSettings(Section):
     """The processes that look for personal data."""
 
@@ -266,7 +255,6 @@ class Settings(BaseSettings):
     auth: AuthSettings = AuthSettings()
     keys: KeysSettings = KeysSettings()
     vault: VaultSettings = VaultSettings()
-    audit: AuditSettings = AuditSettings()
     detection: DetectionSettings = DetectionSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     sessions: SessionsSettings = SessionsSettings()
