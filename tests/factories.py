@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from sqlalchemy import text
+
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.handles import Handle, Original
@@ -96,3 +98,10 @@ async def open_vault(
 def random_ring() -> KeyRing:
     """Return a ring of one new key."""
     return KeyRing({1: secrets.token_bytes(32)}, 1)
+
+
+async def as_owner(database: Database, statement: str, **values: object) -> None:
+    """Run a statement past roles and row-level security, as somebody with the database's password would."""
+    async with database.connection(write=True) as tx:
+        await tx.execute(text(statement), values)
+        await tx.commit()

@@ -103,11 +103,11 @@ class Database:
         self._pinged = time.monotonic()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction as the login itself, without a role: checks of settings and schema only."""
+    async def connection(self, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
+        """Open a connection as the login itself, without a role: checks of settings and schema only."""
         with _translated():
             async with self._engine.connect() as tx:
-                await tx.execution_options(**{WRITE: False})
+                await tx.execution_options(**{WRITE: write})
                 yield tx
 
     async def close(self) -> None:
