@@ -55,6 +55,7 @@ def create_app(
     """
     configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
     drain, metrics, endpoint = Drain(), Metrics(), McpEndpoint()
+    readiness = Readiness(drain)
     tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
 
     @asynccontextmanager
@@ -69,12 +70,8 @@ def create_app(
                 None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
             )
             service.state.house = house
-            install_rest(
-                service,
-                _services(house, metrics, anonymous),
-                Readiness(_checks(house), drain),
-                metrics=settings.telemetry.metrics,
-            )
+            service.state.services = _services(house, anonymous)
+            readiness.checks.update(_checks(house))
             endpoint.mcp = _mcp(house, anonymous, primitives)
             if settings.detection.warm:
                 await stack.enter_async_context(house.detector)
@@ -95,6 +92,7 @@ def create_app(
     )
     service.state.drain = drain
     service.state.first_key = None
+    install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
     service.router.routes.append(Route("/mcp", endpoint=endpoint))
     service.add_middleware(
         Guard,
@@ -117,7 +115,7 @@ def _edge(settings: Settings) -> EdgeLimits:
     )
 
 
-def _services(house: House, metrics: Metrics, anonymous: Caller | None) -> Services:
+def _services(house: House, anonymous: Caller | None) -> Services:
     return Services(
         access=house.access,
         tenants=house.tenants,
@@ -125,7 +123,6 @@ def _services(house: House, metrics: Metrics, anonymous: Caller | None) -> Servi
         policies=house.policies,
         vault=house.vault,
         audit=house.audit,
-        metrics=metrics,
         anonymous=anonymous,
     )
 

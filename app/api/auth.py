@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from app.api.observability import Metrics
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError
 from app.core.policy import Limits
@@ -40,7 +39,6 @@ class Services:
     policies: PolicyService
     vault: VaultService
     audit: AuditService
-    metrics: Metrics = field(default_factory=Metrics)
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
 

@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.api.observability import log_bug
 from app.core.errors import (
     InternalError,
     InvalidArgumentsError,
@@ -135,9 +137,16 @@ def internal_error() -> InternalError:
     return InternalError("Something went wrong inside the service; its log has the request id.")
 
 
+def log_cause(error: ServiceError, request_id: str) -> None:
+    """Log the exception behind an internal error that a service raised in its place."""
+    if isinstance(error, InternalError):
+        log_bug(structlog.get_logger("sluice"), error.__cause__ or error, request_id)
+
+
 async def _on_service_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceError)  # noqa: S101 - the handler is registered for this class
     request.scope["state"]["error_code"] = error.code
+    log_cause(error, request_id_of(request))
     return problem_response(error, request_id_of(request))
 
 

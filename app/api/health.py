@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,22 +25,23 @@ _UNAVAILABLE: Final = 503
 class Readiness:
     """Runs the checks side by side, each with a time limit; a check fails by raising or by returning False.
 
-    Answers are reused for half a second: probes are not authenticated and must not become a load.
+    ``checks`` may be filled while the application starts; without any the process is not ready. Answers are
+    reused for half a second: probes are not authenticated and must not become a load.
     """
 
-    checks: Mapping[str, Check]
     drain: Drain
+    checks: dict[str, Check] = field(default_factory=dict)
     timeout_s: float = _CHECK_S
     _last: tuple[float, dict[str, bool]] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def state(self) -> dict[str, bool]:
-        """Return for each check whether it passed, ``draining`` (true is fine: not draining) included."""
+        """Return for each check whether it passed."""
         async with self._lock:
             if self._last is None or time.monotonic() - self._last[0] > _REUSED_S:
                 passed = await asyncio.gather(*(self._passes(check) for check in self.checks.values()))
                 self._last = (time.monotonic(), dict(zip(self.checks, passed, strict=True)))
-        return {**self._last[1], "not_draining": not self.drain.draining}
+        return {**self._last[1], "started": bool(self.checks), "not_draining": not self.drain.draining}
 
     async def _passes(self, check: Check) -> bool:
         try:

@@ -7,9 +7,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from app.api import access, audit, invoke, policies, stream, tenants, vault
-from app.api.auth import Services
 from app.api.errors import PROBLEM_TYPE, PROBLEMS, install_error_handlers
 from app.api.health import Readiness, health_router
+from app.api.observability import Metrics
 
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
@@ -30,17 +30,17 @@ _PROBLEM: Final = {
 }
 
 
-def install_rest(app: FastAPI, services: Services, readiness: Readiness, *, metrics: bool = True) -> None:
-    """Add the whole REST surface to ``app``; wrap ``app`` in a Guard, on which the routes rely.
+def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> None:
+    """Add the whole REST surface to ``app``, before it starts: afterwards error handlers come too late.
 
-    ``metrics`` off leaves out ``/metrics``.
+    Wrap ``app`` in a Guard, on which the routes rely, and set ``app.state.services`` (Services) before the
+    first request. Without ``metrics`` there is no ``/metrics``.
     """
-    app.state.services = services
     install_error_handlers(app)
     # The stream route comes first: its path would otherwise be a middleware's name.
     for part in (stream, invoke, vault, audit, access, tenants, policies):
         app.include_router(part.router)
-    app.include_router(health_router(readiness, services.metrics if metrics else None))
+    app.include_router(health_router(readiness, metrics))
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
 
 

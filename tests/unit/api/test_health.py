@@ -19,7 +19,7 @@ async def get(path: str, readiness: Readiness, metrics: Metrics | None = None) -
 
 
 def readiness(**checks: Check) -> Readiness:
-    return Readiness(checks, Drain(), timeout_s=0.05)
+    return Readiness(Drain(), dict(checks), timeout_s=0.05)
 
 
 async def passing() -> None:
@@ -47,15 +47,20 @@ async def test_a_process_is_ready_when_every_check_passes() -> None:
     assert answer.status_code == 200
     assert answer.json() == {
         "status": "ready",
-        "checks": {"database": True, "keys": True, "not_draining": True},
+        "checks": {"database": True, "keys": True, "started": True, "not_draining": True},
     }
 
 
 async def test_a_check_fails_by_raising_hanging_or_saying_no() -> None:
     answer = await get("/readyz", readiness(a=raising, b=hanging, c=failing, d=passing))
     assert answer.status_code == 503
-    assert answer.json()["checks"] == {"a": False, "b": False, "c": False, "d": True, "not_draining": True}
+    passed = answer.json()["checks"]
+    assert [passed[name] for name in "abcd"] == [False, False, False, True]
     assert "Jane-Canary" not in answer.text
+
+
+async def test_a_process_that_has_not_started_is_not_ready() -> None:
+    assert (await get("/readyz", readiness())).status_code == 503
 
 
 async def test_a_draining_process_is_alive_but_not_ready() -> None:

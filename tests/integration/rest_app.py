@@ -1,0 +1,114 @@
+"""The REST surface on real services and a SQLite file, with the fake detector in the place of the model."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from fastapi import FastAPI
+from httpx2 import ASGITransport, AsyncClient, Response
+
+import app.middlewares
+from app.api.auth import Services
+from app.api.edge import EdgeLimits
+from app.api.guard import Drain, Guard
+from app.api.health import Readiness
+from app.api.observability import Metrics
+from app.api.surface import OPENAPI_PATH, install_rest
+from app.core.access import SYSTEM_TENANT, Role
+from app.core.errors import ConflictError
+from app.core.registry import Registry
+from app.services.access import HOST, AccessService
+from app.services.invoke import InvokeService
+from app.services.policies import PolicyService, argument_check
+from app.services.tenants import TenantService
+from app.services.traffic import Traffic
+from app.store.database import Database
+from tests.factories import Vault, open_vault
+from tests.fakes import FakeMasker, engines
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The surface, a tenant of its own and a client that is the tenant's only user."""
+
+    guard: Guard
+    app: FastAPI
+    services: Services
+    vault: Vault
+    http: AsyncClient
+    tenant: str
+    keys: dict[str, str] = field(default_factory=dict)
+
+    async def key(self, *roles: Role | str, tenant: str | None = None) -> str:
+        """Return a key that holds ``roles`` (none: all of them)."""
+        target = tenant or self.tenant
+        name = f"{target} {' '.join(sorted(roles))}"
+        if name not in self.keys:
+            granted = list(roles) or list(Role)
+            made = await self.services.access.create_key(HOST, granted, tenant=target, override_unions=True)
+            self.keys[name] = str(made.key)
+        return self.keys[name]
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        roles: Iterable[Role | str] = (),
+        tenant: str | None = None,
+        headers: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Response:
+        """Send a request under a key with ``roles``."""
+        key = await self.key(*roles, tenant=tenant)
+        sent = {"authorization": f"Bearer {key}", **(headers or {})}
+        if body is not None:
+            options["json"] = body
+        return await self.http.request(method, path, headers=sent, **options)
+
+    async def invoke(
+        self, name: str, context: Any, arguments: Any = None, *, roles: Iterable[Role | str] = ()
+    ) -> Response:
+        """Invoke a middleware."""
+        body = {"context": context} if arguments is None else {"arguments": arguments, "context": context}
+        return await self.call("POST", f"/api/v1/middleware/{name}/invoke", body, roles=roles)
+
+
+@asynccontextmanager
+async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
+    """Return the surface on a migrated database."""
+    database = Database(database_url)
+    async with open_vault(database) as vault:
+        drain, metrics = Drain(), Metrics()
+        services = _services(database, vault, metrics)
+        app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
+        install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
+        app_.state.services = services
+        guard = Guard(app_, EdgeLimits(**limits), drain, metrics)
+        tenant = f"t-{uuid4().hex[:12]}"
+        await services.tenants.create(HOST, tenant)
+        with suppress(ConflictError):  # the first test of this database makes it
+            await services.tenants.create(HOST, SYSTEM_TENANT)
+        transport = ASGITransport(guard, client=("127.0.0.1", 4711))
+        async with AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
+            yield Rest(guard, app_, services, vault, http, tenant)
+    await database.close()
+
+
+def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
+    registry = Registry.discover(app.middlewares, engines())
+    access = AccessService(database, vault.audit)
+    policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
+    return Services(
+        access=access,
+        tenants=TenantService(access),
+        invoke=InvokeService(
+            *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()), metrics.invocation
+        ),
+        policies=policies,
+        vault=vault.service,
+        audit=vault.audit,
+    )

@@ -1,0 +1,174 @@
+"""Every role at every route: the matrix is made from OpenAPI, so that no route can be forgotten."""
+
+from typing import Any
+
+import pytest
+
+from app.core.access import SYSTEM_TENANT, Role
+from tests.integration.rest_app import Rest, open_rest
+
+READERS = {Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER}
+CUSTODIAN, OPERATOR, AUDITOR, ERASER = {Role.KEY_CUSTODIAN}, {Role.OPERATOR}, {Role.AUDITOR}, {Role.ERASER}
+EVERYBODY: set[Role] | None = None
+
+ALLOWED: dict[str, set[Role] | None] = {
+    "GET /livez": EVERYBODY,
+    "GET /readyz": EVERYBODY,
+    "GET /metrics": EVERYBODY,
+    "GET /api/v1/middleware": {Role.INVOKER, Role.RESTORER},
+    "POST /api/v1/middleware/{name}/invoke": {Role.INVOKER},
+    "POST /api/v1/middleware/pii_restoration/stream": {Role.INVOKER},
+    "GET /api/v1/vault/scopes": READERS,
+    "GET /api/v1/vault/scopes/{scope}": {*READERS, Role.INVOKER},
+    "PATCH /api/v1/vault/scopes/{scope}": {Role.OPERATOR, Role.ERASER},
+    "DELETE /api/v1/vault/scopes/{scope}": ERASER,
+    "GET /api/v1/vault/scopes/{scope}/entries": READERS,
+    "DELETE /api/v1/vault/scopes/{scope}/entries/{handle}": ERASER,
+    "POST /api/v1/vault/erasures": ERASER,
+    "GET /api/v1/audit/events": AUDITOR,
+    "GET /api/v1/audit/export": AUDITOR,
+    "GET /api/v1/keys": CUSTODIAN,
+    "POST /api/v1/keys": CUSTODIAN,
+    "GET /api/v1/keys/{key_id}": CUSTODIAN,
+    "DELETE /api/v1/keys/{key_id}": CUSTODIAN,
+    "POST /api/v1/keys/{key_id}/rotate": CUSTODIAN,
+    "GET /api/v1/tenants": set(),
+    "POST /api/v1/tenants": set(),
+    "GET /api/v1/tenants/{tenant}": set(),
+    "PATCH /api/v1/tenants/{tenant}": set(),
+    "GET /api/v1/policies": OPERATOR,
+    "PUT /api/v1/policies": OPERATOR,
+    "GET /api/v1/policies/{tenant}": OPERATOR,
+    "PUT /api/v1/policies/{tenant}": OPERATOR,
+    "GET /api/v1/policies/{tenant}/versions": OPERATOR,
+}
+"""Who may pass, in an ordinary tenant; written by hand, on purpose."""
+
+SYSTEM_ONLY = {name for name in ALLOWED if "/tenants" in name}
+NO_CREDENTIAL = {name for name, roles in ALLOWED.items() if roles is EVERYBODY}
+
+
+def requests_of(rest: Rest) -> dict[str, dict[str, Any]]:
+    """Return a valid request for every operation of the OpenAPI document."""
+    found = {}
+    for path, operations in rest.app.openapi()["paths"].items():
+        for method, operation in operations.items():
+            filled = path
+            for parameter in operation.get("parameters", []):
+                if parameter["in"] == "path":
+                    example = (
+                        rest.tenant if parameter["name"] == "tenant" else parameter["schema"]["examples"][0]
+                    )
+                    filled = filled.replace(f"{{{parameter['name']}}}", example)
+            found[f"{method.upper()} {path}"] = {"method": method.upper(), "path": filled} | _body(
+                operation, rest
+            )
+    return found
+
+
+def _body(operation: dict[str, Any], rest: Rest) -> dict[str, Any]:
+    content = operation.get("requestBody", {}).get("content", {})
+    if "application/x-ndjson" in content:
+        example = content["application/x-ndjson"]["examples"]["lines"]["value"]
+        return {"content": example.encode(), "headers": {"content-type": "application/x-ndjson"}}
+    if "application/json" not in content:
+        return {}
+    media = content["application/json"]
+    if "examples" in media:
+        return {"body": next(iter(media["examples"].values()))["value"]}
+    schema = media["schema"]
+    for option in schema.get("anyOf", [schema]):
+        if "$ref" in option:
+            name = option["$ref"].rpartition("/")[2]
+            return {"body": rest.app.openapi()["components"]["schemas"][name]["examples"][0]}
+    raise AssertionError(f"{operation['operationId']} has no example of a body")
+
+
+@pytest.fixture
+async def rest(sqlite_database_url: str) -> Any:
+    async with open_rest(sqlite_database_url) as opened:
+        yield opened
+
+
+async def test_the_matrix_names_exactly_the_routes_that_there_are(rest: Rest) -> None:
+    assert set(requests_of(rest)) == set(ALLOWED)
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_a_role_passes_where_it_may_and_is_refused_everywhere_else(rest: Rest, role: Role) -> None:
+    for name, request in requests_of(rest).items():
+        answer = await rest.call(roles=[role], **request)
+        allowed = ALLOWED[name]
+        if allowed is EVERYBODY or role in allowed:
+            assert answer.status_code not in {401, 403}, f"{role} at {name}: {answer.text}"
+        else:
+            assert answer.status_code == 403, f"{role} at {name}: {answer.status_code}"
+            assert answer.json()["code"] == "forbidden"
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_in_the_tenant_system_only_operators_administer_tenants(rest: Rest, role: Role) -> None:
+    for name, request in requests_of(rest).items():
+        if name in SYSTEM_ONLY:
+            answer = await rest.call(roles=[role], tenant=SYSTEM_TENANT, **request)
+            passes = answer.status_code not in {401, 403}
+            assert passes == (role is Role.OPERATOR), f"{role} at {name}: {answer.text}"
+
+
+async def test_without_a_valid_key_only_probes_and_metrics_answer(rest: Rest) -> None:
+    bearers = [None, "Bearer slc_00000000_" + "A" * 43, "Bearer x", "Basic eDp5", "Bearer "]
+    for name, request in requests_of(rest).items():
+        for bearer in bearers:
+            headers = dict(request.get("headers", {}))
+            if bearer is not None:
+                headers["authorization"] = bearer
+            options: dict[str, Any] = {"content": request["content"]} if "content" in request else {}
+            if "body" in request:
+                options["json"] = request["body"]
+            answer = await rest.http.request(request["method"], request["path"], headers=headers, **options)
+            if name in NO_CREDENTIAL:
+                assert answer.status_code != 401
+            else:
+                assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), name
+                assert "Bearer" in answer.headers["www-authenticate"]
+
+
+async def test_originals_need_the_restorer_and_so_does_restoring_from_a_scope(rest: Rest) -> None:
+    made = await rest.invoke("pii_redaction", [{"type": "text", "text": "Jane Smith"}], roles=["invoker"])
+    scope = made.json()["metadata"]["scope"]
+    entries = f"/api/v1/vault/scopes/{scope}/entries?originals=true"
+    line = f'{{"arguments":{{"scope":"{scope}"}}}}\n{{"text":"[PERSON_1]"}}\n'.encode()
+    for role in Role:
+        may = role is Role.RESTORER
+        seen = await rest.call("GET", entries, roles=[role])
+        assert seen.status_code == (200 if may else 403), role
+        assert ("Jane Smith" in seen.text) == may
+        restored = await rest.invoke(
+            "pii_restoration", [{"type": "text", "text": "[PERSON_1]"}], {"scope": scope}, roles=[role]
+        )
+        assert restored.status_code == (200 if may else 403), role
+        assert ("Jane Smith" in restored.text) == may
+        streamed = await rest.call(
+            "POST",
+            "/api/v1/middleware/pii_restoration/stream",
+            content=line,
+            headers={"content-type": "application/x-ndjson"},
+            roles=[role],
+        )
+        assert streamed.status_code == (200 if may else 403), role
+        assert ("Jane Smith" in streamed.text) == may
+        mapped = await rest.invoke(
+            "pii_redaction", [{"type": "text", "text": "Jane Smith"}], {"returnMapping": True}, roles=[role]
+        )
+        assert mapped.status_code == (200 if may else 403), role
+
+
+async def test_a_refused_union_needs_an_override_that_is_recorded(rest: Rest) -> None:
+    body = {"roles": ["operator", "restorer"]}
+    refused = await rest.call("POST", "/api/v1/keys", body, roles=["key-custodian"])
+    assert (refused.status_code, refused.json()["pointer"]) == (422, "/roles")
+    made = await rest.call("POST", "/api/v1/keys", {**body, "override_unions": True}, roles=["key-custodian"])
+    assert made.status_code == 201
+    events = await rest.call("GET", "/api/v1/audit/events?action=key.create", roles=["auditor"])
+    details = [event["details"] for event in events.json()["items"]]
+    assert {"key": made.json()["id"], "granted": "operator,restorer", "override_unions": True} in details
