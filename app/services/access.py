@@ -134,7 +134,6 @@ class AccessService:
                 made = await self.store_key(tx, info)
                 events = self.events_of(caller, "key.create", target, request, grant_details(made.info))
                 await self.audit.record_with(tx, *events)
-                await announce(tx, Changed(KEYS_CHANGED, target, made.info.id))
         return made
 
     async def list_keys(

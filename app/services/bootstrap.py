@@ -12,11 +12,9 @@ from typing import Final, Literal
 
 from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, ApiKey, Caller, Role, check_union
 from app.core.errors import ConflictError, InvalidArgumentsError
-from app.core.events import Changed
-from app.services.access import KEYS_CHANGED, TENANT_CHANGED, AccessService, grant_details
+from app.services.access import AccessService, grant_details
 from app.store.access import KeyInfo, StoredKey, add_key, count_keys, find_key, list_keys_made_by
 from app.store.audit import Transaction
-from app.store.changes import announce
 from app.store.tenants import Tenant, add_tenant, find_tenant
 
 Environment = Literal["development", "production"]
@@ -70,7 +68,6 @@ async def _ensure_tenant(access: AccessService, tx: Transaction, tenant: Tenant)
     if await add_tenant(tx, tenant):
         events = access.events_of(BOOTSTRAP, "tenant.create", tenant.name, None, {})
         await access.audit.record_with(tx, *events)
-        await announce(tx, Changed(TENANT_CHANGED, tenant.name))
 
 
 async def _adopt(access: AccessService, tx: Transaction, given: ApiKey, environment: Environment) -> None:
@@ -104,7 +101,6 @@ async def _store(access: AccessService, tx: Transaction, key: ApiKey, environmen
     await access.audit.record_with(
         tx, *access.events_of(BOOTSTRAP, "key.create", DEFAULT_TENANT, None, details)
     )
-    await announce(tx, Changed(KEYS_CHANGED, DEFAULT_TENANT, key.id))
 
 
 def _refuse_development_keys(first_keys: list[KeyInfo]) -> None:

@@ -29,7 +29,6 @@ class TenantService:
                     raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
                 events = self.access.events_of(caller, "tenant.create", made.name, request, {})
                 await audit.record_with(tx, *events)
-                await announce(tx, Changed(TENANT_CHANGED, made.name))
         return made
 
     async def list(self, caller: Caller, *, after: str | None = None, limit: int = 1000) -> Sequence[Tenant]:

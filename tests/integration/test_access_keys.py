@@ -21,7 +21,6 @@ from app.core.errors import (
 )
 from app.engines.cipher import RecordKeys
 from app.services.access import HOST
-from app.store.access import find_key, list_keys
 from app.store.database import Database
 from app.store.tables import metadata
 from tests.integration.access_setup import Replica, replica_on
@@ -278,21 +277,6 @@ async def test_a_change_that_cannot_be_recorded_is_not_made(replica: Replica, ac
             await attempt
     assert [info.id for info in await replica.access.list_keys(HOST, acme)] == [kept.key.id]
     assert not await refused(replica, str(kept.key))
-
-
-async def test_row_level_security_hides_foreign_keys_even_from_a_query_without_a_tenant(
-    replica: Replica, acme: str
-) -> None:
-    if replica.database.embedded:
-        return  # SQLite has no such lock; the query functions are the one that holds
-    other = f"{acme}-x"
-    await replica.tenants.create(HOST, other)
-    theirs = await replica.key(other)
-    async with replica.database.transaction(acme, write=False) as tx:
-        assert await find_key(tx, theirs.key.id, tenant_name=None) is None
-        assert list(await list_keys(tx, other)) == []
-    async with replica.database.transaction(other, write=False) as tx:
-        assert await find_key(tx, theirs.key.id, tenant_name=None) is not None
 
 
 async def test_a_refusal_never_repeats_the_key(replica: Replica, acme: str) -> None:

@@ -1,15 +1,17 @@
-"""Two processes on one PostgreSQL: what one changes holds in the other."""
+"""PostgreSQL: what one process changes holds in the others, and the locks of the database itself."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import pytest
+from sqlalchemy import text
 
 from app.core.access import Role
-from app.core.errors import UnauthenticatedError
+from app.core.errors import StoreUnavailableError, UnauthenticatedError
 from app.core.policy import Policy
 from app.services.access import HOST
+from app.store.access import find_key, list_keys
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 
@@ -87,3 +89,32 @@ async def test_a_policy_changed_elsewhere_holds_here_within_a_moment(
 
     assert await soon(arrived)
     assert (await here.policies.get(tenant))[1].allowed_middlewares == ["echo"]
+
+
+async def test_row_level_security_hides_foreign_keys_even_from_a_query_without_a_tenant(
+    stack: AsyncExitStack, postgres_database_url: str, tenant: str
+) -> None:
+    replica = await process(stack, postgres_database_url)
+    other = f"{tenant}-x"
+    for name in (tenant, other):
+        await replica.tenants.create(HOST, name)
+    theirs = await replica.key(other)
+    async with replica.database.transaction(tenant, write=False) as tx:
+        assert await find_key(tx, theirs.key.id, tenant_name=None) is None
+        assert list(await list_keys(tx, other)) == []
+    # Negative control: the row is there, and its own tenant sees it.
+    async with replica.database.transaction(other, write=False) as tx:
+        assert await find_key(tx, theirs.key.id, tenant_name=None) is not None
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM audit_event", "UPDATE audit_event SET actor = 'x'"])
+async def test_the_application_can_neither_change_nor_delete_a_record(
+    stack: AsyncExitStack, postgres_database_url: str, tenant: str, statement: str
+) -> None:
+    replica = await process(stack, postgres_database_url)
+    await replica.tenants.create(HOST, tenant)
+    for opened in (replica.database.transaction(tenant), replica.database.system_transaction()):
+        with pytest.raises(StoreUnavailableError):
+            async with opened as tx:
+                await tx.execute(text(statement))
+    assert [event.action for event in await replica.events(tenant)] == ["tenant.create"]
