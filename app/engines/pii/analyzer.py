@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from presidio_analyzer import AnalyzerEngine, RecognizerResult
+from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerResult
+from presidio_analyzer.nlp_engine import NlpArtifacts
 
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii.labels import CUSTOM, NAME_LABELS, OPAQUE, RULES, thresholds
 from app.engines.pii.names import mentions, person_names
 from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, NameTagger, PhraseContextEnhancer
 from app.engines.pii.recognizers import build_registry
+from app.engines.pii.recognizers_secret import private_keys
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, trimmed, without
 from app.engines.pii.view import plain_view
 
@@ -21,9 +23,13 @@ OVERLAP = 512
 """Characters that two chunks share; longer than anything found but names of files, which still are covered whole."""
 
 _CUT = 256
+_LONGEST_WORD = 4_096
+_UNBROKEN = re.compile(r"\A[^\s\"'`<>{}()\[\],;]+")
 _CARRIED = 0.5
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _OTHER = re.compile(r"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_DEGRADED = "names, places and organizations may be missed; everything else is found in every language."
+_FOREIGN_LEAST = 20
 _CODE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
 
@@ -63,6 +69,8 @@ class Analyzer:
                     spans.append(Span(start, end, span.label, span.score))
         if OPAQUE in least:
             spans += [Span(start, end, OPAQUE, 1.0) for start, end in opaque_runs(seen)]
+        if "SECRET" in least:
+            spans += [Span(start, end, "SECRET", 1.0) for start, end in private_keys(seen)]
         allowed = _folded(options.allow_list)
         kept = [span for span in spans if not _is_allowed(text, span, allowed)] if allowed else spans
         kept += _denied(seen, options.deny_list)
@@ -106,19 +114,24 @@ class Analyzer:
                 continue
             for result in self._engine.analyze(chunk, LANGUAGE, entities, nlp_artifacts=artifacts):
                 if result.score >= least[result.entity_type]:
-                    label = RULES[result.entity_type].label
-                    yield Span(start + result.start, start + result.end, label, round(float(result.score), 4))
+                    span = Span(
+                        start + result.start,
+                        start + result.end,
+                        RULES[result.entity_type].label,
+                        result.score,
+                    )
+                    yield _beyond_cut(text, span, start if start > low else None, end if end < high else None)
 
 
-class _Engine(AnalyzerEngine):  # type: ignore[misc]
+class _Engine(AnalyzerEngine):
     """Presidio's engine without the loop over every recognizer per result, which none of ours needs."""
 
     def _enhance_using_context(
         self,
         text: str,
         raw_results: list[RecognizerResult],
-        nlp_artifacts: object,
-        recognizers: list[object],
+        nlp_artifacts: NlpArtifacts,
+        recognizers: list[EntityRecognizer],
         context: list[str] | None = None,
     ) -> list[RecognizerResult]:
         enhanced: list[RecognizerResult] = self.context_aware_enhancer.enhance_using_context(
@@ -138,6 +151,18 @@ def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         yield start, high
 
 
+def _beyond_cut(text: str, span: Span, start: int | None, end: int | None) -> Span:
+    """Return ``span``, extended over the rest of its word where it touches a cut that went through the word."""
+    low, high = span.start, span.end
+    if low == start:
+        before = _UNBROKEN.search(text[max(0, low - _LONGEST_WORD) : low][::-1])
+        low -= before.end() if before else 0
+    if high == end:
+        after = _UNBROKEN.search(text[high : high + _LONGEST_WORD])
+        high += after.end() if after else 0
+    return Span(low, high, span.label, round(float(span.score), 4))
+
+
 def _cut(text: str, low: int, high: int) -> int:
     """Return the last offset in ``(low, high]`` that follows white space, or ``high`` where there is none."""
     for place in range(high, low, -1):
@@ -151,25 +176,15 @@ def warnings_for(texts: Sequence[str], language: str) -> list[str]:
     code = language.lower()
     if code != "auto":
         if not _CODE.fullmatch(language):
-            return [
-                "The language is no code; names may be missed, everything else is found in every language."
-            ]
-        if re.split("[-_]", code)[0] != "en":
-            return [
-                f"No name tagger for '{code}': names, places and organizations may be missed; everything else is found "
-                "in every language."
-            ]
-        return []
+            return [f"The language is no code; {_DEGRADED}"]
+        return [] if re.split("[-_]", code)[0] == LANGUAGE else [f"No name tagger for '{code}': {_DEGRADED}"]
     latin = other = 0
     for text in texts:
         if not text.isascii():
             latin += len(_LATIN.findall(text))
             other += len(_OTHER.findall(text))
-    if other > 20 and other * 4 > latin:
-        return [
-            "Part of the text is in a script that the name tagger does not know: names, places and organizations may be "
-            "missed there; everything else is found in every language."
-        ]
+    if other >= _FOREIGN_LEAST and other * 4 > latin:
+        return [f"Part of the text is in a script that the name tagger does not know: {_DEGRADED}"]
     return []
 
 

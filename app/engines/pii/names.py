@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - names are written with typographic apostrophes and dashes
 """Carry a name found once to its other mentions in the same context: in full, and part by part."""
 
 import re
@@ -7,46 +8,63 @@ from dataclasses import dataclass
 from app.core.engines import Span
 from app.engines.pii.labels import PERSON
 
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_LONGEST_NAME = 200
 _PART = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*")
-_TITLES = frozenset(
-    "mr mrs ms miss mx dr prof professor sir madam dame lord lady herr frau mme mlle monsieur madame señor señora "
-    "don doña signor signora van von der den de la le del della di da dos du bin ibn al el ter ten zu jr sr ii iii iv "
-    "phd md esq".split()
+_TITLES = _listed(
+    """
+    mr mrs ms miss mx dr prof professor sir madam dame lord lady herr frau mme mlle monsieur madame señor
+    señora don doña signor signora van von der den de la le del della di da dos du bin ibn al el ter ten zu jr
+    sr ii iii iv phd md esq
+    """
 )
-_NEVER = frozenset(
-    "january february march april may june july august september october november december monday tuesday wednesday "
-    "thursday friday saturday sunday will can the and for not you all any was are has had his her our one two new now "
-    "she who how why what when where they them this that with from have best dear hello thanks regards hi hey king "
-    "queen prince president doctor nurse client customer user admin test manager team company bank street road city "
-    "north south east west january's i a an in on at to of is it as be by or if so we he me my no up us do go am "
-    "america american english french german china india london paris washington".split()
+_NEVER = _listed(
+    """
+    january february march april may june july august september october november december monday tuesday
+    wednesday thursday friday saturday sunday will can the and for not you all any was are has had his her our
+    one two new now she who how why what when where they them this that with from have best dear hello thanks
+    regards hi hey king queen prince president doctor nurse client customer user admin test manager team
+    company bank street road city north south east west january's i a an in on at to of is it as be by or if
+    so we he me my no up us do go am america american english french german china india london paris
+    washington
+    """
 )
-_AMBIGUOUS = frozenset(
-    "young brown green white black gray grey long short rich price banks bank fields wood woods stone rose hope grace "
-    "faith joy bill mark jack art bob pat drew chase grant pierce dean miles chance hunter mason carter cooper baker "
-    "taylor smith turner miller cook fisher parker porter gardener gardner page bishop pope church park parks hill "
-    "hills rivers river lake forest moon sun star summer autumn winter spring rain snow frost storm day day's knight "
-    "love sweet good wise strong power powers swift sharp savage noble major marshall sergeant judge case cash penny "
-    "dollar gold silver diamond pearl ruby amber jade crystal ivy lily daisy violet iris olive fox wolf lamb bull bird "
-    "robin martin jay crane drake swan hawk max min ray guy gene victor sterling dale glen heath cliff brook brooks "
-    "field marsh moss reed reeds bush branch root berry cherry rice bean bacon lemon ginger sage basil rosemary "
-    "ford bell ball bond book boot bowman bridge bridges burns cross dash early english fair farmer field finch fish "
-    "fleet flowers francis french friend gates glass hall hand hands hardy head holiday holly house howe hull hunt "
-    "joiner key kidd lane law lee little low mann may mills moody moore nail nelson newman north nash pace paine paris "
-    "peace pitt pool post potter pound pray prior purple quick read reading ready rider ring rock rome rush sands "
-    "sawyer seal self shade shell shepherd singer small speed spark spear spencer square steel street sutton tanner "
-    "temple thorn tower trace true trump vale walker wall walls ward ware warren waters watts way webb weeks wells west "
-    "wheeler wild winner wolf worth wright york".split()
+_AMBIGUOUS = _listed(
+    """
+    young brown green white black gray grey long short rich price banks bank fields wood woods stone rose hope
+    grace faith joy bill mark jack art bob pat drew chase grant pierce dean miles chance hunter mason carter
+    cooper baker taylor smith turner miller cook fisher parker porter gardener gardner page bishop pope church
+    park parks hill hills rivers river lake forest moon sun star summer autumn winter spring rain snow frost
+    storm day day's knight love sweet good wise strong power powers swift sharp savage noble major marshall
+    sergeant judge case cash penny dollar gold silver diamond pearl ruby amber jade crystal ivy lily daisy
+    violet iris olive fox wolf lamb bull bird robin martin jay crane drake swan hawk max min ray guy gene
+    victor sterling dale glen heath cliff brook brooks field marsh moss reed reeds bush branch root berry
+    cherry rice bean bacon lemon ginger sage basil rosemary ford bell ball bond book boot bowman bridge
+    bridges burns cross dash early english fair farmer field finch fish fleet flowers francis french friend
+    gates glass hall hand hands hardy head holiday holly house howe hull hunt joiner key kidd lane law lee
+    little low mann may mills moody moore nail nelson newman north nash pace paine paris peace pitt pool post
+    potter pound pray prior purple quick read reading ready rider ring rock rome rush sands sawyer seal self
+    shade shell shepherd singer small speed spark spear spencer square steel street sutton tanner temple thorn
+    tower trace true trump vale walker wall walls ward ware warren waters watts way webb weeks wells west
+    wheeler wild winner wolf worth wright york
+    """
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\n\r\"“”(\[{>*\-–—•|]|\d\))\s*\Z")
 _GAP = re.compile(r"[\s.,\-]{1,3}")
 _MOST_PARTS = 6
+_SHORTEST = 3
 
 
 def person_names(text: str, spans: Iterable[Span]) -> set[str]:
     """Return the names of people that ``spans`` find in ``text``."""
     return {
-        " ".join(text[s.start : s.end].split()) for s in spans if s.label == PERSON and s.end - s.start <= 200
+        " ".join(text[s.start : s.end].split())
+        for s in spans
+        if s.label == PERSON and s.end - s.start <= _LONGEST_NAME
     }
 
 
@@ -119,5 +137,5 @@ def _carries(part: str) -> bool:
         part[0].isupper()
         and lower not in _TITLES
         and lower not in _NEVER
-        and (len(part) >= 3 or (len(part) == 2 and not part.isascii()))
+        and len(part) >= (_SHORTEST if part.isascii() else _SHORTEST - 1)
     )

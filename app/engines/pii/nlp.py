@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer, RecognizerResult
@@ -24,17 +25,27 @@ WITHOUT_CONTEXT = 0.3
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_|\w")
 _HUMPS = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
-_STOP_WORDS = frozenset(
-    "a an the and or but if of at by for with to from in on is are was were be been am i you he she it we they my your "
-    "his her its our their this that these those not no do does did as so than too very can will just s".split()
-)
+_CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_DIGITS = re.compile(r"\d(?:\S*\d)?")
+_LONG = 5
+_AROUND_DIGIT = 96
+"""More characters than any finding with a digit has on either side of it."""
+
+_STOPPED = """
+a an the and or but if of at by for with to from in on is are was were be been am i you he she it we they
+my your his her its our their this that these those not no do does did as so than too very can will just s
+"""
+_STOP_WORDS = frozenset(_STOPPED.split())
 
 
+@lru_cache(maxsize=32_768)
 def lemma(word: str) -> str:
     """Return the lower-case word without a plain plural s; good enough for context words."""
     word = word.lower()
     return (
-        word[:-1] if len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+        word[:-1]
+        if len(word) >= _LONG and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+        else word
     )
 
 
@@ -49,16 +60,38 @@ class Word(str):
         return str(self)
 
 
-def words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield offset and token: words (camel case split), numbers, single symbols. Linear in the text."""
+class Words(list[str]):
+    """Tokens that only become `Word` where somebody walks over them."""
+
+    def __iter__(self) -> Iterator[Word]:
+        return map(Word, super().__iter__())
+
+
+def words(text: str) -> list[tuple[int, str]]:
+    """Return offset and token of all words (camel case split), numbers and single symbols. Linear in the text."""
+    found: list[tuple[int, str]] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
-        plain = len(token) < 5 or not (token.isascii() and token.isalpha())
-        if plain or token.islower() or token.istitle() or token.isupper():
-            yield match.start(), token
+        if len(token) >= _LONG and _CAMEL.search(token) and token.isascii():
+            found += [(match.start() + hump.start(), hump.group()) for hump in _HUMPS.finditer(token)]
         else:
-            for hump in _HUMPS.finditer(token):
-                yield match.start() + hump.start(), hump.group()
+            found.append((match.start(), token))
+    return found
+
+
+def digit_windows(text: str) -> list[tuple[int, int]]:
+    """Return the parts of ``text`` in which everything lies that holds a digit: cut at white space, in order."""
+    windows: list[tuple[int, int]] = []
+    for match in _DIGITS.finditer(text):
+        low, high = max(0, match.start() - _AROUND_DIGIT), min(len(text), match.end() + _AROUND_DIGIT)
+        while low > 0 and not text[low].isspace():
+            low -= 1
+        while high < len(text) and not text[high].isspace():
+            high += 1
+        if windows and low <= windows[-1][1]:
+            low = windows.pop()[0]
+        windows.append((low, high))
+    return windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +104,27 @@ class Entity:
     end_char: int
 
 
-class EmbeddedArtifacts(NlpArtifacts):  # type: ignore[misc]
+class EmbeddedArtifacts(NlpArtifacts):
     """What the recognizers may ask about a text: tokens, lemmas, names, and what cannot occur in it at all."""
 
     def __init__(
         self, engine: "EmbeddedNlpEngine", text: str, entities: Sequence[TaggedSpan], language: str
     ) -> None:
-        indices: list[int] = []
-        tokens: list[Word] = []
-        for start, token in words(text):
-            indices.append(start)
-            tokens.append(Word(token))
+        found = words(text)
+        # Presidio names spaCy's types here and needs no more than these have.
+        tokens: Any = Words([token for _, token in found])
+        names: Any = [Entity(text[e.start : e.end], e.label, e.start, e.end) for e in entities]
         super().__init__(
-            entities=[Entity(text[e.start : e.end], e.label, e.start, e.end) for e in entities],
+            entities=names,
             tokens=tokens,
-            tokens_indices=indices,
-            lemmas=[lemma(token) for token in tokens],
+            tokens_indices=[start for start, _ in found],
+            lemmas=[lemma(token) for _, token in found],
             nlp_engine=engine,
             language=language,
             scores=[e.score for e in entities],
         )
         self.vocabulary: frozenset[str] = frozenset(self.keywords)
-        self.has_digit = any(token[0].isdigit() for token in self.vocabulary if token)
+        self.digit_windows = digit_windows(text)
         self.demands_context = False
 
     @staticmethod
@@ -102,7 +134,7 @@ class EmbeddedArtifacts(NlpArtifacts):  # type: ignore[misc]
         return [word for word in lemmas if word not in _STOP_WORDS and (len(word) > 1 or word.isalnum())]
 
 
-class EmbeddedNlpEngine(NlpEngine):  # type: ignore[misc]
+class EmbeddedNlpEngine(NlpEngine):
     """Names from the embedded tagger and lower-case lemmas; no model to download, no spaCy tokenizer."""
 
     engine_name = "embedded"
@@ -167,7 +199,7 @@ class EmbeddedNlpEngine(NlpEngine):  # type: ignore[misc]
         return [LANGUAGE]
 
 
-class LinearContextEnhancer(LemmaContextAwareEnhancer):  # type: ignore[misc]
+class LinearContextEnhancer(LemmaContextAwareEnhancer):
     """Give Presidio's own results, but find tokens by bisection and context words without walking over the rest."""
 
     def enhance_using_context(

@@ -1,10 +1,13 @@
 """The base of every pattern recognizer: Presidio's matching, but a time-out raises instead of skipping a pattern."""
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-import regex
+import regex  # type: ignore[import-untyped]
 from presidio_analyzer import Pattern, PatternRecognizer, RecognizerResult
+from presidio_analyzer.nlp_engine import NlpArtifacts
 
 from app.engines.pii.labels import RULES
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts, context_words
@@ -14,18 +17,28 @@ TIMEOUT_S = 5.0
 """Longest time of one pattern on one chunk; a chunk takes milliseconds, so only a hostile text gets here."""
 
 
+@lru_cache(maxsize=1024)
+def compiled(pattern: str, flags: int) -> Any:
+    """Return the pattern, compiled at its first use."""
+    return regex.compile(pattern, flags=flags)
+
+
 class ScanTimeoutError(Exception):
     """A pattern did not end in time, so the text counts as not scanned."""
 
 
-class ExactPatterns(PatternRecognizer):  # type: ignore[misc]
+class ExactPatterns(PatternRecognizer):
     """Match patterns as Presidio does, apart from three things.
 
     A time-out raises. A named group ``value`` narrows the finding to the group. Where nothing can be found, because
     the text holds no digit or none of the context words that the entity needs, nothing is searched.
     """
 
+    name: str
+    patterns: list[Pattern]
     needs_digit = True
+    gate: re.Pattern[str] | None = None
+    """What every finding holds, cheap to look for; None where that is no cheaper than the search."""
 
     def __init__(
         self,
@@ -49,32 +62,37 @@ class ExactPatterns(PatternRecognizer):  # type: ignore[misc]
         self,
         text: str,
         entities: list[str],
-        nlp_artifacts: EmbeddedArtifacts | None = None,
+        nlp_artifacts: NlpArtifacts | None = None,
         regex_flags: int | None = None,
     ) -> list[RecognizerResult]:
         """Return the findings in ``text``; raise ScanTimeoutError where a pattern takes too long."""
         del entities
-        if self.idle(nlp_artifacts):
+        if self.idle(nlp_artifacts) or (self.gate is not None and not self.gate.search(text)):
             return []
+        windows = [(0, len(text))]
+        if self.needs_digit and isinstance(nlp_artifacts, EmbeddedArtifacts):
+            windows = nlp_artifacts.digit_windows
         results: list[RecognizerResult] = []
         try:
             for pattern in self.patterns:
-                for match in self._compiled(pattern, regex_flags).finditer(text, timeout=TIMEOUT_S):
-                    self._add(results, match, pattern)
+                finditer = compiled(pattern.regex, regex_flags or self.global_regex_flags).finditer
+                for low, high in windows:
+                    for match in finditer(text, low, high, timeout=TIMEOUT_S):
+                        self._add(results, match, pattern)
         except TimeoutError:
             raise ScanTimeoutError(f"{self.name} took too long") from None
         return results
 
-    def idle(self, artifacts: EmbeddedArtifacts | None) -> bool:
+    def idle(self, artifacts: NlpArtifacts | None) -> bool:
         """Say whether this recognizer cannot find anything in the text of ``artifacts``."""
         if not isinstance(artifacts, EmbeddedArtifacts):
             return False
-        if self.needs_digit and not artifacts.has_digit:
+        if self.needs_digit and not artifacts.digit_windows:
             return True
         return (
             artifacts.demands_context
             and RULES[self.supported_entities[0]].context == "yes"
-            and self._first_words().isdisjoint(artifacts.vocabulary)
+            and not any(phrase <= artifacts.vocabulary for phrase in self._phrases())
         )
 
     def result(self, start: int, end: int, score: float, *, bare: bool = False) -> RecognizerResult:
@@ -84,14 +102,7 @@ class ExactPatterns(PatternRecognizer):  # type: ignore[misc]
             RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
             "bare": bare,
         }
-        return RecognizerResult(self.supported_entities[0], start, end, score, None, metadata)
-
-    def _compiled(self, pattern: Pattern, flags: int | None) -> Any:
-        wanted = flags or self.global_regex_flags
-        if not pattern.compiled_regex or pattern.compiled_with_flags != wanted:
-            pattern.compiled_with_flags = wanted
-            pattern.compiled_regex = regex.compile(pattern.regex, flags=wanted)
-        return pattern.compiled_regex
+        return RecognizerResult(self.supported_entities[0], start, end, score, recognition_metadata=metadata)
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
         start, end = match.span("value") if "value" in match.re.groupindex else match.span()
@@ -107,9 +118,9 @@ class ExactPatterns(PatternRecognizer):  # type: ignore[misc]
         if score > self.MIN_SCORE:
             results.append(self.result(start, end, score, bare=found.isdigit()))
 
-    def _first_words(self) -> frozenset[str]:
-        known: frozenset[str] | None = self.__dict__.get("_first")
+    def _phrases(self) -> list[frozenset[str]]:
+        known: list[frozenset[str]] | None = self.__dict__.get("_known_phrases")
         if known is None:
-            known = frozenset(spelled[0] for phrase in self.context if (spelled := context_words(phrase)))
-            self.__dict__["_first"] = known
+            known = [frozenset(spelled) for phrase in self.context if (spelled := context_words(phrase))]
+            self.__dict__["_known_phrases"] = known
         return known

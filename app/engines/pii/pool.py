@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from app.core.engines import Detection, DetectionOptions, Span
 from app.core.errors import (
@@ -26,6 +26,8 @@ _CHARACTERS_PER_SECOND = 20_000
 _LONGEST_PAUSE_S = 5.0
 _ATTEMPTS = 2
 
+T = TypeVar("T")
+
 
 class PoolDetector:
     """Scan texts in ``workers`` processes of their own.
@@ -42,7 +44,7 @@ class PoolDetector:
         self._deadline_s = deadline_s
         self._idle: asyncio.Queue[WorkerProcess] = asyncio.Queue()
         self._alive: set[WorkerProcess] = set()
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -227,8 +229,8 @@ class PoolDetector:
                 await worker.kill()
                 self._alive.discard(worker)
 
-    def _keep(self, work: Awaitable[object]) -> "asyncio.Task[frames.Frame]":
-        task: asyncio.Task[frames.Frame] = asyncio.ensure_future(work)  # type: ignore[arg-type]
-        self._tasks.add(task)  # type: ignore[arg-type]
+    def _keep(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -1,9 +1,11 @@
+# ruff: noqa: RUF001 - context words stand in their own languages
 """The registry: Presidio's predefined recognizers, made exact, with our own in place of those that fail."""
 
 import inspect
+import re
 from typing import Any
 
-import regex
+import regex  # type: ignore[import-untyped]
 from presidio_analyzer import (
     EntityRecognizer,
     Pattern,
@@ -109,6 +111,7 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     "MEDICAL_LICENSE": [
         (r"(?<![A-Za-z0-9-])(?:[abcdefghjklmprstux][a-z]|[abcdefghjklmprstux]9)\d{7}(?![\w-])", 0.4)
     ],
+    "IN_PAN": [(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.5), (r"\b[A-Z]{5}\d{4}[A-Z]\b", 0.1)],
     "US_BANK_NUMBER": [(r"(?<![\w.-])\d{8,17}(?![\w-])(?!\.\d)", 0.05)],
     "US_PASSPORT": [(r"(?<![\w.-])[A-Z]?\d{8,9}(?![\w-])(?!\.\d)", 0.1)],
     "US_DRIVER_LICENSE": [
@@ -125,7 +128,15 @@ _REPLACED = frozenset(
         *("UrlRecognizer", "UsSsnRecognizer", "PatternRecognizer"),
     }
 )
-_LETTERS_ONLY = frozenset({"IpRecognizer", "ItFiscalCodeRecognizer", "MacAddressRecognizer"})
+# Recognizers whose findings may have no digit, each with what their findings do have.
+_LETTERS_ONLY: dict[str, re.Pattern[str]] = {
+    "IpRecognizer": re.compile(r"::|[0-9a-f]:[0-9a-f]|\d\.\d", re.IGNORECASE),
+    "ItFiscalCodeRecognizer": re.compile(r"[a-z]{6}[0-9a-z]{10}", re.IGNORECASE),
+    "MacAddressRecognizer": re.compile(
+        r"[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[0-9a-f]{4}\.[0-9a-f]{4}\.", re.IGNORECASE
+    ),
+}
+_CHOICES = 64
 _UNBOUNDED = regex.compile(r"\\s([*+])")
 _BLANKS = {"*": r"\s{0,3}", "+": r"\s{1,3}"}
 
@@ -137,7 +148,7 @@ def build_registry() -> RecognizerRegistry:
     return FixedRegistry([*own, *predefined(), names])
 
 
-class FixedRegistry(RecognizerRegistry):  # type: ignore[misc]
+class FixedRegistry(RecognizerRegistry):
     """A registry that chooses the recognizers of a set of entities once, in a fixed order."""
 
     def __init__(self, recognizers: list[EntityRecognizer]) -> None:
@@ -159,7 +170,7 @@ class FixedRegistry(RecognizerRegistry):  # type: ignore[misc]
             return chosen
         key = frozenset(entities)
         if key not in self._chosen:
-            if len(self._chosen) > 64:
+            if len(self._chosen) > _CHOICES:
                 self._chosen.clear()
             self._chosen[key] = [r for r in self.recognizers if not key.isdisjoint(r.supported_entities)]
         return self._chosen[key]
@@ -180,9 +191,10 @@ def _exact(original: type[PatternRecognizer]) -> EntityRecognizer:
     attributes: dict[str, Any] = {
         "__init__": original.__init__,
         "needs_digit": original.__name__ not in _LETTERS_ONLY,
+        "gate": _LETTERS_ONLY.get(original.__name__),
     }
     combined = type(original.__name__, (ExactPatterns, original), attributes)
-    recognizer = combined(supported_language=LANGUAGE)
+    recognizer: ExactPatterns = combined(supported_language=LANGUAGE)
     recognizer.global_regex_flags = FLAGS
     entity = recognizer.supported_entities[0]
     if entity not in RULES:

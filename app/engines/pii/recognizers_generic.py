@@ -1,6 +1,7 @@
 """Our own recognizers for what Presidio's miss, skip or swallow: e-mail, SSN, card, IBAN, URL, dates and the like."""
 
 import re
+from collections.abc import Container
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult
@@ -33,6 +34,25 @@ IBAN_LENGTHS: dict[str, int] = {
 }
 """Characters of an IBAN by country (ISO 13616 registry)."""
 
+_ISSUERS: tuple[tuple[int, int, Container[int]], ...] = (
+    (4000, 4999, (13, 16, 19)),
+    (5100, 5599, (16,)),
+    (2221, 2720, (16,)),
+    (3400, 3499, (15,)),
+    (3700, 3799, (15,)),
+    (3000, 3099, range(14, 20)),
+    (3600, 3699, range(14, 20)),
+    (3800, 3999, range(14, 20)),
+    (3500, 3599, range(16, 20)),
+    (1800, 1800, (15,)),
+    (2131, 2131, (15,)),
+    (5000, 5099, range(12, 20)),
+    (5600, 5899, range(12, 20)),
+    (6000, 6999, range(12, 20)),
+)
+"""First four digits from and to, and the lengths that go with them (ISO/IEC 7812 issuers)."""
+
+_CARD_LENGTHS = range(12, 20)
 _DIGITS = re.compile(r"\d+")
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -89,13 +109,13 @@ class EmailRecognizer(ExactPatterns):
 
     def __init__(self) -> None:
         local = r"\w.!#$%&'*+^~\-"
-        label = r"[^\W_](?:[\w-]{0,62}[^\W_])?"
+        quoted = r"(?<=\")[^\"\r\n@]{1,64}\""
+        host = r"(?:[^\W_](?:[\w-]{0,62}[^\W_])?\.){1,9}[^\W\d_][\w-]{0,61}[^\W_]"
         super().__init__(
             "EMAIL_ADDRESS",
             [
                 (
-                    rf"(?<![{local}])[.!#$%&'*+^~\-]*+(?P<value>(?:[{local}]++"
-                    rf"|(?<=\")[^\"\r\n@]{{1,64}}\")@(?:{label}\.){{1,9}}[^\W\d_][\w-]{{0,61}}[^\W_])(?![^\W_])",
+                    rf"(?<![{local}])[.!#$%&'*+^~\-]*+(?P<value>(?:[{local}]++|{quoted})@{host})(?![^\W_])",
                     0.9,
                 ),
                 (
@@ -120,6 +140,7 @@ class CardRecognizer(ExactPatterns):
         )
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        del pattern
         groups = [(found.start(), found.end()) for found in _DIGITS.finditer(match.string, *match.span())]
         for place, (start, _) in enumerate(groups):
             for size in range(min(5, len(groups) - place), 0, -1):
@@ -132,24 +153,12 @@ class CardRecognizer(ExactPatterns):
     def validate_result(self, pattern_text: str) -> bool:
         """Say whether issuer, length and check digit are those of a card."""
         digits = "".join(character for character in pattern_text if character.isdigit())
-        return 12 <= len(digits) <= 19 and _known_issuer(digits) and _luhn(digits)
+        return len(digits) in _CARD_LENGTHS and _known_issuer(digits) and _luhn(digits)
 
 
 def _known_issuer(digits: str) -> bool:
-    size, two, four = len(digits), int(digits[:2]), int(digits[:4])
-    if digits[0] == "4":
-        return size in (13, 16, 19)
-    if 51 <= two <= 55 or 2221 <= four <= 2720:
-        return size == 16
-    if two in (34, 37):
-        return size == 15
-    if two in (30, 36, 38, 39):
-        return 14 <= size <= 19
-    if four in (1800, 2131):
-        return size == 15
-    if two == 35:
-        return 16 <= size <= 19
-    return (digits[0] == "6" or two in (50, 56, 57, 58)) and 12 <= size <= 19
+    first = int(digits[:4])
+    return any(low <= first <= high and len(digits) in lengths for low, high, lengths in _ISSUERS)
 
 
 def _luhn(digits: str) -> bool:

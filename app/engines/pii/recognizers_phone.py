@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import phonenumbers
 from presidio_analyzer import EntityRecognizer, RecognizerResult
+from presidio_analyzer.nlp_engine import NlpArtifacts
 
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts
 
@@ -36,6 +37,8 @@ _CANDIDATE = re.compile(
 )
 _NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\([2-9]\d{2}\)[ .\-]?|[2-9]\d{2}[ .\-])[2-9]\d{2}[ .\-]?\d{4}")
 _TOLL_FREE = re.compile(r"1[ .\-](?:8\d{2}|900)[ .\-]\d{3}[ .\-]\d{4}")
+_NATIONAL_LEAST = 9
+_TEN_DIGITS = re.compile(r"[2-9]\d{2}[2-9]\d{6}")
 _LOCAL = re.compile(r"[2-9]\d{2}[-. ]\d{4}")
 _DATE = re.compile(
     r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:\D.*)?|\d{1,2}[-./]\d{1,2}[-./]\d{4}(?:\D.*)?", re.DOTALL
@@ -51,12 +54,13 @@ _INTERNATIONAL, _FORMATTED, _NATIONAL, _BARE, _SHORT = 0.75, 0.6, 0.4, 0.3, 0.1
 """Scores: with +, a North American form, a national form with groups, ten digits in a row, seven digits."""
 
 
-class PhoneRecognizer(EntityRecognizer):  # type: ignore[misc]
+class PhoneRecognizer(EntityRecognizer):
     """Find phone numbers in the common international and national forms.
 
     A bare run of digits or a local number of seven needs a word such as *phone* nearby.
     """
 
+    name: str
     CONTEXT = (
         *(
             "phone",
@@ -98,18 +102,18 @@ class PhoneRecognizer(EntityRecognizer):  # type: ignore[misc]
         """Do nothing: there is nothing to load."""
 
     def analyze(
-        self, text: str, entities: list[str], nlp_artifacts: EmbeddedArtifacts | None = None
+        self, text: str, entities: list[str], nlp_artifacts: NlpArtifacts | None = None
     ) -> list[RecognizerResult]:
         """Return the phone numbers in ``text``."""
         del entities
-        if isinstance(nlp_artifacts, EmbeddedArtifacts) and not nlp_artifacts.has_digit:
+        if isinstance(nlp_artifacts, EmbeddedArtifacts) and not nlp_artifacts.digit_windows:
             return []
         metadata = {
             RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
             RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
         }
         return [
-            RecognizerResult("PHONE_NUMBER", start, end, score, None, dict(metadata))
+            RecognizerResult("PHONE_NUMBER", start, end, score, recognition_metadata=dict(metadata))
             for start, end, score in phone_numbers(text)
         ]
 
@@ -158,9 +162,9 @@ def _national(number: str, size: int) -> float:
     grouped = _SEPARATOR.search(number) is not None
     if number.startswith("00") and grouped and _possible("+" + number[2:]):
         return _FORMATTED
-    if number.startswith(("0", "(0")) and size >= 9 and grouped:
+    if number.startswith(("0", "(0")) and size >= _NATIONAL_LEAST and grouped:
         return _NATIONAL if _valid_somewhere(number) else _SHORT
-    if size == 10 and not grouped and number[0] in "23456789" and number[3] in "23456789":
+    if _TEN_DIGITS.fullmatch(number):
         return _BARE
     return _SHORT
 

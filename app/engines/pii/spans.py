@@ -1,6 +1,7 @@
 """What happens to findings after the search: trimmed, cut around handles, made free of overlaps without a leak."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 
 from app.core.engines import Span
@@ -35,21 +36,27 @@ def blanked(text: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Span]:
-    """Return ``spans`` without the characters in ``places``; one around a place falls into two."""
+    """Return ``spans`` without the characters in ``places``, which are sorted; one around a place falls into two."""
     if not places:
         return list(spans)
     kept: list[Span] = []
     for span in spans:
         start = span.start
-        for low, high in places:
-            if high <= start or low >= span.end:
-                continue
+        for low, high in _touched(places, span):
             if low > start:
                 kept.append(Span(start, low, span.label, span.score))
-            start = high
+            start = max(start, high)
         if start < span.end:
             kept.append(Span(start, span.end, span.label, span.score))
     return kept
+
+
+def _touched(places: Sequence[tuple[int, int]], span: Span) -> Sequence[tuple[int, int]]:
+    """Return the ``places``, sorted and free of overlaps, that share a character with ``span``."""
+    first = bisect_right(places, (span.start, 0))
+    if first and places[first - 1][1] > span.start:
+        first -= 1
+    return places[first : bisect_left(places, (span.end, 0))]
 
 
 def trimmed(text: str, span: Span) -> Span | None:
@@ -76,13 +83,16 @@ def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
-    """Return what is left of names beside the patterns that they overlap."""
+    """Return what is left of names beside the patterns, sorted and free of overlaps, that they overlap."""
+    places = [(pattern.start, pattern.end) for pattern in patterns]
+    labels = {pattern.start: pattern.label for pattern in patterns}
     left: list[Span] = []
     for name in names:
-        over = [p for p in patterns if p.start < name.end and p.end > name.start]
-        cuts = [(p.start, p.end) for p in over]
-        whole = any(p.start <= name.start and p.end >= name.end for p in patterns)
-        inside = all(p.start >= name.start and p.end <= name.end and p.label in _OF_ADDRESSES for p in over)
+        cuts = _touched(places, name)
+        whole = any(low <= name.start and high >= name.end for low, high in cuts)
+        inside = all(
+            low >= name.start and high <= name.end and labels[low] in _OF_ADDRESSES for low, high in cuts
+        )
         if not cuts or whole or (name.label == "ADDRESS" and inside):
             left.append(name)
         else:

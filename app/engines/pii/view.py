@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - this is the place where look-alikes are told apart
 """A plain view of a text that was dressed up to hide something, with a map back to the offsets of the original.
 
 Invisible characters are gone, full-width and styled letters, digits of other scripts, dashes, blanks and letters that
@@ -34,6 +35,8 @@ _REACH = 240
 """Characters around a change that are scanned again: more than the context words of a finding need."""
 
 _BATCH = 64
+_MARKS = 17
+"""More marks than any honest letter carries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +94,23 @@ def folded(character: str) -> str:
     """Return what a character stands for when taken alone: nothing, itself, or plain characters."""
     if character in _PUNCTUATION:
         return _PUNCTUATION[character]
-    category = unicodedata.category(character)
-    if (
-        category == "Cf"
-        or character in _FILLERS
-        or "\ufe00" <= character <= "\ufe0f"
-        or "\U000e0100" <= character <= "\U000e01ef"
-    ):
+    if _is_invisible(character):
         return ""
-    if category == "Zs":
-        return " "
-    if category == "Pd":
-        return "-"
-    if (digit := unicodedata.decimal(character, None)) is not None:
+    by_category = {"Zs": " ", "Pd": "-"}.get(unicodedata.category(character))
+    if by_category is not None:
+        return by_category
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
         return str(digit)
     if unicodedata.decomposition(character).startswith(_STYLES):
         plain = unicodedata.normalize("NFKC", character)
         return plain if plain.isascii() else character
     return character
+
+
+def _is_invisible(character: str) -> bool:
+    selects_variant = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return selects_variant or character in _FILLERS or unicodedata.category(character) == "Cf"
 
 
 def plain_view(text: str) -> View | None:
@@ -149,11 +151,11 @@ def _replacement(text: str, position: int) -> str:
 
 
 def _marks_plain_letter(text: str, position: int) -> bool:
-    """Say whether the mark at ``position`` stands on an ASCII letter or digit; natural in Latin script and in evasion."""
-    for before in range(position - 1, max(-1, position - 17), -1):
+    """Say whether the mark at ``position`` stands on an ASCII letter or digit, as in Latin script and in disguise."""
+    for before in range(position - 1, max(-1, position - _MARKS), -1):
         if not unicodedata.combining(text[before]) and folded(text[before]) != "":
             return text[before].isascii() or folded(text[before]).isascii()
-    return position > 16
+    return position >= _MARKS
 
 
 def _beside_ascii(text: str, position: int) -> bool:

@@ -11,10 +11,12 @@ import os
 import signal
 import sys
 import traceback
+from pathlib import Path
 from typing import BinaryIO
 
 from app.core.engines import DetectionOptions
 from app.engines.pii import frames
+from app.engines.pii.lean import without_spacy
 
 _PR_SET_PDEATHSIG = 1
 _WARM_UP = "Call Jane Roe at +1-202-555-0173 or jane@example.com, SSN 219-09-9999, card 4111 1111 1111 1111, 10.0.0.1."
@@ -51,7 +53,8 @@ class Service:
     """The work of one process."""
 
     def __init__(self) -> None:
-        from app.engines.pii.analyzer import Analyzer, warnings_for  # noqa: PLC0415 - Presidio and numpy: after set-up
+        with without_spacy():
+            from app.engines.pii.analyzer import Analyzer, warnings_for  # noqa: PLC0415 - Presidio: after the set-up
 
         self._analyzer = Analyzer()
         self._warnings_for = warnings_for
@@ -59,6 +62,7 @@ class Service:
             self._analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
         gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
 
     def answer(self, frame: frames.Frame) -> frames.Frame:
         """Return the answer to one question."""
@@ -104,7 +108,7 @@ def _failure(error: Exception) -> frames.Frame:
     places = traceback.extract_tb(error.__traceback__)[-6:]
     return {
         "error": type(error).__name__,
-        "where": [f"{os.path.basename(place.filename)}:{place.lineno}" for place in places],
+        "where": [f"{Path(place.filename).name}:{place.lineno}" for place in places],
     }
 
 
