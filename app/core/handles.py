@@ -39,8 +39,11 @@ TOLERATED_LABELS = frozenset(
 )
 """Labels that are recognised in the altered spellings that models give to handles; others only as written."""
 
-LEFT_CONTEXT = 16_384
-"""How many characters before a handle decide whether it stands in a safe position."""
+LEFT_CONTEXT = 4_096
+"""How many characters before a handle decide whether it stands in a safe position.
+
+A longer run without spaces counts as a URL, so padding hides no address; it could only hide a tag's other attributes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,26 +127,46 @@ class HandleMatch:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ORDINAL = r"([1-9][0-9]{0,8})"
-_TAG = r"(?:~([a-z2-7]{4}))?"
-_KNOWN = "|".join(sorted((re.escape(label) for label in TOLERATED_LABELS), key=len, reverse=True))
-_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_{_ORDINAL}{_TAG}\]")
-# Longest first where one spelling is part of another; groups come in threes: label, ordinal, tag.
-_LOOSE_LABEL = rf"((?i:{_KNOWN.replace('_', '[_ ]')}))"
-_LOOSE_CORE = rf"[ `]{{0,2}}{_LOOSE_LABEL} ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
+_ORDINAL = r"[1-9][0-9]{0,8}"
+_TAG = r"(?:~[a-z2-7]{4})?"
+_KNOWN = "|".join(sorted(TOLERATED_LABELS, key=len, reverse=True))
+_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?\]")
+_LOOSE_CORE = (
+    rf"[ `]{{0,2}}(?i:{_KNOWN.replace('_', '[_ ]')}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
+)
+
+
+def _bare_spellings() -> list[str]:
+    """Return one pattern per first letter, for handles without brackets.
+
+    Only in capitals or with a capital: address_1 in code is no handle. The look-behind stands after the first
+    letter so that every alternative of the whole pattern begins with a literal: the engine then skips to
+    those characters instead of trying each position (ten times as fast on prose).
+    """
+    by_letter: dict[str, set[str]] = {}
+    for label in TOLERATED_LABELS:
+        by_letter.setdefault(label[0], set()).update({label[1:], label.title()[1:]})
+    return [
+        rf"{letter}(?<![A-Za-z0-9_\\]{letter})(?:{'|'.join(sorted(rests, key=len, reverse=True))})"
+        rf"\\?_{_ORDINAL}{_TAG}(?![A-Za-z0-9_])"
+        for letter, rests in sorted(by_letter.items())
+    ]
+
+
 _TOLERANT = re.compile(
     "|".join(
         (
-            _CANONICAL.pattern,
+            rf"\[(?:[A-Z][A-Z0-9_]{{0,40}}_{_ORDINAL}{_TAG}|{_LOOSE_CORE})\]",
             rf"\\\[{_LOOSE_CORE}\\\]",
-            rf"\[{_LOOSE_CORE}\]",
             rf"\({_LOOSE_CORE}\)",
             rf"\{{{_LOOSE_CORE}\}}",
             rf"<{_LOOSE_CORE}>",
-            # Without brackets only in capitals or with a capital: address_1 in code is no handle.
-            rf"(?<![A-Za-z0-9_\\])({_KNOWN}|{_KNOWN.title()})\\?_{_ORDINAL}{_TAG}(?![A-Za-z0-9_])",
+            *_bare_spellings(),
         )
     )
+)
+_SPELLED = re.compile(
+    r"[^A-Za-z]*([A-Za-z][A-Za-z0-9_ ]*?) ?\\?[-_ ] ?([1-9][0-9]{0,8})(?:~([A-Za-z2-7]{4}))?[^0-9A-Za-z]*"
 )
 
 
@@ -153,11 +176,15 @@ def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[
     ``exact`` takes only ``[PERSON_1]`` as written; otherwise the spellings that models make of it too.
     """
     for found in (_CANONICAL if exact else _TOLERANT).finditer(text, start):
-        last = found.lastindex or 0
-        first = last - (last - 1) % 3
-        label, ordinal, tag = found.group(first, first + 1, first + 2)
+        spelled = _CANONICAL.fullmatch(found[0])
+        canonical = spelled is not None
+        if spelled is None:
+            spelled = _SPELLED.fullmatch(found[0])
+        if spelled is None:
+            raise AssertionError("the two patterns disagree")
+        label, ordinal, tag = spelled.groups()
         handle = Handle(label.upper().replace(" ", "_"), int(ordinal), tag.lower() if tag else None)
-        yield HandleMatch(found.start(), found.end(), handle, first == 1)
+        yield HandleMatch(found.start(), found.end(), handle, canonical)
 
 
 _URL_RUN = re.compile(
