@@ -11,6 +11,7 @@ from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail
 if TYPE_CHECKING:
     from app.client import Sluice, SluiceError
 
+MOST_NAMES = 30
 DEFAULT_URL = "http://127.0.0.1:8000"
 Url = Annotated[str, typer.Option(envvar="SLUICE_URL", help="Address of the service.")]
 Key = Annotated[
@@ -51,6 +52,9 @@ def with_id(error: "SluiceError") -> str:
     parts = [error.code]
     if "pointer" in error.details:
         parts.append(f"at {error.details['pointer'] or '/'}")
+    known = error.details.get("known") or error.details.get("arguments")
+    if isinstance(known, list) and len(known) <= MOST_NAMES:
+        parts.append(f"known are {', '.join(map(str, known))}")
     if error.retry_after is not None:
         parts.append(f"try again in {error.retry_after:g} s")
     if error.request_id is not None:

@@ -45,8 +45,9 @@ class DrainingServer(Server):
 
 def serve_here(settings: Settings, listener: socket.socket, *, greets: bool = True) -> int:
     """Serve on ``listener`` in this process until a signal; return the exit code."""
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     app = create_app(settings)
+    for chatty in ("uvicorn.error", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     config = Config(
         app,
         loop="auto",

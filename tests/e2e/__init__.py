@@ -1,0 +1,1 @@
+"""A running service, used from outside."""
