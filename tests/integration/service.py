@@ -1,0 +1,55 @@
+"""The whole service as main wires it, on a SQLite file and a loopback port."""
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+from httpx2 import Client
+from pydantic import SecretStr
+
+from app.core.access import ApiKey
+from app.main import create_app
+from app.settings import AuthSettings, DatabaseSettings, DetectionSettings, Settings, TelemetrySettings
+from tests.integration.loopback import serving
+
+
+@dataclass(frozen=True)
+class Service:
+    """A running service, its first key (all roles), and everything that it writes."""
+
+    port: int
+    key: str
+    directory: Path
+    log: io.StringIO
+    http: Client
+
+
+@contextmanager
+def running_service(directory: Path, *, warm: bool = False, **server: Any) -> Iterator[Service]:
+    """Run the service with its files in ``directory``; ``warm`` waits for the detector's model."""
+    key = str(ApiKey.generate())
+    settings = Settings(
+        database=DatabaseSettings(url=SecretStr(f"sqlite:///{directory}/sluice.db")),
+        auth=AuthSettings(bootstrap_key=SecretStr(key)),
+        detection=DetectionSettings(warm=warm),
+        telemetry=TelemetrySettings(log_level="debug", log_format="json"),
+    )
+    root = logging.getLogger()
+    before = (list(root.handlers), root.level, sys.stderr)
+    # The service writes its log to standard error; a test wants to read all of it.
+    sys.stderr = log = io.StringIO()
+    try:
+        app = create_app(settings)
+        with serving(app, **server) as port:
+            headers = {"authorization": f"Bearer {key}"}
+            with Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as http:
+                yield Service(port, key, directory, log, http)
+    finally:
+        root.handlers, root.level, sys.stderr = before
+        structlog.reset_defaults()

@@ -1,0 +1,155 @@
+"""Streaming restoration over REST: while reading, in both formats, and what a failure looks like when."""
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.service import Service, running_service
+
+PATH = "/api/v1/middleware/pii_restoration/stream"
+LINES, EVENTS = "application/x-ndjson", "text/event-stream"
+MAPPING = {"arguments": {"redactions": {"PERSON_1": "Jane Smith", "EMAIL_1": "jane@example.com"}}}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    directory: Path = tmp_path_factory.mktemp("stream")
+    with running_service(directory) as running:
+        yield running
+
+
+def body_of(records: list[Any], kind: str) -> bytes:
+    if kind == LINES:
+        return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+    return b"".join(b"data: " + json.dumps(record).encode() + b"\n\n" for record in records)
+
+
+def records_of(text: str) -> list[Any]:
+    return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line[:1] in {"{", "d"}]
+
+
+def post(service: Service, body: bytes, kind: str = LINES, accept: str = "*/*") -> Any:
+    return service.http.post(PATH, content=body, headers={"content-type": kind, "accept": accept})
+
+
+@pytest.mark.parametrize("kind", [LINES, EVENTS])
+@pytest.mark.parametrize("accept", [LINES, EVENTS, "*/*"])
+def test_text_is_restored_across_pieces_in_either_format(service: Service, kind: str, accept: str) -> None:
+    text = "Hello [PERSON_1], is [EMAIL_1] yours? [PERSON_2] says no."
+    records = [MAPPING, *({"text": letter} for letter in text)]
+    answer = post(service, body_of(records, kind), kind, accept)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith(kind if accept == "*/*" else accept)
+    *pieces, last = records_of(answer.text)
+    assert last == {"done": True}
+    restored = "".join(piece["text"] for piece in pieces)
+    assert restored == "Hello Jane Smith, is jane@example.com yours? [PERSON_2] says no."
+
+
+def test_a_stream_of_arguments_alone_is_fine_and_one_without_them_is_refused(service: Service) -> None:
+    assert records_of(post(service, body_of([MAPPING], LINES)).text) == [{"done": True}]
+    for body in (b"", body_of([{"text": "a"}], LINES)):
+        refused = post(service, body)
+        assert (refused.status_code, refused.json()["pointer"]) == (422, "/arguments")
+
+
+class Duplex:
+    """One request on a raw socket, so that the answer can be read while the body is being sent."""
+
+    def __init__(self, service: Service) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", service.port), timeout=10)
+        head = (
+            f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.key}\r\n"
+            f"Content-Type: {LINES}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        self.socket.sendall(head.encode())
+
+    def send(self, record: Any) -> None:
+        line = json.dumps(record).encode() + b"\n"
+        self.socket.sendall(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+
+    def end(self) -> None:
+        self.socket.sendall(b"0\r\n\r\n")
+
+    def until(self, wanted: bytes) -> bytes:
+        seen = b""
+        while wanted not in seen:
+            piece = self.socket.recv(65536)
+            assert piece, seen
+            seen += piece
+        return seen
+
+
+def test_restored_text_arrives_while_the_rest_is_still_being_written(service: Service) -> None:
+    stream = Duplex(service)
+    with stream.socket:
+        stream.send(MAPPING)
+        assert b"200 OK" in stream.until(b"\r\n\r\n")
+        stream.send({"text": "Dear [PERSON_1], "})
+        assert b"Jane Smith" in stream.until(b"Jane Smith")
+        stream.send({"text": "write to [EMA"})
+        stream.send({"text": "IL_1]."})
+        assert b"jane@example.com" in stream.until(b"jane@example.com")
+        stream.end()
+        assert b'{"done":true}' in stream.until(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"Jane-Canary\n", 400, "invalid_request"),
+        (b"[]\n", 422, "invalid_arguments"),
+        (b'{"text":1}\n', 422, "invalid_arguments"),
+        (b'{"arguments":1}\n', 422, "invalid_arguments"),
+        (b'{"arguments":{},"text":"a"}\n', 422, "invalid_arguments"),
+        (b'{"arguments":{"Jane-Canary":1}}\n{"text":"a"}\n', 422, "invalid_arguments"),
+        (b'{"arguments":{"scope":5}}\n', 422, "invalid_arguments"),
+        (b"[" * 100_000 + b"\n", 413, "too_large"),
+    ],
+)
+def test_a_fault_before_the_first_text_has_a_status(
+    service: Service, body: bytes, status: int, code: str
+) -> None:
+    answer = post(service, body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "Jane-Canary" not in answer.text
+
+
+@pytest.mark.parametrize("bad", [{"text": 1}, {"arguments": {}}, {"Jane-Canary": 1}])
+def test_a_fault_on_the_way_is_the_last_record(service: Service, bad: Any) -> None:
+    answer = post(
+        service, body_of([MAPPING, {"text": "Hi [PERSON_1]. "}, bad, {"text": "more"}], LINES), LINES, EVENTS
+    )
+    assert answer.status_code == 200
+    first, last = records_of(answer.text)
+    assert first == {"text": "Hi Jane Smith. "}
+    assert last["error"]["code"] == "invalid_arguments"
+    assert last["error"]["request_id"] == answer.headers["x-request-id"]
+    assert "event: error" in answer.text and "Jane-Canary" not in answer.text
+
+
+def test_a_type_that_is_not_offered_is_refused(service: Service) -> None:
+    assert post(service, b"", LINES, "application/json").status_code == 406
+    assert post(service, b"{}", "application/json").status_code == 415
+
+
+def test_a_client_that_leaves_ends_the_stream_and_leaves_a_record(service: Service) -> None:
+    stream = Duplex(service)
+    with stream.socket:
+        stream.send(MAPPING)
+        stream.send({"text": "Dear [PERSON_1], "})
+        stream.until(b"Jane Smith")
+    until = time.monotonic() + 10
+    stages: list[str] = []
+    while "ended" not in stages[:1] and time.monotonic() < until:
+        page = service.http.get("/api/v1/audit/events?action=middleware.restore_stream&limit=2").json()
+        stages = [event["details"].get("stage", "") for event in page["items"]]
+        time.sleep(0.05)
+    assert service.http.get("/livez").status_code == 200
+    assert "ended" in stages
