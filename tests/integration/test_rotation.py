@@ -1,0 +1,149 @@
+"""Keys rotate while the service serves, and a start with a wrong ring is refused."""
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app.core.access import Role
+from app.core.errors import ForbiddenError, StoreUnavailableError
+from app.core.handles import Handle
+from app.engines.cipher import KeyRing, KeyRingError
+from app.services.keyring import KeyringService
+from app.store.database import Database
+from app.store.migrate import upgrade
+from tests.conftest import ENGINES, fresh_postgres
+from tests.factories import caller_of, open_vault, random_ring
+
+SCOPES = 120
+
+
+@pytest.fixture(params=ENGINES)
+def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return a migrated database of this test alone: a ring belongs to a whole installation."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/sluice.db"
+        upgrade(url)
+        yield url
+        return
+    with fresh_postgres(request.getfixturevalue("postgres_url")) as url:
+        upgrade(url)
+        yield url
+
+
+async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_url: str) -> None:
+    caller, first = caller_of("acme"), random_ring()
+    both = first.with_new_version().activated(2)
+    old, new = Database(own_url), Database(own_url)
+    async with open_vault(old, ring=first.with_new_version()) as distributed:
+        for number in range(SCOPES):
+            await distributed.store(caller, f"talk {number}", f"name {number}")
+    async with open_vault(old, ring=KeyRing(both.keys, 1)) as before, open_vault(new, ring=both) as after:
+        wrong: list[object] = []
+        stop = asyncio.Event()
+
+        async def restore() -> int:
+            reads = 0
+            while not stop.is_set():
+                number = secrets.randbelow(SCOPES)
+                texts = await after.texts(caller, f"talk {number}", [Handle("PERSON", 1)])
+                wrong.extend(found for found in texts if found != f"name {number}")
+                reads += 1
+            return reads
+
+        async def write() -> int:
+            writes = 0
+            while not stop.is_set():
+                await before.store(caller, f"new {writes}", "Ada", f"name {writes}")
+                await after.store(caller, f"talk {writes % SCOPES}", f"later {writes}")
+                writes += 1
+                await asyncio.sleep(0.002)
+            return writes
+
+        tasks = [asyncio.create_task(restore()), asyncio.create_task(write())]
+        await asyncio.sleep(0.2)
+        receipt = await after.service.rewrap(caller)
+        assert receipt.rewrapped >= SCOPES + 1
+        stop.set()
+        reads, writes = await asyncio.gather(*tasks)
+        assert (wrong, reads > 0, writes > 0) == ([], True, True)
+        # The last processes that still wrapped under the old version are gone by now; one more pass gets theirs.
+        assert (await after.service.rewrap(caller)).left == 0
+    async with open_vault(new, ring=both.without(1)) as alone:
+        for number in range(SCOPES):
+            assert await alone.texts(caller, f"talk {number}", [Handle("PERSON", 1)]) == [f"name {number}"]
+        for number in range(writes):
+            assert await alone.texts(caller, f"new {number}", [Handle("PERSON", 2)]) == [f"name {number}"]
+    await old.close()
+    await new.close()
+
+
+async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> None:
+    caller, ring = caller_of("acme"), random_ring()
+    database = Database(own_url)
+    async with open_vault(database, ring=ring) as vault:
+        await vault.store(caller, "talk", "Ada")
+    grown = ring.with_new_version().activated(2)
+    with pytest.raises(KeyRingError, match="version 1 is not in the key ring, but 2 keys hang on it"):
+        await KeyringService(database, grown.without(1)).start()
+    with pytest.raises(KeyRingError, match="version 1 is not the key that wrapped this"):
+        await KeyringService(database, KeyRing({1: secrets.token_bytes(32)}, 1)).start()
+    await KeyringService(database, ring).start()
+    await KeyringService(database, ring).check()
+    with pytest.raises(KeyRingError):
+        await KeyringService(database, grown).check()
+    await database.close()
+
+
+async def test_many_first_starts_agree_on_one_audit_key(own_url: str) -> None:
+    ring, databases = random_ring(), [Database(own_url) for _ in range(4)]
+    keys = await asyncio.gather(*(KeyringService(database, ring).start() for database in databases))
+    assert len({key.digest("acme", b"x") for key in keys}) == 1
+    for database in databases:
+        await database.close()
+
+
+async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_url: str) -> None:
+    caller, ring = caller_of("acme"), random_ring()
+    grown = ring.with_new_version().activated(2)
+    database = Database(own_url)
+    async with open_vault(database, ring=ring) as vault:
+        async with open_vault(database, ring=grown) as ahead:
+            receipt = await ahead.store(caller, "ahead", "Ada")
+        with pytest.raises(StoreUnavailableError, match="key of this scope"):
+            await vault.service.read(caller, "ahead", receipt.handles)
+        results = await asyncio.gather(
+            vault.store(caller, "mine", "Bob"), vault.store(caller, "ahead", "Eve"), return_exceptions=True
+        )
+        assert not isinstance(results[0], BaseException)
+        assert isinstance(results[1], StoreUnavailableError)
+    await database.close()
+
+
+async def test_rotation_needs_the_key_custodian(own_url: str) -> None:
+    database = Database(own_url)
+    async with open_vault(database, ring=random_ring()) as vault:
+        with pytest.raises(ForbiddenError):
+            await vault.service.rewrap(caller_of("acme", Role.OPERATOR))
+    await database.close()
+
+
+async def test_ordinals_jump_after_a_restore_from_backup(own_url: str) -> None:
+    caller, database = caller_of("acme"), Database(own_url)
+    async with open_vault(database, ring=random_ring()) as vault:
+        await vault.store(caller, "talk", "Ada")
+        assert await vault.service.restore_epoch(caller) == 1
+        assert (await vault.store(caller, "talk", "Ada", "Bob")).handles == [
+            Handle("PERSON", 1),
+            Handle("PERSON", 1_000_001),
+        ]
+        lost = await vault.store(caller, "made after the backup", "Eve", ("EMAIL", "a@b.c"))
+        assert lost.handles == [Handle("PERSON", 1_000_001), Handle("EMAIL", 1_000_001)]
+        assert await vault.service.restore_epoch(caller) == 2
+        assert (await vault.store(caller, "talk", "Zoe")).handles == [Handle("PERSON", 2_000_001)]
+    async with database.system_transaction(write=False) as tx:
+        assert {row.restore_epoch for row in await tx.execute(text("SELECT restore_epoch FROM scope"))} == {2}
+    await database.close()
