@@ -10,14 +10,20 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    requests_per_second: float = Field(default=100, gt=0, description="Refill rate of the token bucket.")
-    burst: int = Field(default=300, gt=0, description="Size of the token bucket, in requests.")
-    in_flight: int = Field(
-        default=64, gt=0, description="Requests of this tenant that may run or wait at once."
+    requests_per_second: float = Field(
+        default=100, ge=0.001, le=1e6, description="Refill rate of the token bucket."
     )
-    max_blocks: int = Field(default=4096, gt=0, description="Content items and nested blocks of one context.")
-    max_depth: int = Field(default=64, gt=0, description="Nesting depth of one context.")
-    deadline_ms: int = Field(default=30_000, gt=0, description="Time limit of one request, in milliseconds.")
+    burst: int = Field(default=300, gt=0, le=10**6, description="Size of the token bucket, in requests.")
+    in_flight: int = Field(
+        default=64, gt=0, le=10**6, description="Requests of this tenant that may run or wait at once."
+    )
+    max_blocks: int = Field(
+        default=4096, gt=0, le=10**6, description="Content items and nested blocks of one context."
+    )
+    max_depth: int = Field(default=64, gt=0, le=1000, description="Nesting depth of one context.")
+    deadline_ms: int = Field(
+        default=30_000, gt=0, le=3_600_000, description="Time limit of one request, in milliseconds."
+    )
 
 
 class Policy(BaseModel):
@@ -39,5 +45,7 @@ class Policy(BaseModel):
     audit_content: bool = Field(
         default=False, description="Keep the context, sealed, where audit_logging is invoked."
     )
-    scope_ttl_s: int | None = Field(default=None, gt=0, description="Life of a new vault scope, in seconds.")
+    scope_ttl_s: int | None = Field(
+        default=None, gt=0, le=10**10, description="Life of a new vault scope, in seconds."
+    )
     limits: Limits = Field(default_factory=Limits)

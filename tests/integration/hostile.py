@@ -145,7 +145,7 @@ HEADERS: dict[str, dict[str, str]] = {
     "unknown key": {"authorization": "Bearer slc_00000000_" + "A" * 43},
     "short key": {"authorization": "Bearer slc_0_A"},
     "long key": {"authorization": "Bearer " + "A" * 8000},
-    "credential of spaces": {"authorization": "Bearer    "},
+    "credential of spaces": {"authorization": "Bearer ~ ~"},
 }
 
 PATHS: tuple[tuple[str, str], ...] = (
@@ -159,7 +159,7 @@ PATHS: tuple[tuple[str, str], ...] = (
     ("DELETE", INVOKE),
     ("PATCH", INVOKE),
     ("TRACE", INVOKE),
-    ("BREW", INVOKE),
+    ("PROPFIND", INVOKE),
     ("GET", INVOKE),
     ("OPTIONS", INVOKE),
     ("POST", "/api/v1/middleware"),
@@ -172,6 +172,8 @@ PATHS: tuple[tuple[str, str], ...] = (
     ("GET", "/api/v1/vault/scopes?cursor=%00"),
     ("DELETE", "/api/v1/vault/scopes/" + "a" * 2000),
     ("DELETE", "/api/v1/vault/scopes/a/entries/%5BPERSON_1"),
+    ("DELETE", "/api/v1/vault/scopes/a/entries/PERSON_99999999999999999999999999"),
+    ("GET", "/api/v1/vault/scopes/a/entries?cursor=PERSON_99999999999999999999999999"),
     ("GET", "/api/v1/audit/events?limit=0"),
     ("GET", "/api/v1/audit/events?limit=1001"),
     ("GET", "/api/v1/audit/events?limit=Jane-Canary"),
@@ -251,7 +253,7 @@ def corpus() -> Iterator[Hostile]:
         yield Hostile(f"{method} {path[:60]}", path, body, method=method, refused=False)
     for method, path in ADMIN:
         for name, body in ADMIN_BODIES.items():
-            yield Hostile(f"{name} {method} {path}", path, body, method=method, refused=name != "long text")
+            yield Hostile(f"{name} {method} {path}", path, body, method=method, refused=True)
     for name, body in STREAMS.items():
         yield Hostile(f"stream {name}", STREAM, body, {"content-type": "application/x-ndjson"})
     yield from _bombs(good)

@@ -145,6 +145,17 @@ async def test_a_policy_decides_what_may_run_and_how(rest: Rest) -> None:
         assert (refused.status_code, refused.json()["code"]) == (403, "blocked_by_policy")
 
 
+@pytest.mark.parametrize(
+    "name", ["requests_per_second", "burst", "in_flight", "max_blocks", "max_depth", "deadline_ms"]
+)
+@pytest.mark.parametrize("value", [0, -1, 10**400, 1e308, 1e-300])
+async def test_limits_that_no_clock_or_float_could_hold_are_refused(
+    rest: Rest, name: str, value: float
+) -> None:
+    answer = await rest.call("PUT", "/api/v1/policies", {"limits": {name: value}}, roles=["operator"])
+    assert (answer.status_code, answer.json()["pointer"]) == (422, f"/limits/{name}")
+
+
 async def test_a_tenant_over_its_rate_is_told_when_to_come_back(rest: Rest) -> None:
     policy = {"limits": {"requests_per_second": 0.5, "burst": 2}}
     assert (await rest.call("PUT", "/api/v1/policies", policy, roles=["operator"])).status_code == 200
