@@ -1,0 +1,47 @@
+"""Print the tables of the README: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
+
+Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA names a folder with labelled texts
+(``test_*.jsonl``) for the table of the name tagger, which is left out otherwise.
+"""
+
+import argparse
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+
+from tests.benchmarks.speed import detection, restoration, serving, starting, surfaces, tagger, vault
+from tests.benchmarks.speed.sizes import FULL, SMOKE
+
+TABLES = {
+    "surfaces": surfaces.tables,
+    "redaction": serving.redaction,
+    "clients": serving.clients,
+    "vault": vault.tables,
+    "restoration": restoration.tables,
+    "starting": starting.tables,
+    "detection": detection.tables,
+    "tagger": tagger.tables,
+}
+
+
+def main() -> None:
+    """Measure what the command line names, all by default."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed", description=__doc__)
+    parser.add_argument("tables", nargs="*", choices=[[], *TABLES], help="Default: all.")
+    parser.add_argument("--smoke", action="store_true", help="Tiny sizes: whether it runs, not how fast.")
+    options = parser.parse_args()
+    sizes = SMOKE if options.smoke else FULL
+    memory = psutil.virtual_memory().total // 2**30
+    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    print(f"{psutil.cpu_count()} cores, {memory} GiB, {machine}")
+    with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
+        for name in options.tables or TABLES:
+            for table in TABLES[name](sizes, Path(folder)):
+                print(f"\n{table}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""The benchmarks run: every table comes out, and nothing is written where they are started."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_make_bench_prints_every_table_and_writes_no_file(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.benchmarks.speed", "--smoke"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    titles = re.findall(r"^### (.+)$", done.stdout, re.MULTILINE)
+    assert len(titles) == len(set(titles)) == 9
+    assert "nan" not in done.stdout
+    assert not list(tmp_path.iterdir())
