@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -73,6 +74,9 @@ def create_app(
             service.state.services = _services(house, anonymous)
             readiness.checks.update(_checks(house))
             endpoint.mcp = _mcp(house, anonymous, primitives)
+            # Told from a signal handler: open notification streams would hold up the end until they are cut.
+            loop = asyncio.get_running_loop()
+            drain.listeners.append(partial(loop.call_soon_threadsafe, endpoint.mcp.drain))
             if settings.detection.warm:
                 await stack.enter_async_context(house.detector)
             await stack.enter_async_context(house.background.running())

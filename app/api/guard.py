@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -53,10 +53,13 @@ class Drain:
     def __init__(self) -> None:
         self.draining = False
         self.running = 0
+        self.listeners: list[Callable[[], object]] = []
 
     def begin(self) -> None:
-        """Refuse new requests from now on; those that run may end."""
+        """Refuse new requests from now on; those that run may end, and ``listeners`` end what never would."""
         self.draining = True
+        for tell in self.listeners:
+            tell()
 
 
 @dataclass(frozen=True, slots=True)

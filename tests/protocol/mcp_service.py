@@ -1,0 +1,67 @@
+"""The whole service, as create_app builds it, on loopback in the loop of one test."""
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from pydantic import SecretStr
+
+from app.core.access import ApiKey
+from app.main import create_app
+from app.protocol.primitives import Primitives
+from app.protocol.server import Mcp
+from app.settings import (
+    AuthSettings,
+    DatabaseSettings,
+    DetectionSettings,
+    KeysSettings,
+    Settings,
+    TelemetrySettings,
+)
+from tests.factories import TEST_RING
+
+KEY = ApiKey.generate()
+RING = "1:" + base64.b64encode(TEST_RING.keys[1]).decode()
+
+
+def settings_of(database_url: str, *, required: bool = True, warm: bool = False) -> Settings:
+    return Settings(
+        database=DatabaseSettings(url=SecretStr(database_url)),
+        auth=AuthSettings(required=required, bootstrap_key=SecretStr(str(KEY))),
+        keys=KeysSettings(ring=SecretStr(RING)),
+        detection=DetectionSettings(warm=warm),
+        telemetry=TelemetrySettings(log_level="error"),
+    )
+
+
+def surface_of(app: FastAPI) -> Mcp:
+    """Return the MCP surface of a started application."""
+    endpoint: Any = next(route.endpoint for route in app.routes if getattr(route, "path", "") == "/mcp")
+    found: Mcp = endpoint.mcp
+    return found
+
+
+@contextlib.asynccontextmanager
+async def service(
+    database_url: str, *, required: bool = True, warm: bool = False, primitives: Primitives | None = None
+) -> AsyncIterator[tuple[str, FastAPI]]:
+    """Serve the whole application and yield the URL of /mcp; ``warm`` is for tests that look for personal data."""
+    app = create_app(settings_of(database_url, required=required, warm=warm), primitives=primitives)
+    config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=10)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.02)
+        if task.done():
+            await task
+            raise RuntimeError("the application did not start")
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp", app
+    finally:
+        app.state.drain.begin()
+        server.should_exit = True
+        await task
