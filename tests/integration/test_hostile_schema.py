@@ -1,0 +1,63 @@
+"""Requests made from the OpenAPI document, valid and not: no 5xx, every 4xx with a stable code."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis.generation import GenerationMode
+
+from app.core.errors import all_errors
+from tests.integration.service import Service, running_service
+
+CODES = {error.code for error in all_errors()}
+EXAMPLES = 35
+OPERATIONS = 28
+WITH_PARAMETERS = 20
+BOUNDED = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running_service(tmp_path_factory.mktemp("schema"), warm=True) as running:
+        yield running
+
+
+# Schemathesis draws from the module `random` inside its strategies, which Hypothesis warns about.
+@pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisDeprecationWarning")
+@pytest.mark.parametrize("mode", list(GenerationMode))
+def test_generated_requests_never_break_the_service(service: Service, mode: GenerationMode) -> None:
+    base_url = f"http://127.0.0.1:{service.port}"
+    authorization = {"Authorization": f"Bearer {service.key}"}
+    schema = schemathesis.openapi.from_dict(service.http.get("/api/v1/openapi.json").json())
+    assert service.http.post("/api/v1/tenants", json={"name": "playground"}).status_code in {201, 409}
+    sent: dict[str, int] = {}
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        # Our own tenant must stay open, and our own policy must not stop the rest of the test.
+        fixed = {"tenant": "playground"} if "{tenant}" in operation.path else None
+        if f"{operation.method} {operation.path}".lower() == "put /api/v1/policies":
+            continue
+
+        @BOUNDED
+        @given(case=operation.as_strategy(generation_mode=mode, path_parameters=fixed))
+        def one(case: schemathesis.Case) -> None:
+            sent[operation.label] = sent.get(operation.label, 0) + 1  # noqa: B023 - run at once
+            answer = case.call(base_url=base_url, headers=authorization)
+            assert answer.status_code < 500, answer.text[:300]
+            if answer.status_code >= 400:
+                assert answer.json()["code"] in CODES, answer.text[:300]
+
+        with suppress(Unsatisfiable):  # a request without any parameter cannot be wrong
+            one()
+    assert service.http.get("/readyz").json()["status"] == "ready"
+    assert len(sent) >= (OPERATIONS if mode.is_positive else WITH_PARAMETERS)
