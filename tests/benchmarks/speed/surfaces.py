@@ -17,7 +17,7 @@ CONTEXT = [
         "text": "Summarize the notes of the last three meetings and list what is still open. " * 4,
     }
 ]
-CLIENTS = 8
+CLIENTS = 32
 
 
 def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
