@@ -32,6 +32,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
+from app.core.offload import off_loop
 
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
@@ -71,8 +72,10 @@ class Direct:
     server: Server[Any]
     methods: frozenset[str]
 
-    async def serve(self, scope: Scope, message: dict[str, Any], receive: Receive, send: Send) -> bool:
-        """Answer ``message`` and return True, or return False with nothing done."""
+    async def serve(
+        self, scope: Scope, message: dict[str, Any], size: int, receive: Receive, send: Send
+    ) -> bool:
+        """Answer ``message`` of ``size`` bytes and return True, or return False with nothing done."""
         if message.get("method") not in self.methods or "id" not in message:
             return False
         request = Request(scope)
@@ -81,7 +84,7 @@ class Direct:
             return False
         with _until_disconnect(receive):
             status, body = await self._answer(request, message, connection)
-            encoded = strictjson.dumps(body)
+            encoded = await off_loop(size, strictjson.dumps, body)
             headers = [
                 (b"content-type", b"application/json"),
                 (b"content-length", str(len(encoded)).encode()),

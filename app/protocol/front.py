@@ -1,6 +1,8 @@
 """The front of /mcp: who asks, is it one JSON-RPC message, which leg of the SDK serves it."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -13,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
-from app.core.errors import InternalError, ServiceError
+from app.core.errors import InternalError, ServiceError, UnauthenticatedError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
@@ -94,6 +96,7 @@ class Front:
     security: TransportSecurityMiddleware
     anonymous: Caller | None
     deadline_s: float
+    recheck_s: float
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; every way out is an answer in JSON-RPC's form."""
@@ -118,8 +121,7 @@ class Front:
 
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
-        address = turn.info.address
-        caller = self.anonymous or await self.access.authenticate(bearer_of(turn.headers), address)
+        caller = await self._caller(turn)
         exchange = Exchange(caller, turn.info)
         turn.scope |= {SCOPE_KEY: exchange}
         turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
@@ -134,6 +136,30 @@ class Front:
             )
         else:
             await self._session_request(turn, exchange)
+
+    @asynccontextmanager
+    async def _while_valid(self, turn: _Turn, exchange: Exchange) -> AsyncIterator[None]:
+        """End the streams that the body opens once their key is revoked or expires."""
+
+        async def watch() -> None:
+            while True:
+                await asyncio.sleep(self.recheck_s)
+                try:
+                    await self._caller(turn)
+                except UnauthenticatedError:
+                    self.sessions.notifications.end(exchange)
+                    return
+                except ServiceError:
+                    continue  # the database is away: it will say when it is back
+
+        watcher = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watcher.cancel()
+
+    async def _caller(self, turn: _Turn) -> Caller:
+        return self.anonymous or await self.access.authenticate(bearer_of(turn.headers), turn.info.address)
 
     async def _check_edge(self, turn: _Turn) -> None:
         """Refuse foreign hosts and origins before anything else is looked at."""
@@ -152,7 +178,8 @@ class Front:
         elif turn.scope["method"] == "DELETE":
             await self.sessions.end(exchange.caller, session_id, turn.send)
         elif accepts_stream(turn.scope):
-            await self.sessions.stream(exchange, session_id, turn.receive, turn.send)
+            async with self._while_valid(turn, exchange):
+                await self.sessions.stream(exchange, session_id, turn.receive, turn.send)
         else:
             raise RefusedError(
                 "This answer is an event stream; accept text/event-stream.",
@@ -206,11 +233,14 @@ class Front:
         await self._dispatch(turn, exchange, scope, logs=LOG_LEVEL in session.preferences)
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
-        streams = turn.method == "subscriptions/listen" or wants_stream(turn.params, logs=logs)
+        streams = wants_stream(turn.params, logs=logs)
         send = marked(turn.send, exchange)
-        if streams and accepts_stream(scope):
+        if turn.method == "subscriptions/listen":
+            async with self._while_valid(turn, exchange):
+                await self.legs.stream(scope, turn.body, turn.receive, send)
+        elif streams and accepts_stream(scope):
             await self.legs.stream(scope, turn.body, turn.receive, send)
-        elif not await self.direct.serve(scope, turn.message, turn.receive, send):
+        elif not await self.direct.serve(scope, turn.message, len(turn.body), turn.receive, send):
             await self.legs.json(scope, turn.body, turn.receive, send)
 
 

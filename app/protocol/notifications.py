@@ -47,6 +47,7 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class _Listener:
     tenant: str
+    owner: object
     name: object
     accepts: Callable[[Told], bool]
     stream: MemoryObjectSendStream[Told]
@@ -76,6 +77,12 @@ class Notifications:
         for listener in list(self._listeners.values()):
             listener.stream.close()
 
+    def end(self, owner: object) -> None:
+        """End the streams of one request in good order."""
+        for listener in list(self._listeners.values()):
+            if listener.owner is owner:
+                listener.stream.close()
+
     @property
     def open_streams(self) -> int:
         """Return how many streams are open now."""
@@ -83,9 +90,17 @@ class Notifications:
 
     @contextmanager
     def listen(
-        self, tenant: str, *, name: object = None, accepts: Callable[[Told], bool] = lambda _: True
+        self,
+        tenant: str,
+        *,
+        owner: object = None,
+        name: object = None,
+        accepts: Callable[[Told], bool] = lambda _: True,
     ) -> Iterator[MemoryObjectReceiveStream[Told]]:
-        """Open a stream; another one with the same ``name`` ends, for it is the same client's former one."""
+        """Open a stream; another one with the same ``name`` ends, for it is the same client's former one.
+
+        ``owner`` is the request that the stream answers.
+        """
         mine = [other for other in self._listeners.values() if other.tenant == tenant]
         if self._closed or len(mine) >= self._per_tenant:
             raise OverloadedError(
@@ -96,7 +111,7 @@ class Notifications:
                 other.stream.close()
         sender, receiver = anyio.create_memory_object_stream[Told](_BACKLOG)
         token = object()
-        self._listeners[token] = _Listener(tenant, name, accepts, sender)
+        self._listeners[token] = _Listener(tenant, owner, name, accepts, sender)
         try:
             yield receiver
         finally:
@@ -126,7 +141,8 @@ class Listen:
                 told.method == RESOURCE_UPDATED and told.params.get("uri") in uris
             )
 
-        with self.notifications.listen(exchange_of(context).caller.tenant, accepts=accepts) as stream:
+        exchange = exchange_of(context)
+        with self.notifications.listen(exchange.caller.tenant, owner=exchange, accepts=accepts) as stream:
             acknowledged = SubscriptionsAcknowledgedNotificationParams(
                 notifications=SubscriptionFilter.model_validate(honored), _meta=meta
             )

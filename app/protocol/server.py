@@ -98,7 +98,9 @@ def build_mcp(
             allowed_hosts=_any_port(allowed_hosts), allowed_origins=_any_port(allowed_origins)
         )
     )
-    front = Front(access, virtual, legs, Direct(server, ours), running, security, anonymous, deadline_s)
+    front = Front(
+        access, virtual, legs, Direct(server, ours), running, security, anonymous, deadline_s, 4 * ping_s
+    )
     return Mcp(front, legs, notifications)
 
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
 from app.core.access import Caller
-from app.core.errors import NotFoundError
+from app.core.errors import NotFoundError, ServiceError
 from app.protocol.answers import answer_empty
 from app.protocol.errors import RefusedError
 from app.protocol.exchange import Exchange
@@ -61,7 +61,8 @@ class VirtualSessions:
     async def stream(self, exchange: Exchange, session_id: str | None, receive: Receive, send: Send) -> None:
         """Answer GET: server-sent events until the client leaves, the session ends or the process stops."""
         session = await self.find(exchange.caller, session_id)
-        with self.notifications.listen(exchange.caller.tenant, name=session.id) as told:
+        tenant = exchange.caller.tenant
+        with self.notifications.listen(tenant, owner=exchange, name=session.id) as told:
             await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _STREAM_HEADERS})
             await _write(send, b": open\r\n\r\n")
             async with anyio.create_task_group() as group:
@@ -86,6 +87,8 @@ class VirtualSessions:
             await self.service.resume(caller, session_id)
         except NotFoundError:
             return False
+        except ServiceError:
+            return True  # the database is away: whether the session ended will be known when it is back
         return True
 
 

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from app.core.access import Caller, Role
-from app.core.errors import NotFoundError, UnauthenticatedError
+from app.core.errors import NotFoundError, StoreUnavailableError, UnauthenticatedError
 from app.protocol.server import Mcp, build_mcp
 
 ALICE = Caller("acme", "0000000a", frozenset({Role.INVOKER}))
@@ -60,10 +60,16 @@ class Invoke:
 
 
 class Access:
+    def __init__(self):
+        self.keys = dict(KEYS)
+        self.down = False
+
     async def authenticate(self, bearer, _address):
-        if bearer not in KEYS:
+        if self.down:
+            raise StoreUnavailableError("The database does not answer.")
+        if bearer not in self.keys:
             raise UnauthenticatedError("A valid API key is needed.")
-        return KEYS[bearer]
+        return self.keys[bearer]
 
 
 @dataclass

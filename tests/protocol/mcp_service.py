@@ -3,9 +3,11 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import structlog
 import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
@@ -50,7 +52,28 @@ async def service(
     database_url: str, *, required: bool = True, warm: bool = False, primitives: Primitives | None = None
 ) -> AsyncIterator[tuple[str, FastAPI]]:
     """Serve the whole application and yield the URL of /mcp; ``warm`` is for tests that look for personal data."""
-    app = create_app(settings_of(database_url, required=required, warm=warm), primitives=primitives)
+    settings = settings_of(database_url, required=required, warm=warm)
+    with unchanged_logging():
+        app = create_app(settings, primitives=primitives)
+        async with _listening(app) as url:
+            yield url, app
+
+
+@contextlib.contextmanager
+def unchanged_logging() -> Iterator[None]:
+    """Undo what the application does to the logging of the whole process."""
+    root, configured = logging.getLogger(), structlog.get_config()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers = handlers
+        root.setLevel(level)
+        structlog.configure(**configured)
+
+
+@contextlib.asynccontextmanager
+async def _listening(app: FastAPI) -> AsyncIterator[str]:
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=10)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
@@ -60,7 +83,7 @@ async def service(
             await task
             raise RuntimeError("the application did not start")
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp", app
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/mcp"
     finally:
         app.state.drain.begin()
         server.should_exit = True

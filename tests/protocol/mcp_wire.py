@@ -56,7 +56,9 @@ class Reply:
             lines = [line[5:] for line in response.text.splitlines() if line.startswith("data:")]
             messages = [json.loads(line) for line in lines if line.strip()]
         else:
-            messages = [json.loads(response.text)] if kind.startswith("application/json") else []
+            messages = (
+                [json.loads(response.text)] if kind.startswith("application/json") and response.text else []
+            )
         return cls(response.status_code, response.headers, response.text, messages)
 
 

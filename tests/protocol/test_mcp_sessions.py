@@ -2,6 +2,7 @@
 
 import re
 
+from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Sessions, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, client, connected
 from tests.protocol.requirements import covers
@@ -137,3 +138,28 @@ async def test_a_client_that_could_be_asked_things_still_gets_a_session_for_ever
 
         assert not re.fullmatch(r"[0-9a-f]{32}", wire.session)
         assert (await wire.invoke("x")).status == 200
+
+
+async def test_a_client_that_a_tool_may_ask_gets_a_session_bound_to_its_process():
+    def with_tools():
+        return build(primitives=ConformancePrimitives())
+
+    async with (
+        serving(with_tools()) as one,
+        serving(with_tools()) as two,
+        client(one, HANDSHAKE) as wire,
+        client(one, HANDSHAKE, "bob") as bob,
+    ):
+        assert not re.fullmatch(r"[0-9a-f]{32}", wire.session)
+        await wire.open(capabilities={"elicitation": {}})
+        assert re.fullmatch(r"[0-9a-f]{32}", wire.session)
+        assert (await wire.invoke("x")).result["content"] == ["x"]
+        bob.session = wire.session
+        assert (await bob.call("middleware/list")).status == 404
+        wire.url = two
+        assert (await wire.call("middleware/list")).status == 404
+        headers = {"mcp-session-id": wire.session}
+        assert (await bob.http.delete(one, headers=headers)).status_code == 404
+        assert (await wire.http.delete(one, headers=headers)).status_code == 200
+        wire.url = one
+        assert (await wire.call("middleware/list")).status == 404

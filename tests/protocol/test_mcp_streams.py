@@ -6,9 +6,11 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from app.protocol.notifications import Told
 from tests.protocol.conformance_primitives import ConformancePrimitives
-from tests.protocol.mcp_harness import build
+from tests.protocol.mcp_harness import Access, build
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers
 
@@ -87,6 +89,23 @@ async def test_a_get_stream_ends_when_its_session_does():
     async with connected(build(ping_s=0.05), HANDSHAKE) as wire, getting(wire) as stream:
         await wire.http.delete(wire.url, headers={"mcp-session-id": wire.session})
         assert await stream.message() is None
+
+
+@pytest.mark.parametrize("opened", [HANDSHAKE, MODERN])
+async def test_a_stream_ends_when_its_key_is_revoked(opened):
+    access = Access()
+    open_stream = getting if opened == HANDSHAKE else listening
+    async with (
+        connected(build(access=access, ping_s=0.02), opened) as wire,
+        open_stream(wire) as stream,
+    ):
+        await stream.line()
+        access.down = True
+        await asyncio.sleep(0.2)
+        assert await stream.line()
+        access.down, access.keys = False, {}
+        while await stream.line():
+            pass
 
 
 async def test_streams_end_in_good_order_when_the_process_stops():
