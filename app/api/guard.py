@@ -36,7 +36,8 @@ CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
-_REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+# Long, and with a letter: what enters logs and records as an id must not be somebody's number.
+_REQUEST_ID = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
 _SECURITY_HEADERS: Final = (

@@ -109,15 +109,15 @@ async def test_a_bug_is_answered_by_its_id_alone_and_logged_without_its_text(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async with client() as http:
-        answer = await http.get("/bug", headers={"x-request-id": "my-request-1"})
+        answer = await http.get("/bug", headers={"x-request-id": "my-request-000001"})
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal_error"
-    assert answer.json()["request_id"] == "my-request-1"
+    assert answer.json()["request_id"] == "my-request-000001"
     seen = capsys.readouterr()
     logged = seen.out + seen.err
     assert "Jane-Canary" not in logged + answer.text
     assert "RuntimeError" in logged
-    assert "my-request-1" in logged
+    assert "my-request-000001" in logged
     assert "test_errors.py" in logged
 
 

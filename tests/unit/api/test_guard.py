@@ -179,9 +179,16 @@ async def test_a_body_that_does_not_arrive_in_time_ends_in_408() -> None:
 
 
 async def test_a_sane_request_id_is_kept_and_another_replaced() -> None:
-    kept = await call(make_guard(), headers={"x-request-id": "0123-abcd_XYZ"})
-    assert kept.headers["x-request-id"] == "0123-abcd_XYZ"
-    for bad in (b"short", b"x" * 65, b"semi;colon;here", "späße-und-mehr".encode()):
+    kept = await call(make_guard(), headers={"x-request-id": "0123-abcd_XYZ-4567"})
+    assert kept.headers["x-request-id"] == "0123-abcd_XYZ-4567"
+    for bad in (
+        b"too-short",
+        b"123-45-6789",
+        b"4111-1111-1111-1111-1111",
+        b"x" * 65,
+        b"semi;colon;here",
+        "späße-und-mehr".encode(),
+    ):
         answer = await call(make_guard(), headers={b"x-request-id": bad})
         assert answer.headers["x-request-id"].encode() != bad
         assert len(answer.headers["x-request-id"]) == 36

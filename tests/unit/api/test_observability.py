@@ -55,21 +55,21 @@ async def get(guard: Guard, path: str, **headers: str) -> int:
 
 
 async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -> None:
-    await get(Guard(make_app()), "/things/Jane-Canary?email=Jane-Canary", x_request_id="request-0001")
+    await get(Guard(make_app()), "/things/Jane-Canary?email=Jane-Canary", x_request_id="request-00000001")
     (line,) = lines()
     assert line["event"] == "request"
     assert line["route"] == "/things/{name}"
-    assert line["request_id"] == "request-0001"
+    assert line["request_id"] == "request-00000001"
     assert line["status"] == 200
     assert line["duration_ms"] >= 0
     assert "Jane-Canary" not in json.dumps(line)
 
 
 async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
-    assert await get(Guard(make_app()), "/things/bug", x_request_id="request-0002") == 500
+    assert await get(Guard(make_app()), "/things/bug", x_request_id="request-00000002") == 500
     bug, request = lines()
     assert bug["exception"] == "ValueError"
-    assert bug["request_id"] == "request-0002"
+    assert bug["request_id"] == "request-00000002"
     assert any("test_observability.py" in place for place in bug["where"])
     assert request["error_code"] == "internal_error"
     assert "Jane-Canary" not in json.dumps([bug, request])
