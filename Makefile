@@ -66,13 +66,14 @@ $(BIN)/python:
 		echo "Python's venv module is missing; on Debian install it with: apt-get install python3-venv" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
+# Nothing is compiled ahead: the first start compiles what it imports, a tenth of what is installed.
 $(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the locked versions into $(VENV) (a minute, once)"
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements.lock
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(TESTING): tests/requirements.lock $(RUNNING)
 	@echo "Installing what the tests need into $(VENV) (a minute, once)"
-	@$(PIP) install --require-hashes -r tests/requirements.lock
+	@$(PIP) install --no-compile --require-hashes -r tests/requirements.lock
 	@touch $@
