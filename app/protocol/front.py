@@ -147,7 +147,7 @@ class Front:
                 try:
                     await self._caller(turn)
                 except UnauthenticatedError:
-                    self.sessions.notifications.end(exchange)
+                    self.sessions.notifications.end(owner=exchange)
                     return
                 except ServiceError:
                     continue  # the database is away: it will say when it is back

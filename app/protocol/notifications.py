@@ -77,10 +77,12 @@ class Notifications:
         for listener in list(self._listeners.values()):
             listener.stream.close()
 
-    def end(self, owner: object) -> None:
-        """End the streams of one request in good order."""
+    def end(self, *, owner: object = None, name: object = None) -> None:
+        """End the streams of one request, or of one name, in good order."""
         for listener in list(self._listeners.values()):
-            if listener.owner is owner:
+            if (owner is not None and listener.owner is owner) or (
+                name is not None and listener.name == name
+            ):
                 listener.stream.close()
 
     @property

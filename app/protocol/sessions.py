@@ -56,6 +56,7 @@ class VirtualSessions:
         """Answer DELETE."""
         session = await self.find(caller, session_id)
         await self.service.end(caller, session.id)
+        self.notifications.end(name=session.id)
         await answer_empty(send, HTTPStatus.NO_CONTENT)
 
     async def stream(self, exchange: Exchange, session_id: str | None, receive: Receive, send: Send) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from app.protocol.notifications import Told
 from tests.protocol.conformance_primitives import ConformancePrimitives
-from tests.protocol.mcp_harness import Access, build
+from tests.protocol.mcp_harness import Access, Sessions, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers
 
@@ -86,9 +86,16 @@ async def test_a_second_get_stream_of_a_session_replaces_the_first():
 
 
 async def test_a_get_stream_ends_when_its_session_does():
-    async with connected(build(ping_s=0.05), HANDSHAKE) as wire, getting(wire) as stream:
-        await wire.http.delete(wire.url, headers={"mcp-session-id": wire.session})
-        assert await stream.message() is None
+    shared = Sessions()
+    async with (
+        connected(build(sessions=shared, ping_s=0.05), HANDSHAKE) as wire,
+        serving(build(sessions=shared)) as other,
+    ):
+        for url in (wire.url, other):
+            await wire.open()
+            async with getting(wire) as stream:
+                await wire.http.delete(url, headers={"mcp-session-id": wire.session})
+                assert await stream.message() is None
 
 
 @pytest.mark.parametrize("opened", [HANDSHAKE, MODERN])
