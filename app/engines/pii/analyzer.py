@@ -12,7 +12,7 @@ from app.engines.pii.labels import CUSTOM, NAME_LABELS, OPAQUE, RULES, threshold
 from app.engines.pii.names import mentions, person_names
 from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, NameTagger, PhraseContextEnhancer
 from app.engines.pii.recognizers import build_registry
-from app.engines.pii.recognizers_secret import private_keys
+from app.engines.pii.recognizers_secret import long_secrets
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, trimmed, without
 from app.engines.pii.view import plain_view
 
@@ -70,7 +70,7 @@ class Analyzer:
         if OPAQUE in least:
             spans += [Span(start, end, OPAQUE, 1.0) for start, end in opaque_runs(seen)]
         if "SECRET" in least:
-            spans += [Span(start, end, "SECRET", 1.0) for start, end in private_keys(seen)]
+            spans += [Span(start, end, "SECRET", 1.0) for start, end in long_secrets(seen)]
         allowed = _folded(options.allow_list)
         kept = [span for span in spans if not _is_allowed(text, span, allowed)] if allowed else spans
         kept += _denied(seen, options.deny_list)

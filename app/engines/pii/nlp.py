@@ -1,6 +1,7 @@
 """Presidio's NlpEngine on the embedded tagger, and context enhancers that stay linear on any text."""
 
 import copy
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -126,6 +127,11 @@ class EmbeddedArtifacts(NlpArtifacts):
         self.vocabulary: frozenset[str] = frozenset(self.keywords)
         self.digit_windows = digit_windows(text)
         self.demands_context = False
+
+    def to_json(self) -> str:
+        """Return what Presidio's tracing writes down, which a service must never turn on: it is content."""
+        shown = {"entities": [entity.text for entity in self.entities], "tokens": list(map(str, self.tokens))}
+        return json.dumps({**shown, "lemmas": self.lemmas, "keywords": self.keywords, "scores": self.scores})
 
     @staticmethod
     def set_keywords(nlp_engine: "EmbeddedNlpEngine", lemmas: list[str], language: str) -> list[str]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import regex  # type: ignore[import-untyped]
-from presidio_analyzer import Pattern, PatternRecognizer, RecognizerResult
+from presidio_analyzer import AnalysisExplanation, Pattern, PatternRecognizer, RecognizerResult
 from presidio_analyzer.nlp_engine import NlpArtifacts
 
 from app.engines.pii.labels import RULES
@@ -102,7 +102,8 @@ class ExactPatterns(PatternRecognizer):
             RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
             "bare": bare,
         }
-        return RecognizerResult(self.supported_entities[0], start, end, score, recognition_metadata=metadata)
+        why = AnalysisExplanation(self.name, score)
+        return RecognizerResult(self.supported_entities[0], start, end, score, why, metadata)
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
         start, end = match.span("value") if "value" in match.re.groupindex else match.span()

@@ -112,6 +112,7 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
         (r"(?<![A-Za-z0-9-])(?:[abcdefghjklmprstux][a-z]|[abcdefghjklmprstux]9)\d{7}(?![\w-])", 0.4)
     ],
     "IN_PAN": [(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.5), (r"\b[A-Z]{5}\d{4}[A-Z]\b", 0.1)],
+    "DE_PLZ": [(r"(?<![\w.-])\d{5}(?:-\d{4})?(?![\w-])(?!\.\d)", 0.05)],
     "US_BANK_NUMBER": [(r"(?<![\w.-])\d{8,17}(?![\w-])(?!\.\d)", 0.05)],
     "US_PASSPORT": [(r"(?<![\w.-])[A-Z]?\d{8,9}(?![\w-])(?!\.\d)", 0.1)],
     "US_DRIVER_LICENSE": [
@@ -125,12 +126,11 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
 _REPLACED = frozenset(
     {
         *("CreditCardRecognizer", "DateRecognizer", "EmailRecognizer", "IbanRecognizer"),
-        *("UrlRecognizer", "UsSsnRecognizer", "PatternRecognizer"),
+        *("IpRecognizer", "UrlRecognizer", "UsSsnRecognizer", "PatternRecognizer"),
     }
 )
 # Recognizers whose findings may have no digit, each with what their findings do have.
 _LETTERS_ONLY: dict[str, re.Pattern[str]] = {
-    "IpRecognizer": re.compile(r"::|[0-9a-f]:[0-9a-f]|\d\.\d", re.IGNORECASE),
     "ItFiscalCodeRecognizer": re.compile(r"[a-z]{6}[0-9a-z]{10}", re.IGNORECASE),
     "MacAddressRecognizer": re.compile(
         r"[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[0-9a-f]{4}\.[0-9a-f]{4}\.", re.IGNORECASE

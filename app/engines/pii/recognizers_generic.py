@@ -1,10 +1,11 @@
 """Our own recognizers for what Presidio's miss, skip or swallow: e-mail, SSN, card, IBAN, URL, dates and the like."""
 
+import ipaddress
 import re
 from collections.abc import Container
 from typing import Any
 
-from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult
+from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult, predefined_recognizers
 
 from app.engines.pii.patterns import FLAGS, ExactPatterns
 
@@ -53,6 +54,8 @@ _ISSUERS: tuple[tuple[int, int, Container[int]], ...] = (
 """First four digits from and to, and the lengths that go with them (ISO/IEC 7812 issuers)."""
 
 _CARD_LENGTHS = range(12, 20)
+_SHORTEST_IP = 7
+_DOUBTFUL = 0.2
 _DIGITS = re.compile(r"\d+")
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -73,10 +76,11 @@ _DATES = (
 def generic_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
     return [
-        SsnRecognizer(),
+        UsSsnRecognizer(),
         EmailRecognizer(),
-        CardRecognizer(),
+        CreditCardRecognizer(),
         IbanRecognizer(),
+        IpRecognizer(),
         EthereumRecognizer(),
         BirthDateRecognizer(),
         DateRecognizer(),
@@ -84,7 +88,7 @@ def generic_recognizers() -> list[EntityRecognizer]:
     ]
 
 
-class SsnRecognizer(ExactPatterns):
+class UsSsnRecognizer(ExactPatterns):
     """Find US social security numbers, also those of samples: dashed or spaced always, bare with context only."""
 
     def __init__(self) -> None:
@@ -127,7 +131,7 @@ class EmailRecognizer(ExactPatterns):
         )
 
 
-class CardRecognizer(ExactPatterns):
+class CreditCardRecognizer(ExactPatterns):
     """Find payment card numbers of the known issuers, whose last digit is right (Luhn), also in a row of numbers."""
 
     _SHAPES = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 5), (8, 8), (6, 13), (4, 4, 4, 4, 3)})
@@ -198,6 +202,27 @@ class IbanRecognizer(ExactPatterns):
         valid = int("".join(str(int(character, 36)) for character in moved)) % 97 == 1
         if valid or sum(map(str.isdigit, characters)) * 2 >= length:
             results.append(self.result(start, end, self.MAX_SCORE if valid else pattern.score))
+
+
+class IpRecognizer(ExactPatterns):
+    """Find IP addresses with Presidio's patterns, but no part of a longer dotted number and no slice like ``1::2``."""
+
+    needs_digit = False
+    gate = re.compile(r"::|[0-9a-f]:[0-9a-f]|\d\.\d", re.IGNORECASE)
+
+    def __init__(self) -> None:
+        theirs = predefined_recognizers.IpRecognizer
+        patterns = [(rf"(?<!\d\.)(?:{pattern.regex})(?!\.\d)", pattern.score) for pattern in theirs.PATTERNS]
+        super().__init__("IP_ADDRESS", patterns, theirs.CONTEXT)
+
+    def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        found = match.group()
+        try:
+            ipaddress.ip_interface(found)
+        except ValueError:
+            return
+        score = pattern.score if len(found) >= _SHORTEST_IP or found == "::1" else _DOUBTFUL
+        results.append(self.result(match.start(), match.end(), score))
 
 
 class EthereumRecognizer(ExactPatterns):

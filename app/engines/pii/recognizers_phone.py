@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import phonenumbers
-from presidio_analyzer import EntityRecognizer, RecognizerResult
+from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
 from presidio_analyzer.nlp_engine import NlpArtifacts
 
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts
@@ -44,9 +44,10 @@ _DATE = re.compile(
     r"\d{4}[-./]\d{1,2}[-./]\d{1,2}(?:\D.*)?|\d{1,2}[-./]\d{1,2}[-./]\d{4}(?:\D.*)?", re.DOTALL
 )
 _IN_A_ROW = re.compile(
-    rf"(?<!\d)(?:{_NORTH_AMERICAN.pattern}|\+\d{{1,3}}(?:[ .\-]?\d{{2,4}}){{2,4}}|0\d(?:[ .\-]\d\d){{4}}"
-    r"|0\d{1,4}[ .\-]\d{3,4}[ .\-]\d{3,4})(?!\d)"
+    rf"(?<!\d)(?<!\d[-.])(?:{_NORTH_AMERICAN.pattern}|\+\d{{1,3}}(?:[ .\-]?\d{{2,4}}){{2,4}}|0\d(?:[ .\-]\d\d){{4}}"
+    r"|0\d{1,4}([ .\-])\d{3,4}\1\d{3,4})(?!\d)"
 )
+_ZIP = re.compile(r"\d{5}-\d{4}")
 _SEPARATOR = re.compile(r"\D")
 _FEWEST, _MOST = 7, 15
 
@@ -113,7 +114,9 @@ class PhoneRecognizer(EntityRecognizer):
             RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
         }
         return [
-            RecognizerResult("PHONE_NUMBER", start, end, score, recognition_metadata=dict(metadata))
+            RecognizerResult(
+                "PHONE_NUMBER", start, end, score, AnalysisExplanation(self.name, score), dict(metadata)
+            )
             for start, end, score in phone_numbers(text)
         ]
 
@@ -147,7 +150,7 @@ def _score(number: str, size: int, *, extended: bool) -> float:
     number = number.strip("()") if number.count("(") != number.count(")") else number
     if number.lstrip("(").startswith("+"):
         return _INTERNATIONAL if _possible(number) else 0
-    if _DATE.fullmatch(number) or size > _MOST:
+    if _DATE.fullmatch(number) or _ZIP.fullmatch(number) or size > _MOST:
         return 0
     if _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
         return _FORMATTED

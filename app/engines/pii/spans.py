@@ -93,7 +93,9 @@ def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
         inside = all(
             low >= name.start and high <= name.end and labels[low] in _OF_ADDRESSES for low, high in cuts
         )
-        if not cuts or whole or (name.label == "ADDRESS" and inside):
+        if whole:
+            continue
+        if not cuts or (name.label == "ADDRESS" and inside):
             left.append(name)
         else:
             pieces = (_bare(text, piece) for piece in without([name], cuts))

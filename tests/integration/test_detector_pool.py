@@ -1,0 +1,289 @@
+"""The pool of detection processes: answers, faults, deadlines, and an event loop that stays free."""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from app.core.engines import Detection, DetectionOptions
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
+from app.engines.pii.pool import PoolDetector
+from app.engines.pii.process import WorkerProcess
+
+OPTIONS = DetectionOptions()
+TEXT = "My name is John Doe and my SSN is 123-45-6789"
+SENTENCE = "Then Jane Smith wrote to billing@example.com about invoice 4711, and nobody answered for a week. "
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[PoolDetector]:
+    async with PoolDetector(2) as detector:
+        await detector.wait_ready()
+        yield detector
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def found(texts: list[str], detection: Detection) -> list[list[tuple[str, str]]]:
+    return [
+        [(text[s.start : s.end], s.label) for s in spans]
+        for text, spans in zip(texts, detection.spans, strict=True)
+    ]
+
+
+async def until_alive(pool: PoolDetector, count: int) -> None:
+    async with asyncio.timeout(30):
+        while len(pool.pids) < count or not pool.ready:
+            await asyncio.sleep(0.02)
+
+
+async def test_findings_come_back_in_the_order_of_the_texts(pool: PoolDetector) -> None:
+    texts = ["nothing here", TEXT, "", "ask Doe, \ud800 jane@example.com"]
+    expected = [
+        [],
+        [("John Doe", "PERSON"), ("123-45-6789", "SSN")],
+        [],
+        [("Doe", "PERSON"), ("jane@example.com", "EMAIL")],
+    ]
+    detection = await pool.detect(texts, OPTIONS)
+    assert found(texts, detection) == expected
+    assert detection.engine == "presidio+embedded"
+    assert detection.warnings == []
+
+
+async def test_options_reach_the_workers(pool: PoolDetector) -> None:
+    options = DetectionOptions(strict=True, language="fr", deny_list=("invoice",), allow_list=("Jane Smith",))
+    detection = await pool.detect([SENTENCE], options)
+    labels = {span.label for span in detection.spans[0]}
+    assert "CUSTOM" in labels
+    assert "PERSON" not in labels
+    assert "'fr'" in detection.warnings[0]
+
+
+async def test_an_unknown_label_is_refused_by_name(pool: PoolDetector) -> None:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        await pool.detect([TEXT], DetectionOptions(entities=frozenset({"SSN", "NOSE"})))
+    assert caught.value.details["unknown"] == ["NOSE"]
+    assert caught.value.details["pointer"] == "/entities"
+
+
+async def test_a_big_context_is_spread_and_a_name_still_carried_to_every_part(pool: PoolDetector) -> None:
+    texts = [
+        SENTENCE * 400,
+        "My name is Waldemar Quintero. " + "All is well. " * 2000,
+        "and then Quintero left",
+    ]
+    detection = await pool.detect(texts, OPTIONS)
+    assert ("Quintero", "PERSON") in found(texts, detection)[2]
+    assert len(detection.spans[0]) == 800
+    alone = PoolDetector(1)
+    async with alone:
+        assert (await alone.detect(texts, OPTIONS)).spans == detection.spans
+
+
+async def test_calls_at_once_all_get_their_own_answer(pool: PoolDetector) -> None:
+    texts = [f"mail user{number}@example.com now" for number in range(60)]
+    detections = await asyncio.gather(*(pool.detect([text], OPTIONS) for text in texts))
+    assert [found([text], d)[0][0][0] for text, d in zip(texts, detections, strict=True)] == [
+        f"user{number}@example.com" for number in range(60)
+    ]
+
+
+async def test_the_event_loop_stays_free_during_a_big_scan(pool: PoolDetector) -> None:
+    worst = 0.0
+    scan = asyncio.create_task(pool.detect([SENTENCE * 2100], OPTIONS))
+    while not scan.done():
+        before = time.perf_counter()
+        await asyncio.sleep(0.002)
+        worst = max(worst, time.perf_counter() - before)
+    assert len((await scan).spans[0]) == 4200
+    assert worst < 0.05
+
+
+async def test_operators_run_in_a_worker(pool: PoolDetector) -> None:
+    assert await pool.apply_operator("mask", [("SSN", "123"), ("EMAIL", "a@b.co")]) == ["***", "******"]
+    hashed = await pool.apply_operator("hash", [("SSN", "123")], b"k" * 32)
+    assert hashed[0].startswith("<SSN:")
+    assert await pool.apply_operator("mask", []) == []
+
+
+async def test_a_worker_killed_while_idle_is_replaced_without_an_error(pool: PoolDetector) -> None:
+    await until_alive(pool, 2)
+    for pid in pool.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0][1] == ("123-45-6789", "SSN")
+    await until_alive(pool, 2)
+
+
+async def test_a_worker_killed_during_a_call_costs_no_finding(pool: PoolDetector) -> None:
+    await until_alive(pool, 2)
+    before = set(pool.pids)
+    scan = asyncio.create_task(pool.detect([SENTENCE * 1500], OPTIONS))
+    await asyncio.sleep(0.1)
+    for pid in busy(before):
+        os.kill(pid, signal.SIGKILL)
+    assert len((await scan).spans[0]) == 3000
+    await until_alive(pool, 2)
+    assert set(pool.pids) != before
+
+
+def busy(pids: set[int]) -> list[int]:
+    """Return the process that has used the most time of late: the one with the call."""
+
+    def used(pid: int) -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    first = {pid: used(pid) for pid in pids}
+    time.sleep(0.15)
+    return [max(pids, key=lambda pid: used(pid) - first[pid])]
+
+
+async def test_without_a_second_attempt_the_same_kill_fails_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control of the test above."""
+    monkeypatch.setattr("app.engines.pii.pool._ATTEMPTS", 1)
+    async with PoolDetector(1) as pool:
+        await pool.wait_ready()
+        scan = asyncio.create_task(pool.detect([SENTENCE * 1500], OPTIONS))
+        await asyncio.sleep(0.1)
+        os.kill(pool.pids[0], signal.SIGKILL)
+        with pytest.raises(OverloadedError):
+            await scan
+
+
+async def test_a_call_that_kills_every_worker_fails_and_the_pool_recovers() -> None:
+    async with PoolDetector(1) as pool:
+        await pool.wait_ready()
+        scan = asyncio.create_task(pool.detect([SENTENCE * 6000], OPTIONS))
+        killed: set[int] = set()
+        while not scan.done():
+            await asyncio.sleep(0.05)
+            for pid in set(pool.pids) - killed if pool.ready else ():
+                killed.add(pid)
+                os.kill(pid, signal.SIGKILL)
+        with pytest.raises(OverloadedError):
+            await scan
+        assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0][1] == ("123-45-6789", "SSN")
+
+
+async def test_a_call_beyond_its_deadline_fails_and_its_worker_is_killed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with PoolDetector(1) as pool:
+        await pool.wait_ready()
+        before = pool.pids
+        with pytest.raises(DeadlineExceededError) as caught:
+            await pool.detect([SENTENCE * 6000], OPTIONS, deadline_s=0.2)
+        assert "Jane" not in f"{caught.value} {caught.value.details}" + caplog.text
+        await until_alive(pool, 1)
+        assert pool.pids != before
+        assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0]
+
+
+async def test_a_caller_that_gives_up_leaves_the_pool_usable(pool: PoolDetector) -> None:
+    await until_alive(pool, 2)
+    before = pool.pids
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(pool.detect([SENTENCE * 600], OPTIONS), 0.05)
+    assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0][0] == ("John Doe", "PERSON")
+    assert pool.pids == before
+
+
+async def test_an_error_in_a_worker_tells_no_content(caplog: pytest.LogCaptureFixture) -> None:
+    worker = await WorkerProcess.spawn()
+    try:
+        assert await worker.started()
+        with caplog.at_level(logging.DEBUG):
+            answer = await worker.ask({"ask": "scan", "texts": ["John Doe secret"], "options": {"no": 1}})
+        assert answer["error"] == "KeyError"
+        assert "John" not in str(answer) + caplog.text
+        assert "texts" in (
+            await worker.ask({"ask": "operate", "mode": "mask", "items": [("A", "b")], "key": None})
+        )
+    finally:
+        await worker.kill()
+
+
+async def test_workers_know_nothing_of_our_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_AUTH__BOOTSTRAP_KEY", "canary-of-the-environment")
+    worker = await WorkerProcess.spawn()
+    try:
+        assert await worker.started()
+        assert b"canary" not in Path(f"/proc/{worker.pid}/environ").read_bytes()
+    finally:
+        await worker.kill()
+
+
+async def test_the_main_process_never_loads_the_heavy_libraries() -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from app.core.engines import DetectionOptions\n"
+        "from app.engines.pii.pool import PoolDetector\n"
+        "async def main():\n"
+        "    async with PoolDetector(1) as pool:\n"
+        "        assert 'SSN' in pool.labels()\n"
+        "        assert (await pool.detect(['123-45-6789'], DetectionOptions())).spans[0]\n"
+        "asyncio.run(main())\n"
+        "heavy = {'presidio_analyzer', 'presidio_anonymizer', 'spacy', 'numpy', 'phonenumbers'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+async def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_scan() -> None:
+    program = (
+        "import asyncio\n"
+        "from app.core.engines import DetectionOptions\n"
+        "from app.engines.pii.pool import PoolDetector\n"
+        "async def main():\n"
+        "    async with PoolDetector(2) as pool:\n"
+        "        await pool.wait_ready()\n"
+        "        print(*pool.pids, flush=True)\n"
+        f"        await pool.detect([{SENTENCE!r} * 20000] * 2, DetectionOptions())\n"
+        "asyncio.run(main())\n"
+    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    pids = [int(pid) for pid in (await parent.stdout.readline()).split()]
+    await asyncio.sleep(0.3)
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(5):
+        while any(Path(f"/proc/{pid}").exists() and not zombie(pid) for pid in pids):
+            await asyncio.sleep(0.02)
+    assert pids
+
+
+def zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+async def test_a_closed_pool_leaves_no_process() -> None:
+    pool = PoolDetector(2)
+    await pool.start()
+    await pool.wait_ready()
+    pids = pool.pids
+    await pool.close()
+    assert not pool.ready
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+async def test_a_pool_needs_a_worker() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        PoolDetector(0)

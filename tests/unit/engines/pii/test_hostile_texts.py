@@ -1,0 +1,130 @@
+"""Texts made to blind a detector: what hides behind them is found, and time stays proportional to length."""
+
+import random
+import time
+from collections.abc import Callable
+
+import pytest
+import regex
+
+from app.core.engines import DetectionOptions
+from app.engines.pii import patterns
+from app.engines.pii.analyzer import Analyzer
+from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError
+from tests.unit.engines.pii.conftest import Find
+
+SIZE = 12_000
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: (unit * (size // len(unit) + 1))[:size]
+
+
+def noise(alphabet: str) -> Callable[[int], str]:
+    return lambda size: "".join(random.Random(7).choices(alphabet, k=size))
+
+
+HOSTILE = {
+    **{
+        unit: repeated(unit)
+        for unit in ("1", "1 ", ".", "a.", "@", "a@", "a", "!", "a-", '"', '"a', "a:", "ffff:")
+    },
+    **{
+        unit: repeated(unit)
+        for unit in ('"http://a.com/', "AB12 CDEF ", "+1", "(1", "(", "123-45-6789 ", "1,", "1-")
+    },
+    **{
+        unit: repeated(unit)
+        for unit in ("212-555-0101 ", "a@b.co ", " ", "\n", "member id abc-", "claim   ", "www.")
+    },
+    **{
+        unit: repeated(unit)
+        for unit in ("a\u200b", "a\u0301", "аоеa", "[A_", "[", "John Doe ", "020 7946 0958 ", "x1")
+    },
+    **{
+        unit: repeated(unit)
+        for unit in ("4111 ", "password=", "-----BEGIN PRIVATE KEY-----", "eyJ", "dob 1/1/1 ", "１")
+    },
+    "base64": noise(LETTERS),
+    "hex": noise("0123456789abcdef"),
+    "mixed": noise('a1.-@ :/"+()'),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_stands_behind_a_hostile_text_is_found(find: Find, name: str) -> None:
+    text = HOSTILE[name](SIZE) + " Write to jane@example.com, SSN 219-09-9999."
+    covered = " ".join(what for what, _ in find(text))
+    assert "jane@example.com" in covered
+    assert "219-09-9999" in covered
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_grows_with_length_only(analyzer: Analyzer, name: str, strict: bool) -> None:
+    options = DetectionOptions(strict=strict)
+
+    def seconds(size: int) -> float:
+        text = HOSTILE[name](size)
+        before = time.process_time()
+        analyzer.scan(text, options)
+        return time.process_time() - before
+
+    seconds(1000)
+    once = min(seconds(SIZE) for _ in range(2))
+    # Half a second for 36,000 characters is no attack, whatever the ratio of two such small figures.
+    assert min(seconds(3 * SIZE) for _ in range(2)) <= max(3 * 1.7 * once, 0.5)
+
+
+def test_an_address_behind_forty_thousand_letters_and_dots_is_covered(find: Find) -> None:
+    covered = "".join(what for what, _ in find("a." * 20_000 + "jane@example.com"))
+    assert covered.endswith("jane@example.com")
+
+
+def test_phone_numbers_behind_seventy_thousand_commas_are_found(find: Find) -> None:
+    found = find("1," * 70_000 + " call me at 212-555-0143 or +44 20 7946 0958")
+    assert found[-2:] == [("212-555-0143", "PHONE"), ("+44 20 7946 0958", "PHONE")]
+
+
+def test_a_megabyte_of_digits_becomes_one_finding(find: Find) -> None:
+    text = "1" * 1_000_000
+    assert find(text) == [(text, "OPAQUE")]
+
+
+def test_minified_json_is_scanned_and_not_hidden_as_a_whole(find: Find) -> None:
+    text = (
+        "["
+        + ",".join(f'{{"id":{number},"ok":true}}' for number in range(1000))
+        + ',{"mail":"jane@example.com"}]'
+    )
+    assert find(text) == [("jane@example.com", "EMAIL")]
+
+
+def test_a_token_longer_than_a_chunk_is_hidden_to_its_end(find: Find) -> None:
+    token = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIx" * 300 + "." + "c2lnbmF0dXJl" * 20
+    text = "lorem ipsum " * 400 + token + " dolor"
+    assert (token, "SECRET") in find(text, entities=frozenset({"SECRET"}))
+
+
+def test_a_pattern_that_takes_too_long_raises_instead_of_being_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "TIMEOUT_S", 0.01)
+    slow = ExactPatterns("SECRET", [(r"(?:(?:a|aa)+)+\d", 0.9)])
+    with pytest.raises(ScanTimeoutError) as caught:
+        slow.analyze("a" * 5000, [])
+    assert "aaa" not in str(caught.value)
+
+
+def test_presidio_itself_skips_such_a_pattern() -> None:
+    """The negative control: without our matching the text would pass unscanned."""
+    with pytest.raises(TimeoutError):
+        list(regex.finditer(r"(?:(?:a|aa)+)+\d", "a" * 5000, timeout=0.01))
+
+
+def test_lone_surrogates_and_controls_do_no_harm(find: Find) -> None:
+    assert find("\ud800 jane@example.com \udfff\x00\x1b[0m 219-09-9999") == [
+        ("jane@example.com", "EMAIL"),
+        ("219-09-9999", "SSN"),
+    ]
