@@ -14,6 +14,7 @@ def _listed(words: str) -> frozenset[str]:
 
 
 _LONGEST_NAME = 200
+_SURE, _SURE_ALONE = 0.6, 0.8
 _PART = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*")
 _TITLES = _listed(
     """
@@ -60,12 +61,14 @@ _SHORTEST = 3
 
 
 def person_names(text: str, spans: Iterable[Span]) -> set[str]:
-    """Return the names of people that ``spans`` find in ``text``."""
-    return {
-        " ".join(text[s.start : s.end].split())
-        for s in spans
-        if s.label == PERSON and s.end - s.start <= _LONGEST_NAME
-    }
+    """Return the names of people that ``spans`` find in ``text`` and are sure enough to be looked for elsewhere."""
+    names: set[str] = set()
+    for span in spans:
+        if span.label == PERSON and span.end - span.start <= _LONGEST_NAME:
+            words = text[span.start : span.end].split()
+            if span.score >= (_SURE_ALONE if len(words) == 1 else _SURE):
+                names.add(" ".join(words))
+    return names
 
 
 @dataclass(frozen=True, slots=True)

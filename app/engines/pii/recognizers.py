@@ -113,6 +113,9 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     ],
     "IN_PAN": [(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.5), (r"\b[A-Z]{5}\d{4}[A-Z]\b", 0.1)],
     "DE_PLZ": [(r"(?<![\w.-])\d{5}(?:-\d{4})?(?![\w-])(?!\.\d)", 0.05)],
+    "US_HEALTH_INSURANCE_MEMBER_ID": [
+        (r"(?<![\w-])(?=[A-Z0-9-]{6,20}(?![\w-]))(?=[A-Z-]{1,20}\d)[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-])", 0.1)
+    ],
     "US_BANK_NUMBER": [(r"(?<![\w.-])\d{8,17}(?![\w-])(?!\.\d)", 0.05)],
     "US_PASSPORT": [(r"(?<![\w.-])[A-Z]?\d{8,9}(?![\w-])(?!\.\d)", 0.1)],
     "US_DRIVER_LICENSE": [

@@ -84,6 +84,11 @@ def test_words_that_are_no_names_are_not_carried_on() -> None:
     assert found == ["Young"]
 
 
+def test_doubtful_names_are_not_looked_for_elsewhere() -> None:
+    text = "Hello World Foo"
+    assert person_names(text, [Span(0, 5, "PERSON", 0.7), Span(6, 15, "PERSON", 0.7)]) == {"World Foo"}
+
+
 def test_names_are_taken_from_findings() -> None:
     assert person_names("Ask John\n Doe", [Span(4, 13, "PERSON", 1.0), Span(0, 3, "EMAIL", 1.0)]) == {
         "John Doe"
