@@ -109,7 +109,9 @@ async def test_a_given_key_replaces_no_foreign_key_of_the_same_id(replica: Repli
         await replica.access.authenticate(str(same_id), None)
 
 
-@pytest.mark.parametrize("malformed", ["", "changeme", "slc_0000000_x", f" {ApiKey.generate()}"])
+@pytest.mark.parametrize(
+    "malformed", ["", "changeme", "slc_0000000_x", " slc_00000000_" + ("Vh3kQ-z81x_" * 4)[1:]]
+)
 async def test_a_malformed_given_key_stops_the_start_without_being_repeated(
     replica: Replica, malformed: str
 ) -> None:

@@ -72,7 +72,7 @@ async def test_a_request_without_a_body_needs_no_type() -> None:
         ({"content-type": "application/x-www-form-urlencoded"}, b"a=1", 415, "invalid_request"),
         ({"content-type": "application/x-ndjson"}, b"{}", 415, "invalid_request"),
         ({"content-type": ""}, b"{}", 415, "invalid_request"),
-        ({"content-encoding": "gzip"}, gzip.compress(b"{}" * 1000), 415, "invalid_request"),
+        ({"content-encoding": "gzip"}, gzip.compress(b"{}" * 1000, mtime=0), 415, "invalid_request"),
         ({"content-encoding": "br"}, b"{}", 415, "invalid_request"),
         ({"content-encoding": "identity, gzip"}, b"{}", 415, "invalid_request"),
         ({"host": "evil.example"}, b"{}", 421, "invalid_request"),
