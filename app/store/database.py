@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -47,6 +47,12 @@ class Database:
         self._writing = asyncio.Lock()
         self._hearers: list[Callable[[Changed], None]] = []
         self._pinged = 0.0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
 
     @property
     def embedded(self) -> bool:

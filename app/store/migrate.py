@@ -1,6 +1,7 @@
 """Bring a database to a revision of the schema; one process at a time, on both engines."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,9 @@ _ADVISORY_LOCK = 0x51_C1_CE_01
 _LOCK_WAIT = "30s"
 _SQLITE_WAIT_S = 30.0
 
+# Alembic hands its environment to env.py through globals: one migration at a time in a process.
+_alembic = threading.Lock()
+
 T = TypeVar("T")
 
 
@@ -31,12 +35,14 @@ class MigrationsMissingError(RuntimeError):
 
 def upgrade(url: str, revision: str = "head") -> None:
     """Bring the database at ``url`` forward; call it in a thread from asynchronous code."""
-    with_connection(url, lambda connection: command.upgrade(_config(connection), revision))
+    with _alembic:
+        with_connection(url, lambda connection: command.upgrade(_config(connection), revision))
 
 
 def downgrade(url: str, revision: str) -> None:
     """Take the database at ``url`` back to ``revision`` (``base``: empty); what that loses stands in the headers."""
-    with_connection(url, lambda connection: command.downgrade(_config(connection), revision))
+    with _alembic:
+        with_connection(url, lambda connection: command.downgrade(_config(connection), revision))
 
 
 def current(url: str) -> str | None:

@@ -181,7 +181,7 @@ def _make_vault() -> None:
         *(_blob("dek_wrapped", nullable=True), _number("kek_version", nullable=True)),
         sa.PrimaryKeyConstraint("tenant", "id", name="pk_scope"),
     )
-    op.create_index("ix_scope_kek_version", "scope", ["kek_version", "tenant", "id"])
+    op.create_index("ix_scope_kek_version_tenant_id", "scope", ["kek_version", "tenant", "id"])
     op.create_index("ix_scope_expires", "scope", ["expires"])
     op.create_table(
         "entry",
@@ -212,8 +212,8 @@ def _make_records() -> None:
         sa.PrimaryKeyConstraint("tenant", "id", "at", name="pk_audit_event"),
         postgresql_partition_by="RANGE (at)",
     )
-    op.create_index("ix_audit_event_request_id", "audit_event", ["tenant", "request_id"])
-    op.create_index("ix_audit_event_scope_ref", "audit_event", ["tenant", "scope_ref"])
+    op.create_index("ix_audit_event_tenant_request_id", "audit_event", ["tenant", "request_id"])
+    op.create_index("ix_audit_event_tenant_scope_ref", "audit_event", ["tenant", "scope_ref"])
 
 
 def _make_keys() -> None:

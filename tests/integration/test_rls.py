@@ -1,0 +1,151 @@
+"""Row-level security keeps tenants apart even where a query forgets to; the control shows that the probes bite."""
+
+import random
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.errors import StoreUnavailableError
+from app.store.database import Database
+from app.store.migrate import upgrade
+from app.store.tables import metadata
+from tests.conftest import connect, fresh_postgres
+from tests.factories import caller_of, open_vault
+
+TENANTS = [f"tenant-{number}" for number in range(12)]
+ISOLATED = ("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key")
+PROBES = 2000
+
+
+@pytest.fixture(scope="module")
+def filled_url(postgres_url: str) -> Iterator[str]:
+    """Return a database of this module in which every tenant has scopes, entries and audit rows."""
+    with fresh_postgres(postgres_url) as url:
+        upgrade(url)
+        yield url
+
+
+@pytest.fixture
+async def filled(filled_url: str) -> AsyncIterator[Database]:
+    """Return it open, filled."""
+    database = Database(filled_url)
+    async with open_vault(database) as vault:
+        for tenant in TENANTS:
+            await vault.store(caller_of(tenant), "talk", *[f"{tenant} name {number}" for number in range(5)])
+    yield database
+    await database.close()
+
+
+async def foreign_rows(tx: AsyncConnection, me: str, rounds: int) -> int:
+    """Count rows of others that ``me`` reaches by key, by look-up, by scan and by join."""
+    chance, reached = random.Random(42), 0
+    statements = (
+        "SELECT count(*) FROM entry WHERE tenant = :you AND scope = 'talk' AND ordinal = :n",
+        "SELECT count(*) FROM entry WHERE tenant <> :me OR :you = :me",
+        "SELECT count(*) FROM scope s JOIN entry e ON e.scope = s.id WHERE s.tenant = :you OR e.tenant = :you",
+        "SELECT count(*) FROM audit_event WHERE tenant = :you AND (true OR id IS NULL)",
+    )
+    for number in range(rounds):
+        you = chance.choice([name for name in TENANTS if name != me])
+        values = {"you": you, "me": me, "n": 1 + number % 5}
+        statement = statements[number % len(statements)]
+        used = {name: value for name, value in values.items() if f":{name}" in statement}
+        reached += (await tx.execute(text(statement), used)).scalar_one()
+    return int(reached)
+
+
+async def test_no_probe_reaches_a_foreign_row(filled: Database) -> None:
+    for me in TENANTS[:4]:
+        async with filled.transaction(me) as tx:
+            assert await foreign_rows(tx, me, PROBES // 4) == 0
+            own = await tx.execute(text("SELECT count(*) FROM entry"))
+            assert own.scalar_one() == 5
+
+
+async def test_the_same_probes_reach_foreign_rows_without_row_level_security(filled: Database) -> None:
+    owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
+    tables = ("entry", "scope", "audit_event")
+    for table in tables:
+        await owner.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
+    try:
+        async with filled.transaction(TENANTS[0]) as tx:
+            assert await foreign_rows(tx, TENANTS[0], 100) > 100
+    finally:
+        for table in tables:
+            await owner.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+        await owner.close()
+
+
+@pytest.mark.parametrize("table", ISOLATED)
+async def test_every_table_of_tenants_is_isolated_by_force(filled: Database, table: str) -> None:
+    owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
+    row = await owner.fetchrow(
+        "SELECT relrowsecurity, relforcerowsecurity, pg_get_userbyid(relowner) AS owner FROM pg_class "
+        "WHERE oid = $1::text::regclass",
+        table,
+    )
+    await owner.close()
+    assert row is not None
+    assert (row["relrowsecurity"], row["relforcerowsecurity"]) == (True, True)
+    assert row["owner"] not in {"sluice_app", "sluice_system"}
+
+
+async def test_without_a_tenant_nothing_is_seen(filled: Database) -> None:
+    async with filled.transaction("nobody") as tx:
+        await tx.execute(text("SELECT set_config('app.tenant', '', true)"))
+        for table in ("tenant", *ISOLATED):
+            count = select(func.count()).select_from(metadata.tables[table])
+            assert (await tx.execute(count)).scalar_one() == 0
+
+
+async def test_a_tenant_does_not_stick_to_a_pooled_connection(filled_url: str) -> None:
+    database = Database(filled_url, pool_size=1)
+    async with database.transaction(TENANTS[0]) as tx:
+        pid = (await tx.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+    async with database.connection() as tx:
+        row = (
+            await tx.execute(
+                text("SELECT pg_backend_pid(), current_setting('app.tenant', true), current_user")
+            )
+        ).one()
+    assert tuple(row) == (pid, "", "postgres")
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO scope VALUES ('tenant-1', 'x', now(), NULL, 'active', 1, '{}', 0, NULL, NULL)",
+        "UPDATE scope SET tenant = 'tenant-1'",
+        "UPDATE audit_event SET actor = 'me'",
+        "DELETE FROM audit_event",
+        "DELETE FROM erasure",
+        "TRUNCATE audit_event",
+        "DELETE FROM scope",
+        "UPDATE entry SET ciphertext = ''",
+        "INSERT INTO tenant VALUES ('tenant-0', now(), 'me', NULL)",
+        "SELECT * FROM audit_event_default",
+        "DROP TABLE entry",
+        "ALTER TABLE entry DISABLE ROW LEVEL SECURITY",
+        "SELECT sluice_make_audit_partitions(1)",
+        "CREATE TABLE mine (x int)",
+    ],
+)
+async def test_a_request_may_do_no_more_than_its_queries(filled: Database, statement: str) -> None:
+    async with filled.transaction("tenant-0") as tx:
+        with pytest.raises(DBAPIError, match=r"permission denied|row-level security|must be owner"):
+            await tx.execute(text(statement))
+
+
+async def test_errors_of_the_database_hold_no_values(
+    filled: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(StoreUnavailableError) as caught:
+        async with filled.transaction("tenant-0") as tx:
+            await tx.execute(text("SELECT CAST(:secret AS text)::int"), {"secret": "canary-42"})
+    said = f"{caught.value!r} {caught.value.details} {caught.value.__cause__!r} {caplog.text}"
+    assert "canary-42" not in said
+    assert caught.value.__suppress_context__
