@@ -25,6 +25,8 @@ from tests.integration.service import Service, running_service
 MALFORMED_POSITIONS = frozenset({"role", "type", "no object", "text of a wrong type"})
 STREAM = "/api/v1/middleware/pii_restoration/stream"
 SCOPE = "the-scope"
+MODERN = "2026-07-28"
+MCP_PREFIX = "io.modelcontextprotocol/"
 
 
 @dataclass
@@ -34,6 +36,7 @@ class Run:
     service: Service
     refusals: list[bytes] = field(default_factory=list)
     statuses: dict[int, int] = field(default_factory=dict)
+    over_mcp: list[str] = field(default_factory=list)
 
     def invoke(self, name: str, context: Any, arguments: Any) -> None:
         body = json.dumps({"arguments": arguments, "context": context}).encode()
@@ -41,6 +44,21 @@ class Run:
 
     def post(self, path: str, body: bytes, kind: str = "application/json") -> None:
         self.note(self.service.http.post(path, content=body, headers={"content-type": kind}))
+
+    def invoke_over_mcp(self, context: Any, arguments: Any) -> None:
+        meta = {f"{MCP_PREFIX}protocolVersion": MODERN, f"{MCP_PREFIX}clientCapabilities": {}}
+        params = {"name": "pii_redaction", "arguments": arguments, "context": context, "_meta": meta}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "middleware/invoke", "params": params}
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": MODERN,
+            "mcp-method": "middleware/invoke",
+        }
+        answer = self.service.http.post("/mcp", json=message, headers=headers)
+        self.note(answer)
+        self.over_mcp.append("result" if "result" in answer.json() else "error")
+        if "error" in answer.json():
+            self.refusals.append(answer.content)
 
     def note(self, answer: Response) -> None:
         self.statuses[answer.status_code] = self.statuses.get(answer.status_code, 0) + 1
@@ -51,7 +69,9 @@ class Run:
 def through_every_position(run: Run, value: str) -> None:
     """Send one canary in every way in which it could come."""
     good = [make(value) for name, make in POSITIONS.items() if name not in MALFORMED_POSITIONS]
-    for arguments in ({"scope": SCOPE}, {"scope": SCOPE, "mode": "mask"}, {"mode": "block"}):
+    run.invoke_over_mcp(good, {"scope": SCOPE})
+    run.invoke_over_mcp([POSITIONS["text"](value)], {value: value})
+    for arguments in ({"scope": SCOPE}, {"mode": "block"}):
         run.invoke("pii_redaction", good, {**arguments, "aggressiveness": "strict", "deny_list": [value]})
     run.invoke("audit_logging", good, {})
     run.invoke("timestamp_injector", good, {"timezone": "UTC"})
@@ -79,9 +99,9 @@ def through_every_position(run: Run, value: str) -> None:
     run.note(http.get("/api/v1/keys", headers={"authorization": b"Bearer " + value.encode()}))
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    with running_service(tmp_path_factory.mktemp("canary"), warm=True) as service:
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    with running_service(tmp_path, warm=True) as service:
         ran = Run(service)
         generous = {"audit_content": True, "limits": {"requests_per_second": 1000, "burst": 100_000}}
         assert service.http.put("/api/v1/policies", json=generous).status_code == 200
@@ -116,33 +136,30 @@ def test_there_are_two_hundred_different_canaries_of_all_eighteen_kinds() -> Non
     assert len(KINDS) == 18
 
 
-def test_the_canaries_were_sent_sealed_and_refused(run: Run) -> None:
+def check_that_the_canaries_were_sent(run: Run) -> None:
     """Guard the test itself: originals were stored, and thousands of refusals were collected."""
     entries = run.service.http.get(f"/api/v1/vault/scopes/{SCOPE}/entries?limit=1000&originals=true").json()
     sealed = {entry["original"] for entry in entries["items"]}
     assert len(sealed & set(CANARIES)) >= 150
     assert run.statuses[200] >= 3 * COUNT
     assert len(run.refusals) >= 20 * COUNT
+    assert run.over_mcp == ["result", "error"] * COUNT
     assert not any(status >= 500 for status in run.statuses)
 
 
-def test_no_canary_is_in_any_refusal(run: Run) -> None:
+@pytest.mark.timeout(900)
+def test_no_canary_is_in_files_logs_metrics_exports_lists_or_refusals(run: Run) -> None:
+    check_that_the_canaries_were_sent(run)
+    files = dict(files_of(run.service.directory))
+    assert {"sluice.db", "sluice.db-wal", "keyring.json"} <= set(files)
+    logged = run.service.log.getvalue().encode()
+    assert logged.count(b"\n") >= 30 * COUNT
+    assert hits(files.items()) == []
+    assert hits([("log", logged), *shown_by(run.service)]) == []
     assert hits([("refusals", b"\n".join(run.refusals))]) == []
 
 
-def test_no_canary_is_in_the_database_its_logs_or_any_other_file(run: Run) -> None:
-    names = dict(files_of(run.service.directory))
-    assert {"sluice.db", "sluice.db-wal", "keyring.json"} <= set(names)
-    assert hits(names.items()) == []
-
-
-def test_no_canary_is_in_logs_metrics_exports_or_lists(run: Run) -> None:
-    logged = run.service.log.getvalue().encode()
-    assert logged.count(b"\n") >= 30 * COUNT
-    assert hits([("log", logged), *shown_by(run.service)]) == []
-
-
-def test_the_search_finds_a_canary_that_does_leak(run: Run, tmp_path: Path) -> None:
+def test_the_search_finds_a_canary_that_does_leak(tmp_path: Path) -> None:
     """Negative control: planted in a database, a file, a log line, in every spelling, it is found."""
     with running_service(tmp_path) as leaky:
         value = CANARIES[0]
