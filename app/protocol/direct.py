@@ -5,6 +5,7 @@ answers are the same; a differential test holds the two side by side.
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -13,16 +14,16 @@ from typing import Any
 import anyio
 from mcp.server import Server
 from mcp.server.connection import Connection
-from mcp.server.runner import serve_one
-from mcp.server.streamable_http import check_accept_headers
+from mcp.server.runner import ServerRunner
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundModernRoute,
     classify_inbound_request,
-    find_duplicated_routing_header,
 )
 from mcp.shared.message import MessageMetadata, ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
@@ -33,7 +34,10 @@ from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
 from app.core.offload import off_loop
+from app.protocol.exchange import Fields
 
+_USED_ONCE = frozenset({"accept", MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER})
+_TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
 
@@ -73,17 +77,22 @@ class Direct:
     methods: frozenset[str]
 
     async def serve(
-        self, scope: Scope, message: dict[str, Any], size: int, receive: Receive, send: Send
+        self,
+        scope: Scope,
+        fields: Fields,
+        message: dict[str, Any],
+        size: int,
+        receive: Receive,
+        send: Send,
     ) -> bool:
         """Answer ``message`` of ``size`` bytes and return True, or return False with nothing done."""
         if message.get("method") not in self.methods or "id" not in message:
             return False
-        request = Request(scope)
-        connection = _connection(request, message)
-        if connection is None:
+        version = _version(fields, message)
+        if version is None:
             return False
         with _until_disconnect(receive):
-            status, body = await self._answer(request, message, connection)
+            status, body = await self._answer(Request(scope), message, version)
             encoded = await off_loop(size, strictjson.dumps, body)
             headers = [
                 (b"content-type", b"application/json"),
@@ -94,39 +103,30 @@ class Direct:
         return True
 
     async def _answer(
-        self, request: Request, message: dict[str, Any], connection: Connection
+        self, request: Request, message: dict[str, Any], version: str
     ) -> tuple[int, dict[str, Any]]:
         dispatch = _Dispatch(message["id"], ServerMessageMetadata(request_context=request))
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         try:
-            answer["result"] = await serve_one(
-                self.server,
-                dispatch,
-                message["method"],
-                message.get("params"),
-                connection=connection,
-                lifespan_state={},
-            )
+            # Our handlers neither ask what the client can do nor leave anything to be closed behind them.
+            runner = ServerRunner(self.server, Connection.from_envelope(version, None, None), {})
+            answer["result"] = await runner.on_request(dispatch, message["method"], message.get("params"))
         except MCPError as error:
             answer["error"] = error.error.model_dump(exclude_none=True)
-            modern = connection.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS
+            modern = version not in HANDSHAKE_PROTOCOL_VERSIONS
             return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), answer
         return 200, answer
 
 
-def _connection(request: Request, message: dict[str, Any]) -> Connection | None:
-    """Return what the SDK's transports would make of a good request, None for every other."""
-    if not check_accept_headers(request)[0]:
+def _version(fields: Fields, message: dict[str, Any]) -> str | None:
+    """Return the revision of a request that the SDK's transports would serve, None for every other."""
+    if not _USED_ONCE.isdisjoint(fields.repeated) or not _TAKES_JSON.search(fields.get("accept", "")):
         return None
-    version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    version = fields.get(MCP_PROTOCOL_VERSION_HEADER)
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
-        return Connection.from_envelope(version, None, None)
-    if find_duplicated_routing_header(request.headers.items()) is not None:
-        return None
-    route = classify_inbound_request(message, headers=dict(request.headers))
-    if not isinstance(route, InboundModernRoute):
-        return None
-    return Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+        return version
+    route = classify_inbound_request(message, headers=fields)
+    return route.protocol_version if isinstance(route, InboundModernRoute) else None
 
 
 class _until_disconnect:  # noqa: N801 - reads as what it does

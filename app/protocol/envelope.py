@@ -4,11 +4,11 @@ from typing import Any, Final
 
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types import HEADER_MISMATCH, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
-from starlette.datastructures import Headers
 
 from app.core import strictjson
 from app.core.errors import InvalidRequestError
 from app.protocol.errors import RefusedError
+from app.protocol.exchange import Fields
 
 _NAMED_BY_US: Final = frozenset({"middleware/invoke"})
 
@@ -52,7 +52,7 @@ def is_response(message: dict[str, Any]) -> bool:
     return False
 
 
-def check_modern_headers(message: dict[str, Any], headers: Headers, version: str | None) -> None:
+def check_modern_headers(message: dict[str, Any], headers: Fields, version: str | None) -> None:
     """Refuse what the SDK's own header check does not see: a missing version, and the names of our methods."""
     params = message.get("params") or {}
     if version is None:
@@ -60,8 +60,8 @@ def check_modern_headers(message: dict[str, Any], headers: Headers, version: str
         if isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta:
             raise _mismatch("The header MCP-Protocol-Version is missing.")
     elif message.get("method") in _NAMED_BY_US and MCP_NAME_HEADER in headers:
-        named = headers.getlist(MCP_NAME_HEADER)
-        if len(named) > 1 or decode_header_value(named[0]) != params.get("name"):
+        named = decode_header_value(headers[MCP_NAME_HEADER])
+        if MCP_NAME_HEADER in headers.repeated or named != params.get("name"):
             raise _mismatch("The header Mcp-Name does not match the name in the params.")
 
 

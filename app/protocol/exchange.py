@@ -1,11 +1,11 @@
 """One HTTP request to /mcp on its way through the room: who asks, under which id, in which session."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope
 
@@ -48,10 +48,30 @@ def note(context: Context, **facts: str) -> None:
     cast("Request", context.request).scope["state"].update(facts)
 
 
-def bearer_of(headers: Headers) -> str | None:
+class Fields(dict[str, str]):
+    """The headers of a request by lower-case name, the first where one came twice; ``repeated`` names those.
+
+    The white space around a value is no part of it (RFC 9110, section 5.5), but the server leaves it there.
+    """
+
+    __slots__ = ("repeated",)
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        super().__init__()
+        self.repeated: set[str] = set()
+        for name, value in raw:
+            key = name.decode("latin-1")
+            if key in self:
+                self.repeated.add(key)
+            else:
+                self[key] = value.decode("latin-1").strip(" \t")
+
+
+def bearer_of(headers: Fields) -> str | None:
     """Return the bearer token, or None where there is none or more than one credential."""
-    values = headers.getlist("authorization")
-    found = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
+    if "authorization" in headers.repeated:
+        return None
+    found = _BEARER.fullmatch(headers.get("authorization", ""))
     return found[1] if found else None
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
@@ -22,7 +21,7 @@ from app.protocol.answers import answer_empty, answer_failure, answer_refusal, m
 from app.protocol.direct import Direct
 from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
-from app.protocol.exchange import SCOPE_KEY, Exchange, bearer_of, read_body, replay, with_headers
+from app.protocol.exchange import SCOPE_KEY, Exchange, Fields, bearer_of, read_body, replay, with_headers
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
@@ -37,13 +36,12 @@ class _Turn:
     __slots__ = ("_send", "body", "headers", "info", "message", "message_id", "receive", "scope", "started")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, info: RequestInfo) -> None:
-        # The white space around a value is no part of it (RFC 9110, section 5.5), but the server leaves it there.
         fields = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         self.scope = {**scope, "headers": fields, "state": scope.setdefault("state", {})}
         self.receive = receive
         self._send = send
         self.info = info
-        self.headers = Headers(raw=fields)
+        self.headers = Fields(fields)
         self.started = False
         self.body = b""
         self.message: dict[str, Any] = {}
@@ -229,7 +227,10 @@ class Front:
             # Nothing was asked of this client, and no notification of it needs more than the above.
             await answer_empty(turn.send, HTTPStatus.ACCEPTED)
             return
-        scope = with_headers(turn.scope, mcp_protocol_version=version or session.revision)
+        scope: Scope = turn.scope
+        if version is None:
+            turn.headers[MCP_PROTOCOL_VERSION_HEADER] = session.revision
+            scope = with_headers(scope, mcp_protocol_version=session.revision)
         await self._dispatch(turn, exchange, scope, logs=LOG_LEVEL in session.preferences)
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
@@ -240,13 +241,15 @@ class Front:
                 await self.legs.stream(scope, turn.body, turn.receive, send)
         elif streams and accepts_stream(scope):
             await self.legs.stream(scope, turn.body, turn.receive, send)
-        elif not await self.direct.serve(scope, turn.message, len(turn.body), turn.receive, send):
+        elif not await self.direct.serve(
+            scope, turn.headers, turn.message, len(turn.body), turn.receive, send
+        ):
             await self.legs.json(scope, turn.body, turn.receive, send)
 
 
-def _is_json(headers: Headers) -> bool:
-    kinds = headers.getlist("content-type")
-    return len(kinds) == 1 and kinds[0].partition(";")[0].strip().lower() == "application/json"
+def _is_json(headers: Fields) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" and "content-type" not in headers.repeated
 
 
 def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:
