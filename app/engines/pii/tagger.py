@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from itertools import pairwise
+from itertools import islice, pairwise
 from threading import Lock
 from typing import IO, Self
 
@@ -24,6 +24,7 @@ LABELS = ("PERSON", "LOCATION", "ORGANIZATION", "ADDRESS")
 TAGS = ("O", *(f"{position}-{label}" for label in LABELS for position in "BILU"))
 _CACHE_WORDS = 32_768
 _WINDOW = 1_024
+_LONGEST_RUN = 1_024
 _CERTAINLY_NOTHING = 0.98
 _EDGE = " \t\r\n\"'\u201c\u201d\u2018\u2019`,;:!?()[]{}<>|*#=/\\_"
 _POSSESSIVE = re.compile(r"['\u2019][sS]$")
@@ -111,6 +112,25 @@ class _Layer:
         return y
 
 
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Hold consecutive tokens: those from `first` to `last` are judged; the text before them ends at `before`."""
+
+    offsets: list[tuple[int, int]]
+    first: int
+    last: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Hot:
+    """Hold the tokens that may be part of a name: their positions among all tokens, tag probabilities, offsets."""
+
+    positions: npt.NDArray[np.intp]
+    probabilities: Floats
+    offsets: list[tuple[int, int]]
+
+
 class Tagger:
     """Tag names in text; safe to share between threads, deterministic, linear in the length of the text."""
 
@@ -139,39 +159,35 @@ class Tagger:
 
         The threshold also moves the balance between a name and nothing, so a low one finds more.
         """
-        offsets = [match.span() for match in TOKEN.finditer(text)]
-        if not offsets:
-            return []
-        positions, probabilities = self._hot(text, offsets)
         found: list[TaggedSpan] = []
-        for first, last in _runs(positions):
-            start, end = int(positions[first]), int(positions[last]) + 1
-            spans = _read(probabilities[first : last + 1], offsets[start:end], threshold)
+        hot = self._hot(text)
+        for first, last in _runs(hot.positions):
+            spans = _read(hot.probabilities[first:last], hot.offsets[first:last], threshold)
             found.extend(trimmed for span in spans if (trimmed := _trimmed(text, span)) is not None)
         return _joined_addresses(text, found)
 
-    def _hot(self, text: str, offsets: list[tuple[int, int]]) -> tuple[npt.NDArray[np.intp], Floats]:
-        """Return the positions of tokens that may be part of a name, and the probabilities of their tags."""
-        positions: list[npt.NDArray[np.intp]] = []
-        rows: list[Floats] = []
-        for begin in range(0, len(offsets), _WINDOW):
-            end = min(begin + _WINDOW, len(offsets))
-            low = max(0, begin - self._reach)
-            probabilities = self._probabilities(text, offsets, low, min(len(offsets), end + self._reach))
-            probabilities = probabilities[begin - low : end - low]
-            hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+    def _hot(self, text: str) -> _Hot:
+        """Return the tokens that may be part of a name; the others are forgotten window by window."""
+        positions = [np.empty(0, np.intp)]
+        rows = [np.empty((0, len(TAGS)), np.float32)]
+        offsets: list[tuple[int, int]] = []
+        begin = 0
+        for window in _windows(text, self._reach):
+            core = self._probabilities(text, window)[window.first : window.last]
+            hot = np.flatnonzero(core[:, 0] < _CERTAINLY_NOTHING)
             positions.append(hot + begin)
-            rows.append(probabilities[hot])
-        return np.concatenate(positions), np.concatenate(rows)
+            rows.append(core[hot])
+            offsets += [window.offsets[window.first + index] for index in hot.tolist()]
+            begin += len(core)
+        return _Hot(np.concatenate(positions), np.concatenate(rows), offsets)
 
-    def _probabilities(self, text: str, offsets: list[tuple[int, int]], low: int, high: int) -> Floats:
-        window = offsets[low:high]
-        spaced = np.empty(len(window), np.float32)
-        before = offsets[low - 1][1] if low else 0
-        for index, (start, end) in enumerate(window):
+    def _probabilities(self, text: str, window: _Window) -> Floats:
+        spaced = np.empty(len(window.offsets), np.float32)
+        before = window.before
+        for index, (start, end) in enumerate(window.offsets):
             spaced[index] = start > before
             before = end
-        x = self._words.vectors([text[start : min(end, start + MAX_WORD)] for start, end in window])
+        x = self._words.vectors([text[start : min(end, start + MAX_WORD)] for start, end in window.offsets])
         x += spaced[:, None] * self._spaced
         for index, layer in enumerate(self._layers):
             y = layer(x)
@@ -183,14 +199,33 @@ class Tagger:
         return logits
 
 
+def _windows(text: str, reach: int) -> Iterator[_Window]:
+    """Yield the tokens in windows whose neighbours to each side are the ones that the layers look at."""
+    tokens = (match.span() for match in TOKEN.finditer(text))
+    held: list[tuple[int, int]] = []
+    first = before = 0
+    while chunk := list(islice(tokens, _WINDOW)):
+        held += chunk
+        last = len(held) - reach
+        if last <= first:
+            continue
+        yield _Window(held, first, last, before)
+        keep = max(0, last - reach)
+        before = held[keep - 1][1] if keep else before
+        first = last - keep
+        held = held[keep:]
+    if first < len(held):
+        yield _Window(held, first, len(held), before)
+
+
 def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Return first and last index of every run of consecutive positions."""
-    if not len(positions):
-        return []
-    breaks = np.flatnonzero(np.diff(positions) > 1)
-    firsts = [0, *(breaks + 1).tolist()]
-    lasts = [*breaks.tolist(), len(positions) - 1]
-    return list(zip(firsts, lasts, strict=True))
+    """Return where runs of consecutive positions begin and end, none longer than `_LONGEST_RUN`."""
+    edges = [0, *(np.flatnonzero(np.diff(positions) > 1) + 1).tolist(), len(positions)]
+    return [
+        (begin, min(begin + _LONGEST_RUN, end))
+        for start, end in pairwise(edges)
+        for begin in range(start, end, _LONGEST_RUN)
+    ]
 
 
 _OPENING = [index for index, tag in enumerate(TAGS) if tag[0] in "OBU"]
