@@ -39,7 +39,7 @@ _PAGE: Final = {
 router = new_router("/audit", "audit")
 
 
-def asked(
+async def asked(
     since: Annotated[Moment | None, Query(description="Not before this time (with zone).")] = None,
     until: Annotated[Moment | None, Query(description="Before this time (with zone).")] = None,
     actor: Annotated[Word | None, Query(description="Id of an API key.")] = None,

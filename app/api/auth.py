@@ -87,7 +87,7 @@ async def authenticated(
     return caller
 
 
-def circumstances(request: Request) -> RequestInfo:
+def info_of(request: Request) -> RequestInfo:
     """Return what records say of a request without a time limit of its own."""
     state = request.scope["state"]
     return RequestInfo(
@@ -98,9 +98,18 @@ def circumstances(request: Request) -> RequestInfo:
     )
 
 
+async def _services(request: Request) -> Services:
+    return services_of(request)
+
+
+async def _info(request: Request) -> RequestInfo:
+    return info_of(request)
+
+
+# Coroutines, because FastAPI runs plain functions in threads, which costs more than the rest of a request.
 CallerDep = Annotated[Caller, Depends(authenticated)]
-ServicesDep = Annotated[Services, Depends(services_of)]
-InfoDep = Annotated[RequestInfo, Depends(circumstances)]
+ServicesDep = Annotated[Services, Depends(_services)]
+InfoDep = Annotated[RequestInfo, Depends(_info)]
 
 
 async def limits_of(services: Services, caller: Caller) -> Limits:

@@ -7,10 +7,11 @@ from starlette.responses import Response
 
 from app.api.auth import (
     CallerDep,
-    InfoDep,
     ServicesDep,
+    info_of,
     json_object,
     new_router,
+    services_of,
 )
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
@@ -116,10 +117,9 @@ async def list_middleware(caller: CallerDep, services: ServicesDep) -> Response:
     responses={200: {"description": "The transformed context.", "content": described(_RESULT_SCHEMA)}},
     openapi_extra={"requestBody": {"required": True, "content": described(_INVOKE_SCHEMA, _EXAMPLES)}},
 )
-async def invoke_middleware(
-    name: Name, request: Request, caller: CallerDep, services: ServicesDep, info: InfoDep
-) -> Response:
+async def invoke_middleware(name: Name, request: Request, caller: CallerDep) -> Response:
     """Run one middleware over `context` and answer the same shape; what is answered is on record first."""
+    services, info = services_of(request), info_of(request)
     arguments, context = _invocation(request)
     if name in services.invoke.registry.middlewares:
         request.scope["state"]["middleware"] = name
