@@ -1,12 +1,10 @@
 """``sluice db``: the schema of the database."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
-from app.cli.terminal import UNREACHABLE, confirm, fail
+from app.cli.terminal import confirm
 
 commands = typer.Typer(
     help="Bring the database's schema forward or back.", no_args_is_help=True, rich_markup_mode=None
@@ -26,9 +24,8 @@ def upgrade(
     from app.store import migrate
 
     url = _url()
-    with _reaching():
-        migrate.upgrade(url, revision)
-        print(f"The database is at revision {migrate.current(url)}.")
+    migrate.upgrade(url, revision)
+    print(f"The database is at revision {migrate.current(url)}.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice db current")
@@ -37,8 +34,7 @@ def current() -> None:
     from app.store import migrate
 
     url = _url()
-    with _reaching():
-        found = migrate.current(url)
+    found = migrate.current(url)
     if found is None:
         print("The database is empty: run `sluice db upgrade`.")
     elif found == migrate.head():
@@ -58,31 +54,11 @@ def downgrade(
 
     confirm(f"Going back to {revision} can delete data. Go on?", yes=yes)
     url = _url()
-    with _reaching():
-        migrate.downgrade(url, revision)
-        print(f"The database is at revision {migrate.current(url) or 'base (empty)'}.")
+    migrate.downgrade(url, revision)
+    print(f"The database is at revision {migrate.current(url) or 'base (empty)'}.")
 
 
 def _url() -> str:
     from app.settings import load
 
     return load().database.url.get_secret_value()
-
-
-@contextmanager
-def _reaching() -> Iterator[None]:
-    """Turn the failures of a connection or a wrong revision into sentences."""
-    from alembic.util import CommandError as RevisionError
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from app.store.migrate import MigrationsMissingError
-
-    try:
-        yield
-    except MigrationsMissingError as error:
-        fail(str(error))
-    except RevisionError as error:
-        fail(f"That is no revision of this release: {error}.")
-    except (SQLAlchemyError, OSError) as error:
-        kind = type(getattr(error, "orig", None) or error).__name__
-        fail(f"The database does not answer or refuses ({kind}): check SLUICE_DATABASE__URL.", UNREACHABLE)

@@ -10,10 +10,8 @@ from app.assembly import House, opened
 from app.cli.terminal import fail
 from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
-from app.engines.cipher import KeyRingError
 from app.services.bootstrap import bootstrap
 from app.settings import Settings, load
-from app.store.dialects import UnsafeDatabaseError
 
 T = TypeVar("T")
 ACTOR = "cli"
@@ -29,10 +27,7 @@ def on_host(work: Callable[[House], Awaitable[T]]) -> T:
     """Run ``work`` with the services of this host's settings."""
     settings = load()
     configure_logging("error", settings.telemetry.log_format)
-    try:
-        return asyncio.run(_worked(settings, work))
-    except (KeyRingError, UnsafeDatabaseError) as error:
-        fail(str(error))
+    return asyncio.run(_worked(settings, work))
 
 
 def ring_file() -> Path:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import typer
 
 from app.cli import audit, config, db, invoke, keys, middleware, serve, tenants, vault
-from app.cli.terminal import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CommandError, note
-from app.core.errors import ServiceError, StoreUnavailableError
+from app.cli.faults import explained
+from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
 
 HELP = """Sluice redacts, restores and records what goes to and comes from a language model.
 
@@ -51,20 +51,10 @@ def build() -> typer.Typer:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; every expected failure is one sentence on standard error."""
-    from app.settings import ConfigurationError
-
     try:
         ended = build()(list(arguments), prog_name="sluice", standalone_mode=False)
     except CommandError as error:
         return _told(error.code, error.sentence)
-    except ConfigurationError as error:
-        return _told(FAILED, *error.faults)
-    except StoreUnavailableError:
-        return _told(
-            UNREACHABLE, "The database does not answer: check SLUICE_DATABASE__URL and that it runs."
-        )
-    except ServiceError as error:
-        return _told(FAILED, error.message)
     except typer.TyperException as error:
         return _wrong_usage(error)
     except typer.Abort:
@@ -73,6 +63,11 @@ def run(arguments: Sequence[str]) -> int:
         # Who reads has seen enough (`| head`); the interpreter would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ended = OK
+    except Exception as error:
+        found = explained(error)
+        if found is None:
+            raise
+        return _told(found[0], *found[1])
     return ended if isinstance(ended, int) else OK
 
 

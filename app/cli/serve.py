@@ -1,5 +1,6 @@
 """``sluice serve``: start the service."""
 
+import errno
 import os
 import socket
 from typing import Annotated
@@ -66,7 +67,7 @@ def serve(
 
             code = serve_here(settings, listener)
     if code:
-        fail("The service did not start; the lines above say why.", code)
+        raise typer.Exit(code)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -83,8 +84,10 @@ def listen(host: str, port: int) -> socket.socket:
     except socket.gaierror:
         listener.close()
         fail(f"{host} is no address of this machine: set --host or SLUICE_HTTP__HOST.")
-    except OSError:
+    except OSError as error:
         listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            fail(f"{host} is no address of this machine: set --host or SLUICE_HTTP__HOST.")
         fail(
             f"Port {port} of {host} is taken: stop what listens there, or choose another port with --port "
             "(SLUICE_HTTP__PORT)."

@@ -2,14 +2,18 @@
 
 import logging
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
 
+from fastapi import FastAPI
 from uvicorn import Config, Server
 
 from app.cli.connections import protocol_with
+from app.cli.faults import explained
 from app.cli.serve import address_of
-from app.cli.terminal import FAILED, OK
+from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
 from app.main import create_app
 from app.settings import Settings
@@ -20,7 +24,7 @@ BACKLOG = 1024
 class DrainingServer(Server):
     """uvicorn's server; it stops taking work before it closes its sockets, and greets once its port is bound."""
 
-    def __init__(self, config: Config, app: Any, listener: socket.socket, *, greets: bool) -> None:
+    def __init__(self, config: Config, app: FastAPI, listener: socket.socket, *, greets: bool) -> None:
         super().__init__(config)
         self._app = app
         self._listener = listener
@@ -63,13 +67,48 @@ def serve_here(settings: Settings, listener: socket.socket, *, greets: bool = Tr
         timeout_graceful_shutdown=settings.http.drain_s,
     )
     server = DrainingServer(config, app, listener, greets=greets)
+    failures = _watched(app)
     try:
         server.run(sockets=[listener])
     except KeyboardInterrupt:
         return OK  # uvicorn raises the signal again once everything has ended in order
     except SystemExit:
-        return FAILED  # the lifespan failed; its words are in the log
+        return _explained_start(failures)
     return OK if server.started else FAILED
+
+
+def _watched(app: FastAPI) -> list[Exception]:
+    """Return a list that will hold the exception with which the lifespan fails.
+
+    uvicorn would log it with its whole traceback, under which the one sentence that mends it drowns.
+    """
+    failures: list[Exception] = []
+    original = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def watched(service: FastAPI) -> AsyncIterator[Any]:
+        try:
+            async with original(service) as state:
+                yield state
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    app.router.lifespan_context = watched
+    logging.getLogger("uvicorn.error").addFilter(lambda _record: not failures)
+    return failures
+
+
+def _explained_start(failures: list[Exception]) -> int:
+    """Say why the service did not start; raise what is no expected failure."""
+    for failure in failures:
+        found = explained(failure)
+        if found is None:
+            raise failure
+        for sentence in found[1]:
+            note(f"sluice: {sentence}")
+        return found[0]
+    return FAILED
 
 
 def first_start(key: ApiKey, url: str) -> str:

@@ -127,6 +127,22 @@ def erase(
 
 
 @commands.command(
+    "new-ring", epilog="Example:\n\n\b\n  SLUICE_KEYS__FILE=/etc/sluice/keyring.json sluice vault new-ring"
+)
+def new_ring() -> None:
+    """Make the file of the key ring with one random key, where there is none; production does not make its own."""
+    from app.cli.host import ring_file
+    from app.engines.cipher import KeyRing
+
+    path = ring_file()
+    if path.exists():
+        fail(f"{path} exists already; `sluice vault rotate-keys` adds a key to it.")
+    KeyRing.create(path)
+    print(f"{path} holds version 1.")
+    note("Back it up, apart from the database: without it nothing can be restored.")
+
+
+@commands.command(
     "rotate-keys",
     epilog="""Example, with one host:
 

@@ -1,7 +1,7 @@
 """The client for asynchronous code (asyncio); safe to share between tasks."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -115,7 +115,7 @@ class AsyncSluice:
 
     def restore_stream(
         self, chunks: AsyncIterable[str], *, scope: str, **arguments: Json
-    ) -> AsyncIterator[str]:
+    ) -> AsyncGenerator[str, None]:
         """Restore a text while it arrives, over the REST stream route; only an open handle is held back."""
         return restored_stream(self._options, chunks, {"scope": scope, **arguments})
 

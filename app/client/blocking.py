@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -115,7 +115,9 @@ class Sluice:
         given = arguments if scope is None else {"scope": scope, **arguments}
         return self._run(lambda: operations.restore(self._dialect, context, given, progress))
 
-    def restore_stream(self, chunks: Iterable[str], *, scope: str, **arguments: Json) -> Iterator[str]:
+    def restore_stream(
+        self, chunks: Iterable[str], *, scope: str, **arguments: Json
+    ) -> Generator[str, None, None]:
         """Restore a text while it arrives, over the REST stream route; only an open handle is held back.
 
         ``chunks`` is read in another thread, so that output does not wait for the next input.

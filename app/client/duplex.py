@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
 import h11
@@ -22,6 +22,7 @@ from app.client.wire import Answer, Options, encoded, short
 PATH = "/api/v1/middleware/pii_restoration/stream"
 LINES_TYPE = "application/x-ndjson"
 OK_STATUS = 200
+HEARTBEAT_S = 10.0
 READ_BYTES = 65_536
 LONGEST_LINE = 16 * 1024 * 1024
 
@@ -83,9 +84,22 @@ class _Connection:
         target = f"{url.path}{PATH}"
         await self._send(h11.Request(method="POST", target=target, headers=headers))
         await self._line({"arguments": arguments})
-        async for chunk in chunks:
-            if chunk:
+        source = aiter(chunks)
+        waiting: asyncio.Task[str | None] | None = None
+        try:
+            while True:
+                waiting = waiting or asyncio.create_task(_next(source))
+                await asyncio.wait({waiting}, timeout=HEARTBEAT_S)
+                # A source that thinks for long is no dead connection: an empty text says so.
+                chunk = waiting.result() if waiting.done() else ""
+                if waiting.done():
+                    waiting = None
+                if chunk is None:
+                    break
                 await self._line({"text": chunk})
+        finally:
+            if waiting is not None:
+                waiting.cancel()
         await self._send(h11.EndOfMessage())
 
     async def _line(self, value: Json) -> None:
@@ -100,28 +114,27 @@ class _Connection:
     async def pieces(self, sender: "asyncio.Task[None]") -> AsyncGenerator[str, None]:
         """Yield the texts of the answer; raise its error."""
         answer: Answer | None = None
-        pending = b""
+        body = _Records()
         while True:
             event = await self._event(sender)
             if isinstance(event, h11.Response):
                 headers = {name.decode().lower(): value.decode("latin-1") for name, value in event.headers}
                 answer = Answer(event.status_code, headers, b"")
             elif isinstance(event, h11.Data) and answer is not None:
-                pending += event.data
                 if answer.status == OK_STATUS:
-                    *lines, pending = pending.split(b"\n")
-                    for line in lines:
-                        if line and (piece := _piece(line)):
-                            yield piece
-                if len(pending) > LONGEST_LINE:
-                    raise ProtocolError("A line of the answer is too long.")
+                    for piece in body.take(event.data):
+                        yield piece
+                else:
+                    answer = Answer(answer.status, answer.headers, answer.body + event.data)
             elif isinstance(event, h11.EndOfMessage) and answer is not None:
-                error = problem(Answer(answer.status, answer.headers, pending))
+                error = problem(answer)
                 if error is not None:
                     raise error
-                return
+                if body.done:
+                    return
+                raise _lost()
             elif isinstance(event, h11.ConnectionClosed):
-                raise UnreachableError("The connection was lost before the answer came.", sent=True)
+                raise _lost()
 
     async def _event(self, sender: "asyncio.Task[None]") -> object:
         """Return the next event of the answer; a fault of the sender counts once nothing more arrives."""
@@ -146,9 +159,13 @@ class _Connection:
                 _raise_fault(sender)
             return reading.result()
         except OSError:
-            raise UnreachableError("The connection was lost before the answer came.", sent=True) from None
+            raise _lost() from None
         finally:
             reading.cancel()
+
+
+async def _next(source: AsyncIterator[str]) -> str | None:
+    return await anext(source, None)
 
 
 def _raise_fault(sender: "asyncio.Task[None]") -> None:
@@ -159,16 +176,35 @@ def _raise_fault(sender: "asyncio.Task[None]") -> None:
             raise fault
 
 
-def _piece(line: bytes) -> str:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        raise ProtocolError("A line of the answer is not JSON.") from None
-    error = value.get("error")
-    if isinstance(error, Mapping):
-        raise _stream_error(error)
-    text = value.get("text", "")
-    return text if isinstance(text, str) else ""
+class _Records:
+    """The records of the answer, one a line; ``done`` once the service has said that all of them were sent."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self._rest = b""
+
+    def take(self, data: bytes) -> list[str]:
+        """Return the texts that ``data`` completes; raise the error that the service reports."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LONGEST_LINE:
+            raise ProtocolError("A line of the answer is too long.")
+        return [text for line in lines if line and (text := self._text(line))]
+
+    def _text(self, line: bytes) -> str:
+        try:
+            value = json.loads(line)
+        except ValueError:
+            raise ProtocolError("A line of the answer is not JSON.") from None
+        error = value.get("error")
+        if isinstance(error, Mapping):
+            raise _stream_error(error)
+        self.done = self.done or value.get("done") is True
+        text = value.get("text", "")
+        return text if isinstance(text, str) else ""
+
+
+def _lost() -> UnreachableError:
+    return UnreachableError("The connection was lost before the answer came.", sent=True)
 
 
 def _stream_error(error: Mapping[str, Json]) -> SluiceError:

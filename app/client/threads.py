@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from dataclasses import dataclass
 
 WAITING_PIECES = 256
@@ -18,7 +18,7 @@ class _End:
     fault: BaseException | None = None
 
 
-def iterate(chunks: Iterable[str], stream: Stream) -> Iterator[str]:
+def iterate(chunks: Iterable[str], stream: Stream) -> Generator[str, None, None]:
     """Yield what ``stream`` makes of ``chunks``, with an event loop in a thread of its own.
 
     Leaving the loop early ends the stream at once; a ``chunks`` that blocks is left to end by itself.

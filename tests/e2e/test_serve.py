@@ -1,0 +1,227 @@
+"""Starting and stopping: what is printed, what is refused, and that nothing is left behind."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from app.client import Sluice
+from tests.conftest import fresh_postgres
+from tests.e2e.running import KEY, ROOT, await_ready, environment_of, running, sluice, stop
+
+
+def port_is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def eventually(condition: "object", seconds: float = 10) -> bool:
+    """Wait until ``condition()`` holds."""
+    assert callable(condition)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def gone(processes: list[psutil.Process]) -> bool:
+    """Tell whether all have ended; one that nobody waited for yet counts as ended."""
+    return all(not one.is_running() or one.status() == psutil.STATUS_ZOMBIE for one in processes)
+
+
+def test_the_first_start_prints_a_key_once_and_a_line_that_works_when_pasted(tmp_path: Path) -> None:
+    environment = environment_of(tmp_path)
+    greetings = []
+    for _ in range(2):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app", "serve", "--port", "0"],
+            env=environment,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        await_ready(first.split()[2])
+        pasted = ""
+        if not greetings:
+            lines = [process.stdout.readline() for _ in range(8)]
+            greetings.append("".join(lines))
+            line = next(one for one in lines if one.strip().startswith("curl"))
+            pasted = subprocess.run(
+                ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=30
+            ).stdout
+            assert "My name is [PERSON_1] and my SSN is [SSN_1]" in pasted
+            stop(process)
+        else:
+            process.send_signal(signal.SIGTERM)
+            assert process.communicate(timeout=30)[0] == ""
+
+    assert len(re.findall(r"slc_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", greetings[0])) == 2
+    assert "all roles" in greetings[0]
+
+
+def test_a_second_start_is_ready_within_three_seconds(tmp_path: Path) -> None:
+    with running(tmp_path):
+        pass
+    begun = time.monotonic()
+    with running(tmp_path):
+        took = time.monotonic() - begun
+
+    # Three seconds on a machine of its own; the tests share two cores.
+    assert took < 3 * (1 + os.getloadavg()[0])
+
+
+def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = sluice("serve", "--port", str(port), environment=environment_of(tmp_path))
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"sluice: Port {port} of 127.0.0.1 is taken: stop what listens there, or choose another port with --port "
+        "(SLUICE_HTTP__PORT).\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "code"),
+    [
+        ({"SLUICE_HTTP__HOST": "0.0.0.0"}, "loopback", 1),
+        ({"SLUICE_HTTP__WORKERS": "2"}, "SQLite serves one process", 1),
+        ({"SLUICE_HTTP__PROT": "1"}, "SLUICE_HTTP__PROT", 1),
+        ({"SLUICE_ENVIRONMENT": "production"}, "key ring", 1),
+        ({"SLUICE_DATABASE__URL": "postgresql://u:p4ss-w0rd@127.0.0.1:1/x"}, "does not answer", 3),
+    ],
+    ids=["host", "workers", "unknown", "production", "database"],
+)
+def test_a_start_that_is_refused_says_why_in_a_sentence(
+    settings: dict[str, str], words: str, code: int, tmp_path: Path
+) -> None:
+    done = sluice("serve", "--port", "0", environment=environment_of(tmp_path, **settings))
+
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "p4ss-w0rd" not in done.stderr
+
+
+def test_a_killed_service_leaves_no_child_and_no_port_behind(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        children = psutil.Process(service.process.pid).children(recursive=True)
+        assert children
+        stop(service.process, signal.SIGKILL)
+
+        assert eventually(lambda: gone(children))
+        assert port_is_free(service.port)
+
+
+def test_a_service_that_exits_with_its_parent_survives_no_killed_shell(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    command = f"{sys.executable} -m app serve --port {port} --exit-with-parent; true"
+    with (tmp_path / "log").open("w") as log:
+        shell = subprocess.Popen(
+            ["sh", "-c", command], env=environment_of(tmp_path), cwd=ROOT, stdout=log, stderr=log
+        )
+    await_ready(f"http://127.0.0.1:{port}")
+    below = psutil.Process(shell.pid).children(recursive=True)
+    assert below
+    shell.kill()
+    shell.wait()
+
+    assert eventually(lambda: gone(below))
+    assert port_is_free(port)
+
+
+def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_supervisor(
+    tmp_path: Path, postgres_url: str
+) -> None:
+    with fresh_postgres(postgres_url) as url:
+        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
+        assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
+        with running(tmp_path, "--workers", "2", **settings) as service:
+            supervisor = psutil.Process(service.process.pid)
+
+            def workers() -> list[psutil.Process]:
+                return [one for one in supervisor.children() if "spawn_main" in " ".join(one.cmdline())]
+
+            assert len(workers()) == 2
+            before = workers()
+            before[0].kill()
+            assert eventually(lambda: len(workers()) == 2 and workers() != before, 20)
+            with Sluice(service.url, service.key, transport="mcp", revision="2025-11-25") as client:
+                assert client.list_middleware()
+            children = supervisor.children(recursive=True)
+            stop(service.process, signal.SIGKILL)
+
+            assert eventually(lambda: gone(children), 15)
+            assert port_is_free(service.port)
+
+
+def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: str) -> None:
+    with fresh_postgres(postgres_url) as url:
+        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
+        assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
+        with running(tmp_path, "--workers", "2", **settings) as service:
+            children = psutil.Process(service.process.pid).children(recursive=True)
+
+            assert stop(service.process) == 0
+            assert gone(children)
+
+
+def test_a_running_stream_may_end_after_the_signal_to_stop(tmp_path: Path) -> None:
+    with running(tmp_path) as service, Sluice(service.url, service.key) as client:
+        client.redact("I am John Doe.", scope="s")
+
+        def model():
+            yield "Hello "
+            service.process.send_signal(signal.SIGTERM)
+            time.sleep(1)
+            yield "[PERSON_1]!"
+
+        assert "".join(client.restore_stream(model(), scope="s")) == "Hello John Doe!"
+        assert service.process.wait(timeout=30) in (0, -signal.SIGTERM)
+        assert port_is_free(service.port)
+
+
+def test_a_head_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    with running(tmp_path, SLUICE_HTTP__HEADER_TIMEOUT_S="1") as service:
+        for begun in (b"", b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
+                slow.sendall(begun)
+                assert slow.recv(1) == b""
+        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as large:
+            large.sendall(b"GET / HTTP/1.1\r\n")
+            with pytest.raises(OSError):
+                for _ in range(200):
+                    large.sendall(b"X-Large: " + b"x" * 4000 + b"\r\n")
+                    time.sleep(0.005)
+
+
+def test_answers_do_not_name_the_server(service) -> None:
+    answer = httpx2.get(f"{service.url}/livez", trust_env=False)
+
+    assert "server" not in answer.headers
+
+
+def test_a_given_first_key_works_and_is_not_printed(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        assert str(KEY) not in service.greeting
+        with Sluice(service.url, str(KEY)) as client:
+            assert client.list_middleware()
+        log = (tmp_path / "log").read_text()
+
+    assert str(KEY) not in log
