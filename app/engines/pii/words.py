@@ -23,7 +23,7 @@ _MARKS = "[\u0300-\u036f]"
 # A word with accents and inner apostrophes; possessive; one CJK character; digits; line breaks; symbol runs.
 TOKEN = re.compile(
     rf"{_LETTER}+(?:{_MARKS}+{_LETTER}*|['\u2019](?![sS](?!\w)){_LETTER}+)*"
-    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1{0,63}|_+|\w"
+    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1{{0,63}}|_+|\w"
 )
 _YEAR_DIGITS = 4
 _SHORTEST_GLUED = 6

@@ -29,7 +29,7 @@ def test_text_is_cut_into_words_numbers_and_runs_of_one_symbol(text: str, expect
 
 
 def test_every_character_but_blanks_belongs_to_exactly_one_token() -> None:
-    text = "Aé1_\u0301\ud800\x00-ß 😀²٣ॐी\u200b’S\n'"
+    text = "(a), [b]; Aé1_\u0301\ud800\x00-ß 😀²٣ॐी\u200b’S\n'"
     assert "".join(tokens(text)) == "".join(c for c in text if not c.isspace() or c == "\n")
 
 
