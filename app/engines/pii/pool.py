@@ -25,6 +25,7 @@ _SPREAD_FROM = 32_768
 _CHARACTERS_PER_SECOND = 20_000
 _LONGEST_PAUSE_S = 5.0
 _ATTEMPTS = 2
+_AT_ONCE_S = 0.05
 
 T = TypeVar("T")
 
@@ -170,8 +171,13 @@ class PoolDetector:
         return list(await asyncio.shield(asyncio.gather(*tasks)))
 
     async def _ask(self, question: frames.Frame, until: float) -> frames.Frame:
-        for _attempt in range(_ATTEMPTS):
+        loop = asyncio.get_running_loop()
+        deaths = 0
+        for _try in range(self._size + _ATTEMPTS):
+            if deaths == _ATTEMPTS:
+                break
             worker = await self._acquire(until)
+            asked = loop.time()
             try:
                 async with asyncio.timeout_at(until):
                     answer = await worker.ask(question)
@@ -180,6 +186,8 @@ class PoolDetector:
                 raise DeadlineExceededError("The scan for personal data did not end in time.") from None
             except WorkerDiedError:
                 _log.warning("a detection worker died during a call", extra={"pid": worker.pid})
+                # One that is gone at once had died before; the call is not to blame.
+                deaths += loop.time() - asked > _AT_ONCE_S
                 await worker.kill()
                 continue
             except BaseException:

@@ -47,6 +47,10 @@ class WorkerProcess:
         self._from = process.stdout
         self.ready = False
         self.failure: str | None = None
+        self._handle: int | None = None
+        if sys.platform == "linux":
+            with contextlib.suppress(ProcessLookupError):
+                self._handle = os.pidfd_open(process.pid)
 
     @classmethod
     async def spawn(cls) -> Self:
@@ -104,9 +108,22 @@ class WorkerProcess:
         self.ready = False
         if self.running:
             with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGKILL)
+                self._signal_kill()
         self._to.close()
         await self._process.wait()
+        self._forget()
+
+    def _signal_kill(self) -> None:
+        # asyncio's own kill() collects the exit status that its watcher waits for, which then warns and invents one.
+        if self._handle is not None:
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+        else:
+            self._process.kill()
+
+    def _forget(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     async def _answer(self) -> frames.Frame:
         try:

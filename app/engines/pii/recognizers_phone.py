@@ -30,7 +30,7 @@ _REGIONS = (
     "AT",
 )
 _CANDIDATE = re.compile(
-    r"(?<![\w+.])(?<!\d[-/])(?P<number>\(?\+?(?:\d{1,4}\)?[ .\-]?)?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,15}"
+    r"(?<![\w+.])(?<!\d[-/])(?P<number>\(?\+?(?:\d{1,6}\)?[ .\-]?)?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,15}"
     r"(?:(?:[ .\-/\u00a0]|[ ]-[ ])\d{1,15}){0,40})"
     r"(?P<extension>[ ,;]{0,2}(?:x|ext\.?|extension|#)[ :.]?\d{1,6})?(?!\w)(?![-/.:]\d)",
     re.IGNORECASE,
@@ -47,7 +47,12 @@ _IN_A_ROW = re.compile(
     rf"(?<!\d)(?<!\d[-.])(?:{_NORTH_AMERICAN.pattern}|\+\d{{1,3}}(?:[ .\-]?\d{{2,4}}){{2,4}}|0\d(?:[ .\-]\d\d){{4}}"
     r"|0\d{1,4}([ .\-])\d{3,4}\1\d{3,4})(?!\d)"
 )
-_ZIP = re.compile(r"\d{5}-\d{4}")
+_OTHER = re.compile(r"\d{5}-\d{4}|\d{3}-\d{2}-\d{4}")
+"""American post codes and social security numbers."""
+
+_BY_SHAPE = re.compile(r"\(0\d{1,5}\) ?\d[\d \-/]{3,10}\d|\(?\d{2}\)? 9?\d{4}-\d{4}")
+"""An area code in brackets, and the Brazilian grouping: no other number is written so."""
+
 _SEPARATOR = re.compile(r"\D")
 _FEWEST, _MOST = 7, 15
 
@@ -150,7 +155,7 @@ def _score(number: str, size: int, *, extended: bool) -> float:
     number = number.strip("()") if number.count("(") != number.count(")") else number
     if number.lstrip("(").startswith("+"):
         return _INTERNATIONAL if _possible(number) else 0
-    if _DATE.fullmatch(number) or _ZIP.fullmatch(number) or size > _MOST:
+    if _DATE.fullmatch(number) or _OTHER.fullmatch(number) or size > _MOST:
         return 0
     if _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
         return _FORMATTED
@@ -165,6 +170,8 @@ def _national(number: str, size: int) -> float:
     grouped = _SEPARATOR.search(number) is not None
     if number.startswith("00") and grouped and _possible("+" + number[2:]):
         return _FORMATTED
+    if size >= _NATIONAL_LEAST and _BY_SHAPE.fullmatch(number):
+        return _NATIONAL
     if number.startswith(("0", "(0")) and size >= _NATIONAL_LEAST and grouped:
         return _NATIONAL if _valid_somewhere(number) else _SHORT
     if _TEN_DIGITS.fullmatch(number):
