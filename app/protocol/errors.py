@@ -74,10 +74,6 @@ WIRE_ERRORS: Final[Mapping[str, WireError]] = MappingProxyType(
 )
 
 
-RPC_CODES: Final[Mapping[str, int]] = MappingProxyType({name: row.code for name, row in WIRE_ERRORS.items()})
-"""The JSON-RPC codes alone, for refusals of the edge guard."""
-
-
 class RefusedError(Exception):
     """The message cannot be dispatched at all: a fault of HTTP or JSON-RPC framing, not of a service.
 
