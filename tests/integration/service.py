@@ -15,7 +15,14 @@ from pydantic import SecretStr
 
 from app.core.access import ApiKey
 from app.main import create_app
-from app.settings import AuthSettings, DatabaseSettings, DetectionSettings, Settings, TelemetrySettings
+from app.settings import (
+    AuthSettings,
+    DatabaseSettings,
+    DetectionSettings,
+    KeysSettings,
+    Settings,
+    TelemetrySettings,
+)
 from tests.integration.loopback import serving
 
 
@@ -31,11 +38,17 @@ class Service:
 
 
 @contextmanager
-def running_service(directory: Path, *, warm: bool = False, **server: Any) -> Iterator[Service]:
-    """Run the service with its files in ``directory``; ``warm`` waits for the detector's model."""
+def running_service(
+    directory: Path, *, database_url: str | None = None, warm: bool = False, **server: Any
+) -> Iterator[Service]:
+    """Run the service with its files in ``directory``; ``warm`` waits for the detector's model.
+
+    Without ``database_url`` the database is a SQLite file there.
+    """
     key = str(ApiKey.generate())
     settings = Settings(
-        database=DatabaseSettings(url=SecretStr(f"sqlite:///{directory}/sluice.db")),
+        database=DatabaseSettings(url=SecretStr(database_url or f"sqlite:///{directory}/sluice.db")),
+        keys=KeysSettings(file=directory / "keyring.json"),
         auth=AuthSettings(bootstrap_key=SecretStr(key)),
         detection=DetectionSettings(warm=warm),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from httpx2 import Response
 
 from app.core.errors import all_errors
+from tests.conftest import ENGINES, fresh_postgres
 from tests.integration.hostile import JSON, MARK, MCP, Hostile, corpus
 from tests.integration.service import Service, running_service
 
@@ -14,10 +17,14 @@ CODES = {error.code for error in all_errors()}
 CORPUS = list(corpus())
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running_service(tmp_path_factory.mktemp("hostile"), warm=True) as running:
-        yield running
+@pytest.fixture(params=ENGINES)
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    """Run the service on each database: what one swallows, the other may refuse in the middle of a request."""
+    with ExitStack() as stack:
+        url = None
+        if request.param == "postgresql":
+            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres_url")))
+        yield stack.enter_context(running_service(tmp_path, database_url=url, warm=True))
 
 
 def send(service: Service, request: Hostile) -> Response:
