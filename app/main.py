@@ -77,8 +77,9 @@ def create_app(
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
             drain.listeners.append(partial(loop.call_soon_threadsafe, endpoint.mcp.drain))
+            stack.push_async_callback(house.detector.close)
             if settings.detection.warm:
-                await stack.enter_async_context(house.detector)
+                await house.detector.start()
             await stack.enter_async_context(house.background.running())
             await stack.enter_async_context(endpoint.mcp.run())
             if tracer is not None:
@@ -143,7 +144,6 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         max_body_bytes=http.max_body_bytes,
         anonymous=anonymous,
         primitives=primitives,
-        traced=house.settings.telemetry.otlp_endpoint is not None,
     )
 
 
@@ -154,7 +154,8 @@ def _checks(house: House) -> dict[str, Callable[[], Awaitable[Any]]]:
         return await asyncio.to_thread(migrate.is_head, url)
 
     async def detector() -> bool:
-        return house.detector.ready
+        # A detector that waits for its first call is as it should be.
+        return house.detector.ready or not house.settings.detection.warm
 
     return {
         "database": house.database.ping,

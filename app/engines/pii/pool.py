@@ -33,7 +33,7 @@ T = TypeVar("T")
 class PoolDetector:
     """Scan texts in ``workers`` processes of their own.
 
-    ``start`` returns at once; the first call waits until a worker is ready. A call that exceeds its deadline
+    ``start`` returns at once, and the first call starts what nobody started; it waits until a worker is ready. A call that exceeds its deadline
     (``deadline_s`` and a second for each 20,000 characters) has its worker killed and fails; a worker that dies is
     replaced, and its call tried once more on another. Use as ``async with`` or call `start` and `close`.
     """
@@ -47,6 +47,7 @@ class PoolDetector:
         self._alive: set[WorkerProcess] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
+        self._started = False
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -72,7 +73,10 @@ class PoolDetector:
         return LABELS
 
     async def start(self) -> None:
-        """Start the workers in the background."""
+        """Start the workers in the background; does nothing where they run already."""
+        if self._started:
+            return
+        self._started = True
         self._closing = False
         for _ in range(self._size):
             self._keep(self._supervise())
@@ -80,6 +84,7 @@ class PoolDetector:
     async def close(self) -> None:
         """Kill the workers and forget what they were doing."""
         self._closing = True
+        self._started = False
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -100,6 +105,7 @@ class PoolDetector:
     ) -> Detection:
         """Return the findings in ``texts``, all of one context, or raise; never a text that was not scanned."""
         self._check(options)
+        await self.start()
         if not any(texts):
             return Detection([[] for _ in texts], ENGINE)
         limit = deadline_s if deadline_s is not None else self._limit(sum(map(len, texts)))
@@ -134,6 +140,7 @@ class PoolDetector:
         """Return what Presidio's operator for ``mode`` makes of each ``(label, text)``; see `operators`."""
         if not items:
             return []
+        await self.start()
         limit = self._limit(sum(len(text) for _, text in items))
         until = asyncio.get_running_loop().time() + limit
         question = {"ask": "operate", "mode": mode, "items": [tuple(item) for item in items], "key": key}
