@@ -18,6 +18,9 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _OWN_LOGGERS: Final = ("app", "sluice", "uvicorn.error", "alembic")
 """Loggers whose messages are known to hold no content; of all others only the place is logged."""
 _FRAMES: Final = 12
+_ROUTINE: Final = frozenset({"/livez", "/readyz", "/metrics"})
+"""Asked every few seconds by machines: logged at the level debug unless something is wrong."""
+_FIRST_ERROR: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,8 @@ def log_request(logger: Any, exchange: Exchange) -> None:
         value = getattr(exchange, name)
         if value is not None:
             fields[name] = value
-    logger.info("request", **fields)
+    routine = exchange.route in _ROUTINE and exchange.status < _FIRST_ERROR
+    (logger.debug if routine else logger.info)("request", **fields)
 
 
 def log_bug(logger: Any, error: BaseException, request_id: str) -> None:

@@ -15,8 +15,8 @@ TEXT = "Jane Smith, jane@example.com, 123-45-6789; John Doe"
 
 
 @pytest.fixture
-async def rest(sqlite_database_url: str) -> Any:
-    async with open_rest(sqlite_database_url) as opened:
+async def rest(database_url: str) -> Any:
+    async with open_rest(database_url) as opened:
         yield opened
 
 

@@ -85,8 +85,8 @@ def _body(operation: dict[str, Any], rest: Rest) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def rest(sqlite_database_url: str) -> Any:
-    async with open_rest(sqlite_database_url) as opened:
+async def rest(database_url: str) -> Any:
+    async with open_rest(database_url) as opened:
         yield opened
 
 

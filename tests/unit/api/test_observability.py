@@ -15,6 +15,7 @@ from httpx2 import ASGITransport, AsyncClient
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from starlette.responses import Response
 
 from app.api.errors import install_error_handlers
 from app.api.guard import Guard
@@ -73,6 +74,20 @@ async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
     assert any("test_observability.py" in place for place in bug["where"])
     assert request["error_code"] == "internal_error"
     assert "Jane-Canary" not in json.dumps([bug, request])
+
+
+async def test_probes_are_logged_only_when_they_fail(lines: Any) -> None:
+    app = make_app()
+    ready = [True]
+
+    @app.get("/readyz")
+    async def readyz() -> Response:
+        return Response(status_code=200 if ready[0] else 503)
+
+    assert await get(Guard(app), "/readyz") == 200
+    ready[0] = False
+    assert await get(Guard(app), "/readyz") == 503
+    assert [line["status"] for line in lines()] == [503]
 
 
 def test_messages_of_other_libraries_are_reduced_to_their_place(lines: Any) -> None:
