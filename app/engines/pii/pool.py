@@ -33,9 +33,10 @@ T = TypeVar("T")
 class PoolDetector:
     """Scan texts in ``workers`` processes of their own.
 
-    ``start`` returns at once, and the first call starts what nobody started; it waits until a worker is ready. A call that exceeds its deadline
-    (``deadline_s`` and a second for each 20,000 characters) has its worker killed and fails; a worker that dies is
-    replaced, and its call tried once more on another. Use as ``async with`` or call `start` and `close`.
+    ``start`` returns at once; the first call starts what nobody started and waits until a worker is ready.
+    A call that exceeds its deadline (``deadline_s`` and a second for each 20,000 characters) has its worker
+    killed and fails; a worker that dies is replaced, and its call tried once more on another. Use as
+    ``async with`` or call `start` and `close`.
     """
 
     def __init__(self, workers: int = 1, *, deadline_s: float = 20.0) -> None:
