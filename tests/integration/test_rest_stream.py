@@ -153,3 +153,23 @@ def test_a_client_that_leaves_ends_the_stream_and_leaves_a_record(service: Servi
         time.sleep(0.05)
     assert service.http.get("/livez").status_code == 200
     assert "ended" in stages
+
+
+def test_open_streams_of_a_tenant_are_capped_and_one_that_ends_makes_room(service: Service) -> None:
+    assert service.http.put("/api/v1/policies", json={"limits": {"in_flight": 1}}).status_code == 200
+    try:
+        first = Duplex(service)
+        with first.socket:
+            first.send(MAPPING)
+            first.until(b"\r\n\r\n")
+            refused = post(service, body_of([MAPPING], LINES))
+            assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+            assert int(refused.headers["retry-after"]) >= 1
+        until = time.monotonic() + 10
+        while (
+            status := post(service, body_of([MAPPING], LINES)).status_code
+        ) == 503 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert status == 200
+    finally:
+        service.http.put("/api/v1/policies", json={})
