@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from typing import Any
@@ -53,7 +53,7 @@ class Changes:
 
         return unsubscribe
 
-    async def listen(self) -> AsyncIterator[Changed]:
+    async def listen(self) -> AsyncGenerator[Changed, None]:
         """Yield changes from now on; end by closing the iterator."""
         arrived: asyncio.Queue[Changed] = asyncio.Queue()
         unsubscribe = self.subscribe(arrived.put_nowait)
