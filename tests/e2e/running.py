@@ -124,3 +124,5 @@ def running(folder: Path, *arguments: str, **settings: str) -> Iterator[Service]
     finally:
         if service.process.poll() is None:
             stop(service.process)
+        elif service.process.stdout is not None:
+            service.process.stdout.close()

@@ -150,7 +150,7 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
     tmp_path: Path, postgres_url: str
 ) -> None:
     with fresh_postgres(postgres_url) as url:
-        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
+        settings = {"SLUICE_DATABASE__URL": url}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
         with running(tmp_path, "--workers", "2", **settings) as service:
             supervisor = psutil.Process(service.process.pid)
@@ -173,7 +173,7 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
 
 def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: str) -> None:
     with fresh_postgres(postgres_url) as url:
-        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
+        settings = {"SLUICE_DATABASE__URL": url}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
         with running(tmp_path, "--workers", "2", **settings) as service:
             children = psutil.Process(service.process.pid).children(recursive=True)
@@ -197,18 +197,21 @@ def test_a_running_stream_may_end_after_the_signal_to_stop(tmp_path: Path) -> No
         assert port_is_free(service.port)
 
 
+def send_large_head(connection: socket.socket) -> None:
+    connection.sendall(b"GET / HTTP/1.1\r\n")
+    for _ in range(200):
+        connection.sendall(b"X-Large: " + b"x" * 4000 + b"\r\n")
+        time.sleep(0.005)
+
+
 def test_a_head_that_never_ends_is_given_up(tmp_path: Path) -> None:
     with running(tmp_path, SLUICE_HTTP__HEADER_TIMEOUT_S="1") as service:
         for begun in (b"", b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: "):
             with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
                 slow.sendall(begun)
                 assert slow.recv(1) == b""
-        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as large:
-            large.sendall(b"GET / HTTP/1.1\r\n")
-            with pytest.raises(OSError):
-                for _ in range(200):
-                    large.sendall(b"X-Large: " + b"x" * 4000 + b"\r\n")
-                    time.sleep(0.005)
+        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as large, pytest.raises(OSError):
+            send_large_head(large)
 
 
 def test_answers_do_not_name_the_server(service) -> None:
