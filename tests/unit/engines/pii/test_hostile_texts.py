@@ -3,9 +3,12 @@
 import random
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 import regex
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from app.core.engines import DetectionOptions
 from app.engines.pii import patterns
@@ -14,6 +17,18 @@ from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError
 from tests.unit.engines.pii.conftest import Find
 
 SIZE = 12_000
+ODD = [
+    "219\u200b-09-9999",
+    "[PERSON_1]",
+    "Jose\u0301 Doe",
+    "１２３-４５-６７８９",
+    "\ud800",
+    "j@x.co",
+    "+1 (",
+    "DЕ89 3704",
+    "²³",
+    "٣",
+]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -128,3 +143,12 @@ def test_lone_surrogates_and_controls_do_no_harm(find: Find) -> None:
         ("jane@example.com", "EMAIL"),
         ("219-09-9999", "SSN"),
     ]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(max_size=20) | st.sampled_from(ODD), max_size=12).map(" ".join), st.booleans())
+def test_any_text_is_scanned_and_its_spans_are_sound(analyzer: Analyzer, text: str, strict: bool) -> None:
+    spans = analyzer.analyze(text, DetectionOptions(strict=strict, deny_list=("a",)))
+    assert all(0 <= span.start < span.end <= len(text) and 0 < span.score <= 1 for span in spans)
+    assert all(before.end <= after.start for before, after in pairwise(spans))
+    assert all(text[span.start : span.end].strip() for span in spans)
