@@ -81,7 +81,7 @@ class KeyRing:
                 raise KeyRingError(f"Key {version} has {len(key)} bytes; a key has 32.")
             if is_sample_key(key):
                 raise KeyRingError(
-                    f"Key {version} is a sample, not a random key: make one with sluice keys ring."
+                    f"Key {version} is a sample, not a random key: make one with sluice vault new-ring."
                 )
 
     @property
