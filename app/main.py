@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import app
 from app.api.auth import Services
 from app.api.edge import EdgeLimits
-from app.api.guard import Drain, Guard
+from app.api.guard import MCP_PATH, Drain, Guard
 from app.api.health import Readiness
 from app.api.observability import Metrics, configure_logging
 from app.api.surface import OPENAPI_PATH, install_rest
@@ -33,17 +33,19 @@ DESCRIPTION = (
 )
 
 
-class McpEndpoint:
-    """The MCP surface as a route: built with the services, when the application starts."""
+@dataclass(slots=True)
+class McpDoor:
+    """Sends requests for /mcp to the MCP surface, before the REST routes are tried one by one."""
 
-    def __init__(self) -> None:
-        self.mcp: Mcp | None = None
+    app: ASGIApp
+    surface: "list[Mcp]"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
-        if self.mcp is None:
-            raise RuntimeError("the application has not started")
-        await self.mcp.app(scope, receive, send)
+        """Pass the request on; the surface is there once the application has started."""
+        if scope["type"] == "http" and scope["path"] == MCP_PATH and self.surface:
+            await self.surface[0].app(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 def create_app(
@@ -55,7 +57,8 @@ def create_app(
     out of service. ``primitives`` and ``now`` are for tests.
     """
     configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
-    drain, metrics, endpoint = Drain(), Metrics(), McpEndpoint()
+    drain, metrics = Drain(), Metrics()
+    surface: list[Mcp] = []
     readiness = Readiness(drain)
     tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
 
@@ -73,15 +76,16 @@ def create_app(
             service.state.house = house
             service.state.services = _services(house, anonymous)
             readiness.checks.update(_checks(house))
-            endpoint.mcp = _mcp(house, anonymous, primitives)
+            mcp = _mcp(house, anonymous, primitives)
+            surface.append(mcp)
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
-            drain.listeners.append(partial(loop.call_soon_threadsafe, endpoint.mcp.drain))
+            drain.listeners.append(partial(loop.call_soon_threadsafe, mcp.drain))
             stack.push_async_callback(house.detector.close)
             if settings.detection.warm:
                 await house.detector.start()
             await stack.enter_async_context(house.background.running())
-            await stack.enter_async_context(endpoint.mcp.run())
+            await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
             yield
@@ -98,7 +102,8 @@ def create_app(
     service.state.drain = drain
     service.state.first_key = None
     install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
-    service.router.routes.append(Route("/mcp", endpoint=endpoint))
+    # The last one added stands outermost.
+    service.add_middleware(McpDoor, surface=surface)
     service.add_middleware(
         Guard,
         limits=_edge(settings),
