@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.core.content import Context
 from app.core.engines import Engines
@@ -19,6 +19,8 @@ class Arguments(BaseModel):
     """Base of every middleware's arguments; unknown names are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
+
+    strict: bool = Field(default=False, description="Refuse context items of unknown types.")
 
 
 A = TypeVar("A", bound=Arguments)

@@ -35,5 +35,5 @@ class AuditLogging(Middleware[AuditLoggingArguments]):
 
     async def apply(self, context: Context, arguments: AuditLoggingArguments) -> Outcome:
         """Ask the service to keep the content, which it does only where the policy says so."""
-        details = arguments.model_dump(exclude_none=True)
+        details = arguments.model_dump(exclude_none=True, exclude={"strict"})
         return Outcome(context, keep_content=True, audit_details=details)

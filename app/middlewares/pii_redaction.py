@@ -53,7 +53,6 @@ class PiiRedactionArguments(Arguments):
     unscanned: Literal["report", "block"] = Field(
         default="report", description="What cannot be scanned or changed: count it, or refuse the call."
     )
-    strict: bool = Field(default=False, description="Refuse unknown types of context items.")
     canonical: bool = Field(
         default=False, description="Spellings that differ in case or space share a handle."
     )
@@ -92,8 +91,6 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         edits = await off_loop(context.characters, plan.edits, context, detection)
         plan.refuse()
         metadata: dict[str, Any] = plan.metadata()
-        if context.skipped:
-            metadata["skipped"] = dict(context.skipped)
         if context.unscanned:
             metadata["unscanned"] = dict(context.unscanned)
         if detection.warnings:

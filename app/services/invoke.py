@@ -145,7 +145,7 @@ class InvokeService:
             items,
             max_blocks=policy.limits.max_blocks,
             max_depth=policy.limits.max_depth,
-            strict=getattr(checked, "strict", False),
+            strict=checked.strict,
         )
         call.blocks = context.blocks
         await _report(progress, 1)
@@ -171,7 +171,11 @@ class InvokeService:
         call.counts, call.details = dict(outcome.counts), outcome.audit_details
         if outcome.keep_content and policy.audit_content:
             call.sealed = await self.audit.seal(caller.tenant, call.given)
-        outcome = replace(outcome, context=await self._masked(outcome.context, caller))
+        context = await self._masked(outcome.context, caller)
+        metadata = dict(outcome.metadata)
+        if context.skipped:
+            metadata["skipped"] = sum(context.skipped.values())
+        outcome = replace(outcome, context=context, metadata=metadata)
         if options.conceals:
             result = await self._concealed(outcome, policy, call)
         else:
