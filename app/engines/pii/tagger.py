@@ -25,15 +25,16 @@ TAGS = ("O", *(f"{position}-{label}" for label in LABELS for position in "BILU")
 _CACHE_WORDS = 32_768
 _WINDOW = 1_024
 _LONGEST_RUN = 1_024
-_CERTAINLY_NOTHING = 0.98
+_CERTAINLY_NOTHING = 0.9
 _EDGE = " \t\r\n\"'\u201c\u201d\u2018\u2019`,;:!?()[]{}<>|*#=/\\_"
 _POSSESSIVE = re.compile(r"['\u2019][sS]$")
 _ADDRESS_GAP = re.compile(r"[\s,;.\-\u2013]{0,4}")
 _ADDRESS_TAIL = re.compile(
     r"[ ,\n]{1,4}(?:[A-Z]{2}\b(?:[ ,]{1,3}\d{4,6}(?:-\d{4})?\b)?|\d{4,6}(?:-\d{3,4})?\b"
-    r"|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b)"
+    r"|(?:[A-Z]{1,2}\d[A-Z\d]? ?)?\d[A-Z]{2}\b)"
 )
 _TAIL_REACH = 24
+_CODE_REST = 4
 
 Floats = npt.NDArray[np.float32]
 
@@ -323,10 +324,17 @@ def _joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
         if last is not None and _continues(text, last, span):
             joined.pop()
             span = TaggedSpan(last.start, span.end, "ADDRESS", max(last.score, span.score))
-        if span.label == "ADDRESS" and (tail := _ADDRESS_TAIL.match(text, span.end, span.end + _TAIL_REACH)):
-            span = TaggedSpan(span.start, tail.end(), "ADDRESS", span.score)
-        joined.append(span)
+        joined.append(_with_tail(text, span) if span.label == "ADDRESS" else span)
     return joined
+
+
+def _with_tail(text: str, span: TaggedSpan) -> TaggedSpan:
+    """Return the address with the rest of a post code it ends in, and with a state or post code that follows."""
+    end = span.end
+    while end < min(len(text), span.end + _CODE_REST) and text[end].isalnum():
+        end += 1
+    tail = _ADDRESS_TAIL.match(text, end, end + _TAIL_REACH)
+    return TaggedSpan(span.start, tail.end() if tail else end, "ADDRESS", span.score)
 
 
 def _rest(text: str, span: TaggedSpan, start: int) -> TaggedSpan | None:

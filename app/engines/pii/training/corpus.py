@@ -32,11 +32,10 @@ def build_corpus(natural_file: Path, seed: int) -> Corpus:
         *synthetic(_SYNTHETIC, seed),
         *written.training,
         *with_other_names(written.training, seed + 1),
-        *with_other_names(written.training, seed + 2),
-        *in_other_cases(written.training, 0.2, 0.04, seed + 3),
+        *in_other_cases(written.training, 0.12, 0.03, seed + 2),
         *prose,
         *library_code(_CODE_BLOCKS, seed),
         *(Example(line, (), "log") for line in log_lines(_LOG_LINES, seed)),
     ]
-    development = {"synthetic": synthetic(1_000, seed + 4), "natural": written.development}
+    development = {"synthetic": synthetic(1_000, seed + 3), "natural": written.development}
     return Corpus(training, development, build_gazetteer(prose))

@@ -90,7 +90,7 @@ class Vocabulary:
         surface, listed = self.surface[word], self.listed[word]
         if not len(listed):
             return surface
-        if happens(chance, 0.4 if self.counts[word] < _RARE else 0.15):
+        if happens(chance, 0.35 if self.counts[word] < _RARE else 0.12):
             kept = surface[_WHOLE_WORD_FEATURES:]
             if happens(chance, 0.35):
                 kept = np.array([row for row in surface if happens(chance, 0.7)] or surface, np.int64)
@@ -174,7 +174,7 @@ class Network:
         for parameter in self.parameters.values():
             parameter.requires_grad_()
 
-    def scores(self, given: Batch, dropout: float = 0.25) -> Any:
+    def scores(self, given: Batch, dropout: float = 0.2) -> Any:
         """Return one row of tag scores a token."""
         p = self.parameters
         drop = torch.nn.functional.dropout

@@ -1,12 +1,11 @@
 """Build the training text, train the network on one core, and write the weights.
 
-python -m app.engines.pii.training.train DATA_FOLDER OUT.npz [--minutes 20]
+python -m app.engines.pii.training.train DATA_FOLDER OUT.npz [--rounds 6]
 """
 
 import argparse
 import random
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,8 @@ _LAST_RATE = 0.02
 _AVERAGE_EVERY = 10
 _AVERAGE_KEEPS = 0.95
 _SEED = 1
+
+Report = Callable[[str, dict[str, Any]], None]
 
 
 @dataclass(slots=True)
@@ -54,8 +55,8 @@ def _batches(texts: list[Encoded], chance: random.Random) -> list[list[Encoded]]
     return batches
 
 
-def train(examples: Sequence[Example], gazetteer: Gazetteer, seconds: float, report: Any) -> dict[str, Any]:
-    """Return the averaged parameters after `seconds`; `report(line, parameters)` is called after every round."""
+def train(examples: Sequence[Example], gazetteer: Gazetteer, rounds: int, report: Report) -> None:
+    """Train for `rounds` over the examples; `report` gets a line and the averaged parameters after each."""
     torch.set_num_threads(1)
     chance = random.Random(_SEED)
     vocabulary = Vocabulary(gazetteer)
@@ -63,24 +64,19 @@ def train(examples: Sequence[Example], gazetteer: Gazetteer, seconds: float, rep
     network = Network(_SEED)
     average = Average({name: value.detach().clone() for name, value in network.parameters.items()})
     optimizer = torch.optim.Adam(network.parameters.values(), lr=_LEARNING_RATE)
-    began, step, rounds = time.monotonic(), 0, 0
-    while (done := (time.monotonic() - began) / seconds) < 1:
+    step = 0
+    for number in range(1, rounds + 1):
+        batches = _batches(texts, chance)
         losses = []
-        for chosen in _batches(texts, chance):
-            done = (time.monotonic() - began) / seconds
-            if done >= 1:
-                break
+        for index, chosen in enumerate(batches):
+            done = (number - 1 + index / len(batches)) / rounds
             for group in optimizer.param_groups:
                 group["lr"] = _LEARNING_RATE * max(_LAST_RATE, 1 - done)
             losses.append(_step(network, optimizer, chosen, vocabulary, chance))
             step += 1
             if step % _AVERAGE_EVERY == 0:
                 average.follow(network.parameters, min(_AVERAGE_KEEPS, step / (step + 100)))
-        rounds += 1
-        report(
-            f"round {rounds}, {done:.0%}, loss {sum(losses) / max(1, len(losses)):.4f}", average.parameters
-        )
-    return average.parameters
+        report(f"round {number} of {rounds}, loss {sum(losses) / len(losses):.4f}", average.parameters)
 
 
 def _step(
@@ -118,7 +114,7 @@ def main() -> None:
         "data", type=Path, help="the folder that holds train.jsonl (README.md says what it is made of)"
     )
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--rounds", type=int, default=6)
     options = parser.parse_args()
     corpus = build_corpus(options.data / "train.jsonl", _SEED)
     print(f"{len(corpus.training)} texts", flush=True)
@@ -127,7 +123,7 @@ def main() -> None:
         store(options.out, parameters, corpus.gazetteer)
         print(f"{line}; PERSON F1, strict and partial: {_development(options.out, corpus)}", flush=True)
 
-    train(corpus.training, corpus.gazetteer, options.minutes * 60, report)
+    train(corpus.training, corpus.gazetteer, options.rounds, report)
 
 
 if __name__ == "__main__":
