@@ -210,7 +210,10 @@ def test_a_head_that_never_ends_is_given_up(tmp_path: Path) -> None:
             with socket.create_connection(("127.0.0.1", service.port), timeout=10) as slow:
                 slow.sendall(begun)
                 assert slow.recv(1) == b""
-        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as large, pytest.raises(OSError):
+        with (
+            socket.create_connection(("127.0.0.1", service.port), timeout=10) as large,
+            pytest.raises(OSError),
+        ):
             send_large_head(large)
 
 
