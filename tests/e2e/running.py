@@ -83,10 +83,14 @@ def started(folder: Path, *arguments: str, **settings: str) -> Service:
             text=True,
         )
     assert process.stdout is not None
-    greeting = process.stdout.readline()
-    address = re.search(r"http://[0-9.]+:\d+", greeting)
-    assert address is not None, (folder / "log").read_text()
-    await_ready(address[0])
+    try:
+        greeting = process.stdout.readline()
+        address = re.search(r"http://[0-9.]+:\d+", greeting)
+        assert address is not None, (folder / "log").read_text()
+        await_ready(address[0])
+    except BaseException:
+        stop(process)  # what did not start well is not left running either
+        raise
     return Service(address[0], str(KEY), process, environment, greeting)
 
 
