@@ -29,5 +29,5 @@ def tables(sizes: Sizes, _folder: Path) -> Iterator[str]:
         "Name tagger on open test sets, whole names exactly",
         ("set", "label", "precision", "recall", "F1"),
         rows,
-        "These sets judge; nothing was chosen on them. Tweets are harder than the mail and chat that the service sees.",
+        "Test parts, never trained on; tweets, which are harder than the mail and chat that the service sees.",
     )
