@@ -30,7 +30,7 @@ run: $(RUNNING)
 setup: $(RUNNING)
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --cov --cov-report=term --durations=10
 
 lint: $(TESTING)
 	$(BIN)/ruff format --check .
