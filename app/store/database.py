@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.core.events import Changed
-from app.store.dialects import STATEMENT_S, WRITE, async_url, check_durability, make_engine
+from app.store.dialects import CONNECT_S, STATEMENT_S, WRITE, async_url, check_durability, make_engine
 
 APP_ROLE = "sluice_app"
 """The role of every request: it sees the rows of one tenant and owns nothing."""
@@ -28,6 +28,8 @@ ATTEMPTS = 5
 _RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
 _ANNOUNCED = "sluice_announced"
 _READINESS_S = 1.0
+_DIED_IDLE_S = 0.5
+"""A connection that died while idle says so at once; one that took longer met a database that does not answer."""
 
 log = logging.getLogger("sluice.store")
 T = TypeVar("T")
@@ -139,8 +141,8 @@ class Database:
             try:
                 yield tx
                 await tx.commit()
-            except BaseException as error:
-                await _abandon(tx, error)
+            except BaseException:
+                await _abandon(tx)
                 raise
             announced = tx.info.pop(_ANNOUNCED, [])
             await tx.close()
@@ -153,10 +155,11 @@ class Database:
 
     async def _connect(self, role: str, tenant: str, *, write: bool) -> AsyncConnection:
         """Check out a connection and begin; a connection that died while idle is replaced once."""
+        started = time.monotonic()
         try:
             return await self._enter(role, tenant, write=write)
         except DBAPIError as error:
-            if not error.connection_invalidated:
+            if not error.connection_invalidated or time.monotonic() - started > _DIED_IDLE_S:
                 raise
         return await self._enter(role, tenant, write=write)
 
@@ -166,12 +169,13 @@ class Database:
         try:
             await tx.execution_options(**{WRITE: write})
             if not self.embedded:
-                await _assume(tx, role, tenant)
+                async with asyncio.timeout(CONNECT_S):
+                    await _assume(tx, role, tenant)
             else:
                 await tx.begin()
             tx.info.pop(_ANNOUNCED, None)
-        except BaseException as error:
-            await _abandon(tx, error)
+        except BaseException:
+            await _abandon(tx)
             raise
         return tx
 
@@ -192,15 +196,9 @@ async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:
     )
 
 
-async def _abandon(tx: AsyncConnection, error: BaseException) -> None:
-    """Roll back and close; after a time-out the connection is cut, since its peer may never answer."""
+async def _abandon(tx: AsyncConnection) -> None:
+    """Roll back and close; a connection whose peer does not answer was cut already (``store.dialects``)."""
     try:
-        if isinstance(error, TimeoutError):
-            raw = await tx.get_raw_connection()
-            terminate = getattr(raw.driver_connection, "terminate", None)
-            if terminate is not None:
-                terminate()
-            await tx.invalidate()
         await tx.close()
     except (SQLAlchemyError, OSError, TimeoutError) as second:
         log.warning("rollback failed: %s", type(second).__name__)

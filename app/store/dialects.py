@@ -1,11 +1,12 @@
 """How the two databases are reached: addresses, time-outs, connection settings and durability checks."""
 
+import asyncio
 import os
 import socket
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, event, make_url, text
+from sqlalchemy import URL, ExceptionContext, event, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 CONNECT_S = 2.0
@@ -76,6 +77,7 @@ def make_engine(url: URL, pool_size: int) -> AsyncEngine:
         **common,
     )
     event.listen(engine.sync_engine, "connect", _limit_silence)
+    event.listen(engine.sync_engine, "handle_error", _cut_silent)
     return engine
 
 
@@ -103,6 +105,16 @@ def _begin_sqlite(connection: Any) -> None:
 def _limit_silence(connection: Any, _record: Any) -> None:
     """Make the kernel give up on a peer that no longer acknowledges; statement_timeout cannot see that."""
     limit_silence(connection.driver_connection)
+
+
+def _cut_silent(context: ExceptionContext) -> None:
+    """Cut a connection whose statement got no answer: SQLAlchemy would say goodbye first, and wait for the reply."""
+    if context.connection is not None and isinstance(
+        context.original_exception, TimeoutError | asyncio.CancelledError
+    ):
+        driver = context.connection.connection.driver_connection
+        if driver is not None:
+            driver.terminate()
 
 
 def limit_silence(driver_connection: Any) -> None:

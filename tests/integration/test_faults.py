@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -199,9 +200,10 @@ class Proxy:
         self._open = asyncio.Event()
         self._open.set()
         self.port = 0
+        self.serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> asyncio.Server:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         return server
 
@@ -210,6 +212,9 @@ class Proxy:
 
     def pass_on(self) -> None:
         self._open.set()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.serving.add(asyncio.create_task(self._serve(reader, writer)))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await self._open.wait()
@@ -237,6 +242,7 @@ async def proxy(postgres_database_url: str) -> AsyncIterator[Proxy]:
     yield made
     made.pass_on()
     server.close()
+    await asyncio.gather(*made.serving)
 
 
 async def test_a_partition_fails_closed_and_heals(
@@ -251,6 +257,30 @@ async def test_a_partition_fails_closed_and_heals(
         await fails_closed(vault, caller)
         proxy.pass_on()
         await recovers(vault, caller)
+
+
+async def test_open_connections_to_a_silent_database_are_not_waited_for_twice(
+    postgres_database_url: str, proxy: Proxy, tenant: str
+) -> None:
+    url = make_url(postgres_database_url).set(query={}, host="127.0.0.1", port=proxy.port)
+
+    async def waits(database: Database, *, open_s: float = 0) -> float:
+        started = time.monotonic()
+        with suppress(StoreUnavailableError):
+            async with database.transaction(tenant, write=False) as tx:
+                await asyncio.sleep(open_s)
+                started = time.monotonic()
+                await tx.execute(text("SELECT pg_sleep(0.05)"))
+        return time.monotonic() - started
+
+    async with Database(url.render_as_string()) as database:
+        await asyncio.gather(*(waits(database) for _ in range(4)))
+        midway = asyncio.create_task(waits(database, open_s=0.3))
+        await asyncio.sleep(0.2)
+        proxy.swallow()
+        waited = await asyncio.gather(midway, *(waits(database) for _ in range(2)))
+        assert all(1 < seconds < CLOSED_S for seconds in waited), waited
+        proxy.pass_on()
 
 
 async def test_a_locked_sqlite_file_fails_closed_and_recovers(sqlite_database_url: str, tenant: str) -> None:
