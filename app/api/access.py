@@ -78,12 +78,13 @@ class NewKeyAnswer(KeyAnswer):
 async def list_keys(
     caller: CallerDep,
     services: ServicesDep,
+    info: InfoDep,
     tenant: Annotated[TenantName | None, Query(description="Another tenant (tenant `system` only).")] = None,
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[KeyAnswer]:
     """By id, revoked and expired ones too; needs the role key-custodian."""
-    keys = await services.access.list_keys(caller, tenant, after=cursor, limit=limit)
+    keys = await services.access.list_keys(caller, tenant, info, after=cursor, limit=limit)
     items = [KeyAnswer.model_validate(info) for info in keys]
     return Page(items=items, next=items[-1].id if len(items) == limit else None)
 
@@ -105,9 +106,9 @@ async def create_key(body: KeyBody, caller: CallerDep, services: ServicesDep, in
 
 
 @router.get("/{key_id}", summary="Get a key")
-async def get_key(key_id: KeyId, caller: CallerDep, services: ServicesDep) -> KeyAnswer:
+async def get_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Everything but the secret; needs the role key-custodian."""
-    return KeyAnswer.model_validate(await services.access.get_key(caller, key_id))
+    return KeyAnswer.model_validate(await services.access.get_key(caller, key_id, info))
 
 
 @router.delete("/{key_id}", summary="Revoke a key")

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from app.api.auth import (
     CallerDep,
+    InfoDep,
     ServicesDep,
     info_of,
     json_object,
@@ -104,9 +105,9 @@ def described(schema: dict[str, Any], examples: dict[str, Any] | None = None) ->
     response_class=Response,
     responses={200: {"description": "The middlewares.", "content": described(_LIST_SCHEMA)}},
 )
-async def list_middleware(caller: CallerDep, services: ServicesDep) -> Response:
+async def list_middleware(caller: CallerDep, services: ServicesDep, info: InfoDep) -> Response:
     """Answer as `middleware/list` does over MCP, sorted by name."""
-    listed = await services.invoke.list(caller)
+    listed = await services.invoke.list(caller, info)
     return Response(dumps({"middleware": [_entry(info) for info in listed]}), media_type=_JSON)
 
 

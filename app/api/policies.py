@@ -43,9 +43,9 @@ class PolicyAnswer(Answer):
 
 
 @router.get("", summary="Get the policy of the caller's tenant")
-async def get_own_policy(caller: CallerDep, services: ServicesDep) -> PolicyAnswer:
+async def get_own_policy(caller: CallerDep, services: ServicesDep, info: InfoDep) -> PolicyAnswer:
     """Return the version that holds; needs the role operator."""
-    return PolicyAnswer.model_validate(await services.policies.current(caller))
+    return PolicyAnswer.model_validate(await services.policies.current(caller, None, info))
 
 
 @router.put("", summary="Change the policy of the caller's tenant")
@@ -62,9 +62,11 @@ async def put_own_policy(
 
 
 @router.get("/{tenant}", summary="Get a tenant's policy")
-async def get_policy(tenant: TenantPath, caller: CallerDep, services: ServicesDep) -> PolicyAnswer:
+async def get_policy(
+    tenant: TenantPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> PolicyAnswer:
     """Return the version that holds; another tenant than one's own is for operators of `system`."""
-    return PolicyAnswer.model_validate(await services.policies.current(caller, tenant))
+    return PolicyAnswer.model_validate(await services.policies.current(caller, tenant, info))
 
 
 @router.put("/{tenant}", summary="Change a tenant's policy")
@@ -86,12 +88,13 @@ async def list_versions(
     tenant: TenantPath,
     caller: CallerDep,
     services: ServicesDep,
+    info: InfoDep,
     limit: LimitQuery = 100,
     cursor: Annotated[
         int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the page before.")
     ] = None,
 ) -> Page[PolicyAnswer]:
     """Return versions, newest first; needs the role operator."""
-    found = await services.policies.history(caller, tenant, before=cursor, limit=limit)
+    found = await services.policies.history(caller, tenant, info, before=cursor, limit=limit)
     items = [PolicyAnswer.model_validate(version) for version in found]
     return Page(items=items, next=str(items[-1].version) if len(items) == limit else None)

@@ -37,10 +37,14 @@ class TenantAnswer(Answer):
 
 @router.get("", summary="List tenants")
 async def list_tenants(
-    caller: CallerDep, services: ServicesDep, limit: LimitQuery = 100, cursor: CursorQuery = None
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
 ) -> Page[TenantAnswer]:
     """By name; needs the role operator in the tenant `system`."""
-    found = await services.tenants.list(caller, after=cursor, limit=limit)
+    found = await services.tenants.list(caller, info, after=cursor, limit=limit)
     items = [TenantAnswer.model_validate(tenant) for tenant in found]
     return Page(items=items, next=items[-1].name if len(items) == limit else None)
 
@@ -54,9 +58,11 @@ async def create_tenant(
 
 
 @router.get("/{tenant}", summary="Get a tenant")
-async def get_tenant(tenant: TenantPath, caller: CallerDep, services: ServicesDep) -> TenantAnswer:
+async def get_tenant(
+    tenant: TenantPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> TenantAnswer:
     """Needs the role operator in the tenant `system`."""
-    return TenantAnswer.model_validate(await services.tenants.get(caller, tenant))
+    return TenantAnswer.model_validate(await services.tenants.get(caller, tenant, info))
 
 
 @router.patch("/{tenant}", summary="Disable or enable a tenant")

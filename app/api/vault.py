@@ -81,10 +81,14 @@ class ReceiptAnswer(Answer):
 
 @router.get("/scopes", summary="List live scopes")
 async def list_scopes(
-    caller: CallerDep, services: ServicesDep, limit: LimitQuery = 100, cursor: CursorQuery = None
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
 ) -> Page[ScopeAnswer]:
     """Return scopes by name with counts; needs one of operator, auditor, eraser, restorer."""
-    page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor)
+    page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor, request=info)
     return Page(items=[ScopeAnswer.model_validate(scope) for scope in page.items], next=page.next)
 
 
@@ -120,9 +124,9 @@ async def list_entries(
 
 
 @router.get("/scopes/{scope:path}", summary="Get a scope")
-async def get_scope(scope: ScopePath, caller: CallerDep, services: ServicesDep) -> ScopeAnswer:
+async def get_scope(scope: ScopePath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> ScopeAnswer:
     """Return counts and expiry; foreign, expired, erased and unknown scopes look the same (404)."""
-    return ScopeAnswer.model_validate(await services.vault.get_scope(caller, scope))
+    return ScopeAnswer.model_validate(await services.vault.get_scope(caller, scope, info))
 
 
 @router.patch("/scopes/{scope:path}", summary="Set when a scope ends")

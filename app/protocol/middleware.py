@@ -38,7 +38,8 @@ class MiddlewareMethods:
         }
 
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
-        infos = await self.invoke.list(exchange_of(context).caller)
+        exchange = exchange_of(context)
+        infos = await self.invoke.list(exchange.caller, exchange.info)
         shown, following = page(infos, [info.name for info in infos], params.cursor, self.page_size)
         result: dict[str, Any] = {"middleware": [_definition(info) for info in shown]}
         if following is not None:

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 from app.core.access import SYSTEM_TENANT, ApiKey, Caller, Role, check_tenant, check_union, parse_roles
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError, UnauthenticatedError
+from app.core.errors import (
+    ConflictError,
+    InvalidArgumentsError,
+    NotFoundError,
+    StoreUnavailableError,
+    UnauthenticatedError,
+)
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
@@ -41,6 +47,7 @@ MAX_OVERLAP_S = 90 * 24 * 3600
 _STALE_S = 5.0
 _REMEMBERED_KEYS = 10_000
 _LOOKUPS_AT_ONCE = 4
+_LOOKUP_WAIT_S = 1.0
 _ID_DRAWS = 3
 _NO_DIGEST = bytes(32)
 
@@ -137,18 +144,26 @@ class AccessService:
         return made
 
     async def list_keys(
-        self, caller: Caller, tenant: str | None = None, *, after: str | None = None, limit: int = 1000
+        self,
+        caller: Caller,
+        tenant: str | None = None,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 1000,
     ) -> Sequence[KeyInfo]:
         """Return keys by id, those behind the id ``after``; no secrets, nor digests of them."""
-        target = self._custody_of(caller, tenant)
+        async with self.audit.refusals(caller, "key.list", request):
+            target = self._custody_of(caller, tenant)
         async with self._reading(caller, target) as tx:
             if await find_tenant(tx, target) is None:
                 raise _no_tenant()
             return await list_keys(tx, target, after=after, limit=limit)
 
-    async def get_key(self, caller: Caller, key_id: str) -> KeyInfo:
+    async def get_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
         """Return one key, or raise NotFoundError."""
-        caller.require(Role.KEY_CUSTODIAN)
+        async with self.audit.refusals(caller, "key.get", request):
+            caller.require(Role.KEY_CUSTODIAN)
         async with self._reading(caller, caller.tenant) as tx:
             return (await self._key(tx, caller, key_id)).info
 
@@ -236,8 +251,17 @@ class AccessService:
         return [there, here]
 
     async def _look_up(self, key_id: str) -> KnownKey | None:
-        async with self.lookups, self.database.system_transaction(write=False) as tx:
-            found = await find_key_with_tenant(tx, key_id)
+        try:
+            # Behind a database that does not answer nobody waits for the waits of others.
+            async with asyncio.timeout(_LOOKUP_WAIT_S):
+                await self.lookups.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
+        try:
+            async with self.database.system_transaction(write=False) as tx:
+                found = await find_key_with_tenant(tx, key_id)
+        finally:
+            self.lookups.release()
         return KnownKey.of(found) if found is not None else None
 
     def _custody_of(self, caller: Caller, tenant: str | None) -> str:

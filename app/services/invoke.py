@@ -69,9 +69,10 @@ class InvokeService:
     observe: Callable[[str, str, float], None]
     schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    async def list(self, caller: Caller) -> Sequence[MiddlewareInfo]:
+    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareInfo]:
         """Return the middlewares that this caller may invoke, by name."""
-        caller.require(Role.INVOKER, Role.RESTORER)
+        async with self.audit.refusals(caller, "middleware.list", request):
+            caller.require(Role.INVOKER, Role.RESTORER)
         _, policy = await self.policies.get(caller.tenant)
         return [
             MiddlewareInfo(kind.name, kind.title, kind.description, kind.phase, self._schema(kind))

@@ -65,19 +65,29 @@ class PolicyService:
         found = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
         return found if found is not None else (0, Policy())
 
-    async def current(self, caller: Caller, tenant: str | None = None) -> PolicyVersion:
+    async def current(
+        self, caller: Caller, tenant: str | None = None, request: RequestInfo | None = None
+    ) -> PolicyVersion:
         """Return the policy of the caller's tenant; an operator of the tenant system may name another."""
-        target = self._target(caller, tenant)
+        async with self.audit.refusals(caller, "policy.get", request):
+            target = self._target(caller, tenant)
         async with self.database.transaction(target, write=False) as tx:
             await _check_exists(tx, target)
             stored = await find_policy(tx, target)
         return _version(stored) if stored is not None else PolicyVersion(0, Policy(), None, None)
 
     async def history(
-        self, caller: Caller, tenant: str | None = None, *, before: int | None = None, limit: int = 100
+        self,
+        caller: Caller,
+        tenant: str | None = None,
+        request: RequestInfo | None = None,
+        *,
+        before: int | None = None,
+        limit: int = 100,
     ) -> Sequence[PolicyVersion]:
         """Return the versions, newest first, those older than the version ``before``."""
-        target = self._target(caller, tenant)
+        async with self.audit.refusals(caller, "policy.history", request):
+            target = self._target(caller, tenant)
         async with self.database.transaction(target, write=False) as tx:
             await _check_exists(tx, target)
             return [_version(one) for one in await list_policies(tx, target, before=before, limit=limit)]

@@ -31,15 +31,24 @@ class TenantService:
                 await audit.record_with(tx, *events)
         return made
 
-    async def list(self, caller: Caller, *, after: str | None = None, limit: int = 1000) -> Sequence[Tenant]:
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[Tenant]:
         """Return tenants by name, those behind ``after``."""
-        self._check(caller)
+        async with self.access.audit.refusals(caller, "tenant.list", request):
+            self._check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
             return await list_tenants(tx, after=after, limit=limit)
 
-    async def get(self, caller: Caller, name: str) -> Tenant:
+    async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
         """Return one tenant, or raise NotFoundError."""
-        self._check(caller)
+        async with self.access.audit.refusals(caller, "tenant.get", request):
+            self._check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
             found = await find_tenant(tx, name)
         if found is None:

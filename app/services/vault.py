@@ -157,17 +157,29 @@ class VaultService:
         """Return those of ``handles`` that this scope has given and still holds."""
         return set(await self.read(caller, scope, handles))
 
-    async def list_scopes(self, caller: Caller, *, limit: int = 100, cursor: str | None = None) -> ScopePage:
+    async def list_scopes(
+        self,
+        caller: Caller,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        request: RequestInfo | None = None,
+    ) -> ScopePage:
         """Return a page of live scopes with counts by label, never originals."""
-        caller.require(*_READERS)
-        _check_page(limit)
+        async with self.audit.refusals(caller, "vault.scopes", request):
+            caller.require(*_READERS)
+            _check_page(limit)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             found = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
         return ScopePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
-    async def get_scope(self, caller: Caller, scope: str) -> StoredScope:
+    async def get_scope(self, caller: Caller, scope: str, request: RequestInfo | None = None) -> StoredScope:
         """Return one live scope; absent, foreign, expired and erased ones are not found."""
-        caller.require(*_READERS, Role.INVOKER)
+        async with self.audit.refusals(caller, "vault.scope", request):
+            caller.require(*_READERS, Role.INVOKER)
+        return await self._live_scope(caller, scope)
+
+    async def _live_scope(self, caller: Caller, scope: str) -> StoredScope:
         async with self.database.transaction(caller.tenant, write=False) as tx:
             found = await find_scope(tx, caller.tenant, check_scope(scope), self.now())
         if found is None:
@@ -179,7 +191,11 @@ class VaultService:
     ) -> StoredScope:
         """Set when a scope ends (None: never); a moment that has passed ends it at once."""
         event = self.audit.new_event(
-            caller, "vault.set_expiry", OUTCOME_OK, request, scope_ref=self._ref(caller, scope)
+            caller,
+            "vault.set_expiry",
+            OUTCOME_OK,
+            request,
+            scope_ref=self.audit.scope_ref(caller.tenant, scope),
         )
         async with self.audit.refusals(caller, "vault.set_expiry", request):
             caller.require(Role.OPERATOR, Role.ERASER)
@@ -209,7 +225,7 @@ class VaultService:
             caller.require(Role.RESTORER) if originals else caller.require(*_READERS)
             _check_page(limit)
             after = _entry_cursor(cursor)
-            stored = await self.get_scope(caller, scope)
+            stored = await self._live_scope(caller, scope)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             found = await list_all_sealed(
                 tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
@@ -228,7 +244,7 @@ class VaultService:
                 "vault.entries",
                 OUTCOME_OK,
                 request,
-                scope_ref=self._ref(caller, scope),
+                scope_ref=self.audit.scope_ref(caller.tenant, scope),
                 details={"originals": originals, "returned": len(items)},
             )
         )
@@ -268,13 +284,14 @@ class VaultService:
         Handles given after the backup are known outside and lost inside: no ordinal of theirs may name another
         value. Returns the new epoch.
         """
-        caller.require(Role.KEY_CUSTODIAN)
+        async with self.audit.refusals(caller, "vault.restore_epoch", request):
+            caller.require(Role.KEY_CUSTODIAN)
         async with self.database.system_transaction() as tx:
             epoch = await advance_restore_epoch(tx)
-        event = self.audit.new_event(
-            caller, "vault.restore_epoch", OUTCOME_OK, request, details={"epoch": epoch}
-        )
-        await self.audit.record(event)
+            event = self.audit.new_event(
+                caller, "vault.restore_epoch", OUTCOME_OK, request, details={"epoch": epoch}
+            )
+            await self.audit.record_with(tx, event)
         return epoch
 
     async def purge_expired(self) -> int:
@@ -295,9 +312,6 @@ class VaultService:
                 f"The life of a scope is 1 to {MAX_TTL_S} seconds.", details={"pointer": "/arguments/ttl_s"}
             )
         return self.now() + timedelta(seconds=ttl)
-
-    def _ref(self, caller: Caller, scope: str) -> str:
-        return self.audit.digest(caller.tenant, scope.encode("utf-8", "surrogatepass"))
 
     def _keys(self, tenant: str, scope: str, sealed: SealedEntry) -> ScopeKeys:
         try:

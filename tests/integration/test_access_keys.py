@@ -95,6 +95,18 @@ async def test_concurrent_first_uses_share_one_lookup(replica: Replica, acme: st
     assert len([one for one in replica.statements if "api_key" in one]) == 1
 
 
+async def test_nobody_waits_long_behind_look_ups_that_get_no_answer(replica: Replica, acme: str) -> None:
+    made = await replica.key(acme)
+    for _ in range(4):
+        await replica.access.lookups.acquire()
+    async with asyncio.timeout(2):
+        with pytest.raises(StoreUnavailableError):
+            await replica.access.authenticate(str(made.key), None)
+    for _ in range(4):
+        replica.access.lookups.release()
+    assert not await refused(replica, str(made.key))
+
+
 async def test_a_flood_of_invented_keys_neither_enters_nor_keeps_others_out(
     replica: Replica, acme: str
 ) -> None:
@@ -155,7 +167,9 @@ async def test_only_a_custodian_makes_keys_and_the_refusal_is_on_record(replica:
         with pytest.raises(ForbiddenError):
             await attempt
     refusals = [event for event in await replica.events(acme) if event.outcome == "refused"]
-    assert [event.action for event in refusals] == ["key.create", "key.revoke", "key.rotate"]
+    assert [event.action for event in refusals] == [
+        *("key.create", "key.list", "key.revoke", "key.rotate", "key.get")
+    ]
     assert {event.error_code for event in refusals} == {"forbidden"}
     custodian = await replica.caller(acme, Role.KEY_CUSTODIAN)
     made = await replica.access.create_key(custodian, ["invoker"], name="bot")

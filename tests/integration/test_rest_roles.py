@@ -95,7 +95,10 @@ async def test_the_matrix_names_exactly_the_routes_that_there_are(rest: Rest) ->
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_a_role_passes_where_it_may_and_is_refused_everywhere_else(rest: Rest, role: Role) -> None:
+async def test_a_role_passes_where_it_may_and_is_refused_on_record_everywhere_else(
+    rest: Rest, role: Role
+) -> None:
+    refused = set()
     for name, request in requests_of(rest).items():
         answer = await rest.call(roles=[role], **request)
         allowed = ALLOWED[name]
@@ -104,6 +107,9 @@ async def test_a_role_passes_where_it_may_and_is_refused_everywhere_else(rest: R
         else:
             assert answer.status_code == 403, f"{role} at {name}: {answer.status_code}"
             assert answer.json()["code"] == "forbidden"
+            refused.add(answer.headers["x-request-id"])
+    recorded = await rest.call("GET", "/api/v1/audit/events?outcome=refused&limit=1000", roles=[Role.AUDITOR])
+    assert refused <= {event["request_id"] for event in recorded.json()["items"]}
 
 
 @pytest.mark.parametrize("role", list(Role))

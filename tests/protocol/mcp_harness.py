@@ -44,7 +44,7 @@ class Invoke:
     )
     script: Callable[..., Awaitable[Result]] | None = None
 
-    async def list(self, _caller):
+    async def list(self, _caller, _request=None):
         schema = {"type": "object", "properties": {}, "additionalProperties": False}
         return [Info(n, n.title(), f"Does {n}.", "outbound", schema) for n in self.names]
 

@@ -44,7 +44,7 @@ async def test_primitives_are_advertised_only_where_a_provider_has_them(revision
 @covers("CM-ALLOWED")
 async def test_the_list_is_what_the_service_allows_this_caller(revision):
     class Picky(Invoke):
-        async def list(self, caller):
+        async def list(self, caller, request=None):
             if caller.key_id.endswith("b"):
                 raise ForbiddenError("This needs the role invoker.")
             return (await super().list(caller))[:1]
