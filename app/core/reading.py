@@ -17,10 +17,13 @@ MAX_DEPTH = 64
 FIXED_FIELDS = frozenset(
     {
         *("type", "role", "mimeType", "id", "toolUseId", "tool_use_id", "tool_call_id"),
-        *("data", "signature", "isError", "is_error", "cache_control"),
+        *("signature", "isError", "is_error", "cache_control"),
     }
 )
-"""Fields that only machines read: neither scanned nor changed."""
+"""Fields of an item that only machines read: neither scanned nor changed, unless they hold an object or a list."""
+
+BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"})
+_MIME_FIELDS = ("mimeType", "media_type")
 
 REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
 """Signed reasoning blocks: a changed character voids the signature, so they are never touched."""
@@ -49,6 +52,23 @@ class Reading:
 def pointer_of(path: Path) -> str:
     """Return the JSON pointer (RFC 6901) of ``path``."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def _kind(block: dict[str, Any]) -> str | None:
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else None
+
+
+def _is_fixed(name: Any, value: Any) -> bool:
+    return name in FIXED_FIELDS and not isinstance(value, dict | list)
+
+
+def _is_binary(holder: dict[str, Any]) -> bool:
+    """Tell whether ``data`` in ``holder`` is encoded, by what stands beside it."""
+    if holder.get("type") == "base64":
+        return True
+    kinds = [holder[name] for name in _MIME_FIELDS if isinstance(holder.get(name), str)]
+    return bool(kinds) and not any(_TEXT_MIME.match(kind) for kind in kinds)
 
 
 def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> Reading:
@@ -107,7 +127,8 @@ class _Reader:
             )
         self._content((*path, "content"), content, place, role)
         self._tool_calls((*path, "tool_calls"), item.get("tool_calls"), role)
-        self._fields(path, item, {"content", "tool_calls"}, role)
+        self._function((*path, "function_call"), item.get("function_call"), role)
+        self._fields(path, item, {"content", "tool_calls", "function_call"}, role)
 
     def _content(self, path: Path, content: Any, place: Place, role: str | None) -> None:
         opens = role == "user" and place is Place.TEXT
@@ -129,14 +150,29 @@ class _Reader:
             self._value(path, content, place, role)
 
     def _tool_calls(self, path: Path, calls: Any, role: str | None) -> None:
-        """Read the tool calls that an assistant message carries beside its content (arguments are JSON text)."""
-        for index, call in enumerate(calls if isinstance(calls, list) else []):
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                name = function.get("name")
-                tool = name if isinstance(name, str) else None
-                step = (*path, index, "function", "arguments")
-                self._value(step, function.get("arguments"), Place.TOOL_INPUT, role, tool)
+        """Read the tool calls that an assistant message carries beside its content."""
+        if not isinstance(calls, list):
+            self._value(path, calls, Place.FIELD, role)
+            return
+        for index, call in enumerate(calls):
+            step = (*path, index)
+            if isinstance(call, dict):
+                for name in ("function", "custom"):
+                    self._function((*step, name), call.get(name), role)
+                self._fields(step, call, {"function", "custom"}, role)
+            else:
+                self._value(step, call, Place.FIELD, role)
+
+    def _function(self, path: Path, function: Any, role: str | None) -> None:
+        """Read what a tool is called with: JSON text in ``arguments``, or free text in ``input``."""
+        if not isinstance(function, dict):
+            self._value(path, function, Place.FIELD, role)
+            return
+        name = function.get("name")
+        tool = name if isinstance(name, str) else None
+        for given in ("arguments", "input"):
+            self._value((*path, given), function.get(given), Place.TOOL_INPUT, role, tool)
+        self._fields(path, function, {"arguments", "input"}, role)
 
     def _block(
         self,
@@ -149,7 +185,7 @@ class _Reader:
         in_message: bool = False,
     ) -> None:
         self._count(path)
-        kind = block.get("type")
+        kind = _kind(block)
         match kind:
             case "text":
                 if not isinstance(block.get("text"), str):
@@ -160,7 +196,7 @@ class _Reader:
                 self._fields(path, block, {"text"}, role)
             case "image" | "audio":
                 self.reading.unscanned[kind] += 1
-                self._fields(path, block, {"source"}, role)
+                self._fields(path, block, {"source", "data"}, role)
             case "resource_link":
                 self._link(path, block, place, role)
             case "resource":
@@ -180,12 +216,12 @@ class _Reader:
             case _:
                 self._unknown(path, kind)
 
-    def _unknown(self, path: Path, kind: Any) -> None:
+    def _unknown(self, path: Path, kind: str | None) -> None:
         if self.strict:
             raise self._fault((*path, "type"), "Unknown type of context item; strict: true refuses it.")
         # A type is a name; one that is not is content, and content is not repeated in metadata.
-        known = isinstance(kind, str) and re.fullmatch(r"[a-z][a-z0-9_./-]{0,40}", kind)
-        self.reading.skipped[kind if known else "unknown"] += 1
+        name = kind if kind is not None and re.fullmatch(r"[a-z][a-z0-9_./-]{0,40}", kind) else "unknown"
+        self.reading.skipped[name] += 1
         self.reading.unscanned["unknown"] += 1
 
     def _tool_result(self, path: Path, block: dict[str, Any], role: str | None) -> None:
@@ -194,12 +230,13 @@ class _Reader:
         self._fields(path, block, {"content", "structuredContent"}, role)
 
     def _link(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
+        done = {name for name in ("title", "description", "uri") if isinstance(block.get(name), str)}
         for name in ("title", "description"):
-            if isinstance(block.get(name), str):
+            if name in done:
                 self._text((*path, name), block[name], place, role)
-        if isinstance(block.get("uri"), str):
+        if "uri" in done:
             self._leaf((*path, "uri"), block["uri"], Place.URI, role)
-        self._fields(path, block, {"title", "description", "uri"}, role)
+        self._fields(path, block, done, role)
 
     def _resource(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
         inner = block.get("resource")
@@ -207,13 +244,14 @@ class _Reader:
             raise self._fault((*path, "resource"), "An embedded resource needs an object in resource.")
         step = (*path, "resource")
         place = place if place is Place.TOOL_RESULT else Place.RESOURCE
-        if isinstance(inner.get("uri"), str):
+        done = {name for name in ("uri", "text", "blob") if isinstance(inner.get(name), str)}
+        if "uri" in done:
             self._leaf((*step, "uri"), inner["uri"], Place.URI, role)
-        if isinstance(inner.get("text"), str):
+        if "text" in done:
             self._text((*step, "text"), inner["text"], place, role)
-        if isinstance(inner.get("blob"), str):
+        if "blob" in done:
             self._blob((*step, "blob"), inner, place, role)
-        self._fields(step, inner, {"uri", "text", "blob"}, role)
+        self._fields(step, inner, done, role)
         self._fields(path, block, {"resource"}, role)
 
     def _blob(self, path: Path, inner: dict[str, Any], place: Place, role: str | None) -> None:
@@ -231,7 +269,7 @@ class _Reader:
     def _fields(self, path: Path, block: dict[str, Any], done: set[str], role: str | None) -> None:
         """Report, never change, strings in the fields that this type of item does not read."""
         for name, value in block.items():
-            if name not in done and name not in FIXED_FIELDS:
+            if name not in done and not _is_fixed(name, value):
                 self._value((*path, name), value, Place.FIELD, role)
 
     def _value(self, path: Path, value: Any, place: Place, role: str | None, tool: str | None = None) -> None:
@@ -250,15 +288,28 @@ class _Reader:
                 details={"limit": "max_depth", "value": self.max_depth},
             )
         elif isinstance(value, dict):
-            skip_machine_fields = place is Place.TOOL_RESULT
             for key, child in value.items():
                 if not _IDENTIFIER.fullmatch(key):
                     self._leaf((*path, key), key, Place.KEY, role, tool)
-                if not (skip_machine_fields and key in FIXED_FIELDS):
-                    self._value((*path, key), child, place, role, tool)
+                self._member((*path, key), value, child, place, role, tool)
         else:
             for index, child in enumerate(value):
                 self._value((*path, index), child, place, role, tool)
+
+    def _member(
+        self, path: Path, parent: dict[str, Any], child: Any, place: Place, role: str | None, tool: str | None
+    ) -> None:
+        """Read a member of a free object; in a tool result it may be a block with fields that only machines read."""
+        key = path[-1]
+        if place is Place.TOOL_RESULT:
+            if key == "data" and isinstance(child, str) and _is_binary(parent):
+                self.reading.unscanned["blob"] += 1
+                return
+            if _kind(parent) in BLOCK_TYPES and _is_fixed(key, child):
+                return
+            if key in _MIME_FIELDS or (key == "type" and "data" in parent):
+                place = Place.FIELD  # what is read depends on it, so it is reported and never changed
+        self._value(path, child, place, role, tool)
 
     def _text(
         self,
