@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types import HEADER_MISMATCH, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from app.core import strictjson
 from app.core.errors import InvalidRequestError
@@ -53,13 +54,21 @@ def is_response(message: dict[str, Any]) -> bool:
 
 
 def check_modern_headers(message: dict[str, Any], headers: Fields, version: str | None) -> None:
-    """Refuse what the SDK's own header check does not see: a missing version, and the names of our methods."""
+    """Refuse headers that contradict the message, also where the SDK's own check does not look."""
     params = message.get("params") or {}
+    given = params.get("_meta")
+    meta: dict[str, Any] = given if isinstance(given, dict) else {}
+    claims = PROTOCOL_VERSION_META_KEY in meta
     if version is None:
-        meta = params.get("_meta")
-        if isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta:
+        if claims:
             raise _mismatch("The header MCP-Protocol-Version is missing.")
-    elif message.get("method") in _NAMED_BY_US and MCP_NAME_HEADER in headers:
+        return
+    if not claims and version not in KNOWN_PROTOCOL_VERSIONS:
+        served = ", ".join(KNOWN_PROTOCOL_VERSIONS)
+        raise RefusedError(f"The revision in MCP-Protocol-Version is not served here; served are {served}.")
+    if claims and meta[PROTOCOL_VERSION_META_KEY] != version:
+        raise _mismatch("The header MCP-Protocol-Version does not match the revision in the params.")
+    if message.get("method") in _NAMED_BY_US and MCP_NAME_HEADER in headers:
         named = decode_header_value(headers[MCP_NAME_HEADER])
         if MCP_NAME_HEADER in headers.repeated or named != params.get("name"):
             raise _mismatch("The header Mcp-Name does not match the name in the params.")

@@ -1,7 +1,11 @@
 """Who may call, from where, and with which headers and bodies."""
 
+from dataclasses import replace
+
 import pytest
 
+from app.core.policy import Limits
+from app.services.traffic import Traffic
 from tests.protocol.mcp_harness import ALICE, build
 from tests.protocol.mcp_wire import ENVELOPE, HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers
@@ -86,6 +90,26 @@ async def test_headers_that_contradict_the_body_are_refused():
             assert (reply.status, reply.error["code"]) == (400, -32020), missing
         for agreeing in ("timestamp_injector", "=?base64?dGltZXN0YW1wX2luamVjdG9y?="):
             assert (await wire.invoke("x", headers={"mcp-name": agreeing})).status == 200
+
+
+@covers("MO-HEADERS")
+async def test_a_header_of_the_handshake_contradicts_the_envelope_of_the_modern_revision():
+    async with connected(build(), MODERN) as wire:
+        reply = await wire.call("middleware/list", headers={"mcp-protocol-version": HANDSHAKE})
+
+    assert (reply.status, reply.error["code"]) == (400, -32020)
+    assert reply.error["data"]["requestId"]
+
+
+async def test_a_session_that_names_an_unknown_revision_is_told_which_are_served():
+    async with connected(build(), HANDSHAKE) as wire:
+        await wire.open()
+        reply = await wire.call("ping", headers={"mcp-protocol-version": "1999-01-01"})
+
+    assert reply.status == 400
+    assert HANDSHAKE in reply.error["message"]
+    assert MODERN in reply.error["message"]
+    assert reply.error["data"]["requestId"]
 
 
 @covers("MO-ENVELOPE")
@@ -176,3 +200,16 @@ async def test_a_session_header_means_nothing_to_the_modern_revision():
         for session in (old.session, "nonsense"):
             reply = await wire.call("middleware/list", headers={"mcp-session-id": session})
             assert reply.status == 200
+
+
+async def test_requests_that_invoke_nothing_are_held_to_a_rate_per_tenant(revision):
+    mcp = build()
+    few = Traffic(plain=Limits(requests_per_second=0.01, burst=4))
+    async with connected(replace(mcp, app=replace(mcp.app, requests=few)), revision) as wire:
+        replies = [await wire.call("middleware/list") for _ in range(5)]
+        invoked = await wire.invoke({"type": "text", "text": "hello"})
+
+    assert replies[0].status == 200
+    assert (replies[-1].status, replies[-1].error["data"]["code"]) == (429, "rate_limited")
+    assert replies[-1].headers["retry-after"]
+    assert invoked.status == 200
