@@ -105,11 +105,12 @@ class Context:
 
         The place is the first text of the last user message; without messages, the first text item. Tool results
         and assistant turns are never touched; where there is no such text a new text item or user message is
-        put in front of the context.
+        put in front of the context, without the line breaks that set ``text`` off from the user's.
         """
         if not self.user_texts:
             has_roles = any(isinstance(item, dict) and "role" in item for item in self.items)
-            item = {"role": "user", "content": text} if has_roles else {"type": "text", "text": text}
+            alone = text.strip("\n")
+            item = {"role": "user", "content": alone} if has_roles else {"type": "text", "text": alone}
             return replace(self, added=(*self.added, item))
         slot = self.user_texts[0]
         position = len(slot.text) if after else 0

@@ -48,3 +48,13 @@ async def test_only_the_last_user_message_changes() -> None:
 def test_an_unknown_time_zone_is_refused() -> None:
     with pytest.raises(ValidationError, match="IANA"):
         TimestampArguments(timezone="Mars/Olympus")
+
+
+@pytest.mark.parametrize("placement", ["before", "after"])
+async def test_where_there_is_no_text_of_the_user_the_time_stands_alone(placement: str) -> None:
+    line = "[Current time: 1759592520]"
+    image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
+    answer = {"role": "assistant", "content": "b"}
+    chosen = {"format": "unix", "placement": placement}
+    assert await injected([image], **chosen) == [{"type": "text", "text": line}, image]
+    assert await injected([answer], **chosen) == [{"role": "user", "content": line}, answer]
