@@ -30,7 +30,8 @@ _OPEN_STREAMS = 1024
 class Services:
     """What the routes call; ``anonymous`` is the caller of all requests where authentication is off.
 
-    ``streams`` admits open streams, which mostly wait, apart from the requests that compute.
+    ``streams`` admits open streams, which mostly wait, apart from the requests that compute; ``requests`` counts
+    those that are no invocation.
     """
 
     access: AccessService
@@ -41,6 +42,7 @@ class Services:
     audit: AuditService
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
+    requests: Traffic = field(default_factory=Traffic)
 
 
 class _EdgeRequest(Request):
@@ -61,11 +63,6 @@ class EdgeRoute(APIRoute):
             return await handle(_EdgeRequest(request.scope, request.receive))
 
         return with_edge
-
-
-def new_router(prefix: str, tag: str) -> APIRouter:
-    """Return a router for one feature under ``/api/v1``."""
-    return APIRouter(prefix=f"/api/v1{prefix}", tags=[tag], route_class=EdgeRoute)
 
 
 def services_of(request: Request) -> Services:
@@ -110,6 +107,21 @@ async def _info(request: Request) -> RequestInfo:
 CallerDep = Annotated[Caller, Depends(authenticated)]
 ServicesDep = Annotated[Services, Depends(_services)]
 InfoDep = Annotated[RequestInfo, Depends(_info)]
+
+
+async def counted(caller: CallerDep, services: ServicesDep) -> None:
+    """Hold a tenant to its rate where no invocation is asked for, which counts itself."""
+    await services.requests.count(caller.tenant)
+
+
+def new_router(prefix: str, tag: str, *, invokes: bool = False) -> APIRouter:
+    """Return a router for one feature under ``/api/v1``; ``invokes``: its routes count their requests themselves."""
+    return APIRouter(
+        prefix=f"/api/v1{prefix}",
+        tags=[tag],
+        route_class=EdgeRoute,
+        dependencies=[] if invokes else [Depends(counted)],
+    )
 
 
 async def limits_of(services: Services, caller: Caller) -> Limits:

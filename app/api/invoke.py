@@ -2,13 +2,14 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import Path, Request
+from fastapi import Depends, Path, Request
 from starlette.responses import Response
 
 from app.api.auth import (
     CallerDep,
     InfoDep,
     ServicesDep,
+    counted,
     info_of,
     json_object,
     new_router,
@@ -29,7 +30,7 @@ Name = Annotated[
     ),
 ]
 
-router = new_router("/middleware", "middleware")
+router = new_router("/middleware", "middleware", invokes=True)
 
 _ITEM: Final = {
     "description": "A context item: an MCP content block, a message `{role, content}`, a tool_use or a "
@@ -102,6 +103,7 @@ def described(schema: dict[str, Any], examples: dict[str, Any] | None = None) ->
 @router.get(
     "",
     summary="List the middlewares that this caller may invoke",
+    dependencies=[Depends(counted)],
     response_class=Response,
     responses={200: {"description": "The middlewares.", "content": described(_LIST_SCHEMA)}},
 )

@@ -29,7 +29,7 @@ _EVENTS_EXAMPLE: Final = (
     'data: {"arguments":{"redactions":{"PERSON_1":"Jane"}}}\n\ndata: {"text":"Hello [PERSON_1]!"}\n\n'
 )
 
-router = new_router("/middleware", "middleware")
+router = new_router("/middleware", "middleware", invokes=True)
 
 
 async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterator[None]:

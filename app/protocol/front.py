@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -24,8 +24,10 @@ from app.protocol.errors import RefusedError, internal_error
 from app.protocol.exchange import SCOPE_KEY, Exchange, Fields, bearer_of, read_body, replay, with_headers
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
+from app.protocol.middleware import INVOKE
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
 from app.services.access import AccessService
+from app.services.traffic import Traffic
 
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
 
@@ -95,6 +97,7 @@ class Front:
     anonymous: Caller | None
     deadline_s: float
     recheck_s: float
+    requests: Traffic = field(default_factory=Traffic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; every way out is an answer in JSON-RPC's form."""
@@ -133,6 +136,7 @@ class Front:
                 "This method is not served here.", status=HTTPStatus.METHOD_NOT_ALLOWED, headers=allow
             )
         else:
+            await self.requests.count(caller.tenant)
             await self._session_request(turn, exchange)
 
     @asynccontextmanager
@@ -190,6 +194,8 @@ class Front:
         turn.message_id = message_id(turn.message)
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
+        if turn.method != INVOKE:  # which counts itself
+            await self.requests.count(exchange.caller.tenant)
         if modern:
             await self._dispatch(turn, exchange, turn.scope, logs=False)
         elif turn.method == "initialize":

@@ -14,6 +14,8 @@ from app.protocol.pagination import page
 from app.protocol.primitives import Method
 from app.services.invoke import InvokeService, MiddlewareInfo
 
+INVOKE = "middleware/invoke"
+
 
 class InvokeParams(RequestParams):
     """Params of ``middleware/invoke``; the values inside are whatever the JSON parser made, untouched."""
@@ -34,7 +36,7 @@ class MiddlewareMethods:
         """Return the methods by name."""
         return {
             "middleware/list": Method(PaginatedRequestParams, self._list),
-            "middleware/invoke": Method(InvokeParams, self._invoke),
+            INVOKE: Method(InvokeParams, self._invoke),
         }
 
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:

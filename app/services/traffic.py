@@ -75,15 +75,24 @@ class Admission:
 class Traffic:
     """Admits requests: ``async with traffic.admit(caller.tenant, limits): ...``.
 
+    A request that is no invocation is only counted: ``traffic.count(caller.tenant)``. ``plain`` are the limits of
+    those, which no policy changes, so that none can lock out the operator who must mend it.
+
     ``slots`` is the number of requests that run at once, ``queue_per_tenant`` how many of one tenant may wait
     for a slot. Waiting has no time limit of its own: admit inside the request's deadline.
     """
 
     def __init__(
-        self, *, slots: int = 256, queue_per_tenant: int = 64, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        slots: int = 256,
+        queue_per_tenant: int = 64,
+        plain: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._slots = slots
         self._queue_per_tenant = queue_per_tenant
+        self._plain = plain or Limits()
         self._clock = clock
         self._running = 0
         self._lanes: dict[str, _Lane] = {}
@@ -119,6 +128,11 @@ class Traffic:
             yield
         finally:
             await admission.__aexit__(None, None, None)
+
+    async def count(self, tenant: str) -> None:
+        """Take a token for a request that is no invocation, or raise RateLimitedError; it holds no slot."""
+        async with self.admit(tenant, self._plain):
+            pass
 
     async def enter(self, tenant: str, limits: Limits) -> _Lane:
         """Take a token and a slot; see ``admit``."""

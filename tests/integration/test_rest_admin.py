@@ -3,12 +3,15 @@
 import csv
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from app.core.access import SYSTEM_TENANT
+from app.core.policy import Limits
+from app.services.traffic import Traffic
 from tests.integration.rest_app import Rest, open_rest
 
 TEXT = "Jane Smith, jane@example.com, 123-45-6789; John Doe"
@@ -229,3 +232,18 @@ async def test_policies_have_versions_and_a_change_that_was_overtaken_is_refused
     assert [version["policy"]["scope_ttl_s"] for version in older.json()["items"]] == [60]
     wrong = await rest.call("PUT", path, {"allowed_middlewares": ["nothing"]}, roles=["operator"])
     assert (wrong.status_code, wrong.json()["pointer"]) == (422, "/allowed_middlewares/0")
+
+
+async def test_administration_is_held_to_a_rate_that_neither_policy_nor_invocations_touch(rest: Rest) -> None:
+    few = Traffic(plain=Limits(requests_per_second=0.01, burst=2))
+    rest.app.state.services = replace(rest.services, requests=few)
+    await rest.call("PUT", "/api/v1/policies", {"limits": {"requests_per_second": 0.01, "burst": 1}})
+    assert (await rest.call("GET", "/api/v1/policies")).status_code == 200
+    for path in ("keys", "vault/scopes", "audit/events", "audit/export", "tenants", "middleware"):
+        answer = await rest.call("GET", f"/api/v1/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited"), path
+        assert int(answer.headers["retry-after"]) >= 1
+    item = [{"type": "text", "text": "hello"}]
+    assert (await rest.invoke("timestamp_injector", item)).status_code == 200
+    assert (await rest.invoke("timestamp_injector", item)).status_code == 429
+    assert (await rest.call("GET", "/api/v1/keys", tenant=SYSTEM_TENANT)).status_code == 200
