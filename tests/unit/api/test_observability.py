@@ -24,11 +24,13 @@ from app.api.tracing import Tracer, tracer_to
 
 
 @pytest.fixture
-def lines() -> Iterator[Any]:
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Give the parsed JSON log lines so far; put the logging of the test run back afterwards."""
     root = logging.getLogger()
     before = (list(root.handlers), root.level)
     stream = io.StringIO()
+    # Any uvicorn that this process ran before may have set a level of its own.
+    monkeypatch.setattr(logging.getLogger("uvicorn.error"), "level", logging.NOTSET)
     configure_logging("info", "json", stream)
     yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
     structlog.reset_defaults()
