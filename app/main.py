@@ -78,6 +78,7 @@ def create_app(
             readiness.checks.update(_checks(house))
             mcp = _mcp(house, anonymous, primitives)
             surface.append(mcp)
+            service.state.mcp = mcp
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
             drain.listeners.append(partial(loop.call_soon_threadsafe, mcp.drain))

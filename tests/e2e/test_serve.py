@@ -35,6 +35,14 @@ def eventually(condition: "object", seconds: float = 10) -> bool:
     return False
 
 
+def is_worker(process: psutil.Process) -> bool:
+    """Tell whether this is a live server process; one that just ended has no command line any more."""
+    try:
+        return "spawn_main" in " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return False
+
+
 def gone(processes: list[psutil.Process]) -> bool:
     """Tell whether all have ended; one that nobody waited for yet counts as ended."""
     return all(not one.is_running() or one.status() == psutil.STATUS_ZOMBIE for one in processes)
@@ -156,7 +164,7 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
             supervisor = psutil.Process(service.process.pid)
 
             def workers() -> list[psutil.Process]:
-                return [one for one in supervisor.children() if "spawn_main" in " ".join(one.cmdline())]
+                return [one for one in supervisor.children() if is_worker(one)]
 
             assert len(workers()) == 2
             before = workers()
@@ -179,7 +187,7 @@ def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: s
             children = psutil.Process(service.process.pid).children(recursive=True)
 
             assert stop(service.process) == 0
-            assert gone(children)
+            assert eventually(lambda: gone(children), 15)
 
 
 def test_a_running_stream_may_end_after_the_signal_to_stop(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import base64
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 
 import structlog
 import uvicorn
@@ -42,8 +41,7 @@ def settings_of(database_url: str, *, required: bool = True, warm: bool = False)
 
 def surface_of(app: FastAPI) -> Mcp:
     """Return the MCP surface of a started application."""
-    endpoint: Any = next(route.endpoint for route in app.routes if getattr(route, "path", "") == "/mcp")
-    found: Mcp = endpoint.mcp
+    found: Mcp = app.state.mcp
     return found
 
 
