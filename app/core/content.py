@@ -177,7 +177,10 @@ def _settled(
     wanted = edit.replacement
     if isinstance(wanted, PendingConceal):
         handle = handles[wanted]
-        return None if handle is None else replace(edit, replacement=str(handle))
+        if handle is None:
+            return None
+        # Thousands of these run while the vault's transaction is open; replace() takes three times as long.
+        return RawEdit(edit.slot, edit.start, edit.end, str(handle), edit.depth, edit.quoted)
     if isinstance(wanted, Reveal):
         original = originals.get(wanted.handle)
         # The original knows its own spelling at this depth, so nothing is escaped a second time.

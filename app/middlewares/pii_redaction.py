@@ -88,7 +88,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         texts = [leaf.scannable for leaf in context.leaves]
         detection = await self.engines.detector.detect(texts, options)
         plan = _Plan(arguments, modes)
-        edits = await off_loop(context.characters, plan.edits, context, detection)
+        edited = await off_loop(context.characters, plan.edited, context, detection)
         plan.refuse()
         metadata: dict[str, Any] = plan.metadata()
         if context.unscanned:
@@ -103,7 +103,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
             tagged=arguments.tagged,
             ttl_s=arguments.ttl_s,
         )
-        return Outcome(context.edited(edits), metadata, dict(plan.counts), vault)
+        return Outcome(edited, metadata, dict(plan.counts), vault)
 
     def _options(self, arguments: PiiRedactionArguments) -> DetectionOptions:
         return DetectionOptions(
@@ -146,10 +146,10 @@ class _Plan:
         self.reported: Counter[tuple[str, str, int]] = Counter()
         self.masked: Counter[tuple[str, str]] = Counter()
 
-    def edits(self, context: Context, detection: Detection) -> list[Edit]:
-        """Return the edits of all leaves."""
+    def edited(self, context: Context, detection: Detection) -> Context:
+        """Return ``context`` with the edits of all leaves planned."""
         pairs = zip(context.leaves, detection.spans, strict=True)
-        return [edit for leaf, spans in pairs for edit in self.leaf(leaf, spans)]
+        return context.edited(edit for leaf, spans in pairs for edit in self.leaf(leaf, spans))
 
     def leaf(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
         """Return the edits of one leaf."""
