@@ -63,9 +63,14 @@ class KeyringService:
         return await self._record_keys()
 
     async def check(self) -> None:
-        """Unwrap the canary of the active version (readiness), or raise ``KeyRingError``."""
+        """Unwrap the canary of the active version (readiness), or raise ``KeyRingError``.
+
+        A version that another process has begun to use and this one does not have is a fault too.
+        """
         async with self.database.system_transaction(write=False) as tx:
             stored = await list_canaries(tx)
+        if not self.provider.versions >= stored.keys():
+            raise KeyRingError("Another process uses a key that this one does not have: restart it.")
         wrapped = stored.get(self.provider.active)
         if wrapped is None or self.provider.unwrap(self.provider.active, wrapped) != CANARY:
             raise KeyRingError("The active key has no canary in this database.")

@@ -15,14 +15,15 @@ from app.core.middleware import VaultOptions
 from app.core.request import RequestInfo
 from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.audit import AuditService
+from app.services.epoch import begin_epoch
 from app.services.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
 from app.services.keyring import KeyringService, RewrapReceipt
 from app.store.allocation import Value, Want
+from app.store.audit import Transaction
 from app.store.database import Database
 from app.store.vault import (
     SealedEntry,
     StoredScope,
-    advance_restore_epoch,
     find_scope,
     list_all_sealed,
     list_scopes,
@@ -282,17 +283,17 @@ class VaultService:
         """Make ordinals jump after the database was restored from a backup; run before serving again.
 
         Handles given after the backup are known outside and lost inside: no ordinal of theirs may name another
-        value. Returns the new epoch.
+        value. Works in batches; where it is cut off, run it again. Returns the new epoch.
         """
         async with self.audit.refusals(caller, "vault.restore_epoch", request):
             caller.require(Role.KEY_CUSTODIAN)
-        async with self.database.system_transaction() as tx:
-            epoch = await advance_restore_epoch(tx)
-            event = self.audit.new_event(
-                caller, "vault.restore_epoch", OUTCOME_OK, request, details={"epoch": epoch}
-            )
+
+        async def note(tx: Transaction, epoch: int) -> None:
+            details = {"epoch": epoch}
+            event = self.audit.new_event(caller, "vault.restore_epoch", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
-        return epoch
+
+        return await begin_epoch(self.database, note)
 
     async def purge_expired(self) -> int:
         """Bury expired scopes of all tenants in short batches; return how many."""

@@ -246,24 +246,39 @@ async def count_by_version(tx: AsyncConnection) -> dict[int, int]:
     return counts
 
 
-async def advance_restore_epoch(tx: AsyncConnection) -> int:
-    """Make every ordinal given from now on greater than any that a lost commit may have given; return the epoch.
+async def find_highest_ordinal(
+    tx: AsyncConnection, *, after: tuple[str, str] | None, limit: int
+) -> tuple[int, tuple[str, str] | None]:
+    """Return the highest counter of the next ``limit`` scopes of any tenant, and the last of them (None: no more)."""
+    query = select(scope.c.tenant, scope.c.id, scope.c.counters).order_by(scope.c.tenant, scope.c.id)
+    if after is not None:
+        query = query.where(tuple_(scope.c.tenant, scope.c.id) > after)
+    rows = (await tx.execute(query.limit(limit))).all()
+    highest = max((count for row in rows for count in row.counters.values()), default=0)
+    return highest, (rows[-1].tenant, rows[-1].id) if rows else None
 
-    Run it once after restoring a backup, before the service starts: handles given between the backup and the
-    loss are out there, and giving them again would show one person's data to another.
+
+async def advance_restore_epoch(tx: AsyncConnection, highest: int) -> int:
+    """Begin a new epoch, whose ordinals lie above all that a lost commit may have given; return it.
+
+    ``highest`` is the highest counter that is left; ``lift_scopes`` carries the epoch to what exists.
     """
     stored = await tx.execute(select(installation.c.value).where(installation.c.name == "restore_epoch"))
-    epoch = int(stored.scalar_one_or_none() or 0)
-    highest = 0
-    for counters in await tx.execute(select(scope.c.counters)):
-        highest = max(highest, *counters.counters.values(), 0)
-    epoch = max(epoch, highest // EPOCH_STRIDE) + 1
+    epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE) + 1
     # The highest counter may itself be short of what was lost, so it gets a whole stride of room.
     epoch += 1 if epoch * EPOCH_STRIDE - highest < EPOCH_STRIDE // 2 else 0
     await tx.execute(installation.delete().where(installation.c.name == "restore_epoch"))
     await tx.execute(insert(installation).values(name="restore_epoch", value=epoch))
-    await tx.execute(update(scope).values(restore_epoch=epoch))
     return epoch
+
+
+async def lift_scopes(
+    tx: AsyncConnection, epoch: int, *, after: tuple[str, str] | None, last: tuple[str, str]
+) -> None:
+    """Let the scopes behind ``after``, up to ``last``, number from ``epoch`` on."""
+    name = tuple_(scope.c.tenant, scope.c.id)
+    done = update(scope).where(name <= last).values(restore_epoch=epoch)
+    await tx.execute(done if after is None else done.where(name > after))
 
 
 def _live(now: datetime) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from app.core.access import Role
 from app.core.errors import ForbiddenError, StoreUnavailableError
 from app.core.handles import Handle
 from app.engines.cipher import KeyRing, KeyRingError
+from app.services import epoch
 from app.services.keyring import KeyringService
 from app.store.database import Database
 from app.store.migrate import upgrade
@@ -131,10 +132,25 @@ async def test_rotation_needs_the_key_custodian(own_url: str) -> None:
     await database.close()
 
 
-async def test_ordinals_jump_after_a_restore_from_backup(own_url: str) -> None:
+async def test_a_process_without_a_key_that_others_use_is_not_ready(own_url: str) -> None:
+    ring, database = random_ring(), Database(own_url)
+    left_behind = KeyringService(database, ring)
+    await left_behind.start()
+    await left_behind.check()
+    await KeyringService(database, ring.with_new_version().activated(2)).start()
+    with pytest.raises(KeyRingError):
+        await left_behind.check()
+    await database.close()
+
+
+async def test_ordinals_jump_after_a_restore_from_backup(
+    own_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch, "BATCH", 2)
     caller, database = caller_of("acme"), Database(own_url)
     async with open_vault(database, ring=random_ring()) as vault:
-        await vault.store(caller, "talk", "Ada")
+        for scope in ("talk", "a", "b", "c", "z"):
+            await vault.store(caller, scope, "Ada")
         assert await vault.service.restore_epoch(caller) == 1
         assert (await vault.store(caller, "talk", "Ada", "Bob")).handles == [
             Handle("PERSON", 1),
