@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -193,14 +194,21 @@ def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: s
 def test_a_running_stream_may_end_after_the_signal_to_stop(tmp_path: Path) -> None:
     with running(tmp_path) as service, Sluice(service.url, service.key) as client:
         client.redact("I am John Doe.", scope="s")
+        heard = threading.Event()
 
         def model():
             yield "Hello "
+            # The stream runs once its first text has come back.
+            assert heard.wait(20)
             service.process.send_signal(signal.SIGTERM)
             time.sleep(1)
             yield "[PERSON_1]!"
 
-        assert "".join(client.restore_stream(model(), scope="s")) == "Hello John Doe!"
+        restored = []
+        for text in client.restore_stream(model(), scope="s"):
+            restored.append(text)
+            heard.set()
+        assert "".join(restored) == "Hello John Doe!"
         assert service.process.wait(timeout=30) in (0, -signal.SIGTERM)
         assert port_is_free(service.port)
 
