@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,15 @@ def async_url(text_url: str) -> URL:
 
 
 def prepare_file(url: URL) -> None:
-    """Create an SQLite file and its folder, readable by the owner only; keep what exists."""
+    """Create an SQLite file and its folder, readable by the owner only; keep what exists.
+
+    An existing file must not even be opened: to close it would drop every lock that this process's connections
+    hold on it, after which another process may delete the write-ahead log under a serving one.
+    """
     path = Path(str(url.database))
     path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def make_engine(url: URL, pool_size: int) -> AsyncEngine:

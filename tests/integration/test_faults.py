@@ -21,7 +21,7 @@ from app.core.access import Caller
 from app.core.errors import AuditUnavailableError, StoreUnavailableError
 from app.core.handles import Handle
 from app.store.database import Database
-from app.store.migrate import upgrade
+from app.store.migrate import is_head, upgrade
 from tests.conftest import start_postgres
 from tests.factories import Vault, as_owner, caller_of, open_vault
 
@@ -310,3 +310,28 @@ async def test_every_waiting_write_of_a_lost_commit_is_refused(own_server: Any, 
         )
         assert {type(result) for result in results} == {StoreUnavailableError}
         assert time.monotonic() - started < CLOSED_S
+
+
+async def test_a_look_at_the_schema_leaves_the_locks_of_a_serving_process_alone(
+    tmp_path: Path, tenant: str
+) -> None:
+    file = tmp_path / "sluice.db"
+    await asyncio.to_thread(upgrade, f"sqlite:///{file}")
+    script = (
+        "import sqlite3, sys; "
+        "print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM entry').fetchone()[0])"
+    )
+
+    async def seen_from_outside() -> int:
+        done = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", script, file], check=True, capture_output=True
+        )
+        return int(done.stdout)
+
+    async with Database(f"sqlite:///{file}") as database, open_vault(database) as vault:
+        await vault.store(caller_of(tenant), "talk", "Ada")
+        assert await asyncio.to_thread(is_head, f"sqlite:///{file}")
+        # Without our locks this visitor would be the last one, and would clear away the file that we write to.
+        assert await seen_from_outside() == 1
+        await vault.store(caller_of(tenant), "talk", "Bob")
+        assert await seen_from_outside() == 2
