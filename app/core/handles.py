@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from app.core.positions import LEFT_CONTEXT, in_active_position
+
 LITERAL = "LITERAL"
 """Label of text that already looked like a handle before redaction."""
 
@@ -38,12 +40,6 @@ TOLERATED_LABELS = frozenset(
     }
 )
 """Labels that are recognised in the altered spellings that models give to handles; others only as written."""
-
-LEFT_CONTEXT = 4_096
-"""How many characters before a handle decide whether it stands in a safe position.
-
-A longer run without spaces counts as a URL, so padding hides no address; it could only hide a tag's other attributes.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,30 +181,6 @@ def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[
         label, ordinal, tag = spelled.groups()
         handle = Handle(label.upper().replace(" ", "_"), int(ordinal), tag.lower() if tag else None)
         yield HandleMatch(found.start(), found.end(), handle, canonical)
-
-
-_URL_RUN = re.compile(
-    r"://|(?:^|[(\[=,;])(?:mailto|tel|sms|data|javascript|file|cid):|www\.|(?:^|[(\[=])//|[\w-]\.[a-z]{2,}[/?#]",
-    re.IGNORECASE,
-)
-_TAG_OPEN = re.compile(r"<[A-Za-z/!?]")
-
-
-def in_active_position(left: str) -> bool:
-    """Tell whether what follows ``left`` stands in a URL, a link or image target, or an HTML tag.
-
-    Text from a model is not trusted: an original put into such a place would leave with the next click or image.
-    Only ``left`` decides (the last ``LEFT_CONTEXT`` characters), so that streaming gives the same answer.
-    """
-    target = left.rfind("](")
-    if target >= 0 and left.find(")", target) < 0 and left.find("\n\n", target) < 0:
-        return True
-    tag = left.rfind("<")
-    if tag >= 0 and left.find(">", tag) < 0 and _TAG_OPEN.match(left, tag):
-        return True
-    run_start = max(left.rfind(mark) for mark in ' \n\t\r<>"') + 1
-    run = left[run_start:]
-    return len(run) >= LEFT_CONTEXT or _URL_RUN.search(run) is not None
 
 
 def restore_text(

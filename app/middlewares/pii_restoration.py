@@ -6,10 +6,11 @@ from pydantic import Field
 
 from app.core.content import Context, Edit, Reveal
 from app.core.errors import InvalidArgumentsError
-from app.core.handles import LEFT_CONTEXT, Handle, HandleMatch, find_handles, in_active_position
+from app.core.handles import Handle, HandleMatch, find_handles
 from app.core.leaves import REPORTED_PLACES, Leaf, Place
 from app.core.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.offload import off_loop
+from app.core.positions import LEFT_CONTEXT, in_active_position
 
 
 class PiiRestorationArguments(Arguments):

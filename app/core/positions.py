@@ -1,0 +1,64 @@
+"""Where in a text from a model an original may stand: never in a URL, a link or image target, or an HTML tag."""
+
+import re
+
+LEFT_CONTEXT = 4_096
+"""How many characters before a handle decide whether it stands in a safe position.
+
+A longer run without spaces counts as a URL, so padding hides no address; it could only hide a tag's other attributes.
+"""
+
+_URL_RUN = re.compile(
+    r"://|(?:^|[(\[=,;])(?:mailto|tel|sms|data|javascript|file|cid):|www\.|(?:^|[(\[=])//|[\w-]\.[a-z]{2,}[/?#]",
+    re.IGNORECASE,
+)
+_TAG_OPEN = re.compile(r"<[A-Za-z/!?]")
+_QUOTED_BRACKET = re.compile(r"""=\s*+(?>"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
+_TAG = re.compile(r"""<[A-Za-z/!?](?>=\s*+(?>"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))|[^>])*+""")
+"""A tag up to its end; a > inside a quoted attribute value does not end it."""
+
+_TARGET = re.compile(r"\]\((?>\\[()]|[^()]|\((?>\\[()]|[^()]|\((?>\\[()]|[^()])*+(?:\)|\Z))*+(?:\)|\Z))*+")
+"""A Markdown target up to its end; parentheses inside it nest."""
+
+_MANY_TARGETS = 8
+"""Text does not have more targets without a space between them; it is not worth reading on."""
+
+
+def in_active_position(left: str) -> bool:
+    """Tell whether what follows ``left`` stands in a URL, a link or image target, or an HTML tag.
+
+    Text from a model is not trusted: an original put into such a place would leave with the next click or image.
+    Only ``left`` decides (the last ``LEFT_CONTEXT`` characters), so that streaming gives the same answer.
+    """
+    target = left.rfind("](")
+    if target >= 0 and left.find(")", target) < 0 and left.find("\n\n", target) < 0:
+        return True
+    if _in_tag(left):
+        return True
+    run_start = max(left.rfind(mark) for mark in ' \n\t\r<>"') + 1
+    run = left[run_start:]
+    return len(run) >= LEFT_CONTEXT or _URL_RUN.search(run) is not None or _in_nested_target(run)
+
+
+def _in_tag(left: str) -> bool:
+    last = left.rfind("<")
+    if last < 0:
+        return False
+    if left.find(">", last) < 0 and _TAG_OPEN.match(left, last):
+        return True
+    if _QUOTED_BRACKET.search(left) is None:
+        return False
+    return any(tag.end() == len(left) for tag in _TAG.finditer(left))
+
+
+def _in_nested_target(run: str) -> bool:
+    """Tell whether a target with parentheses in it is still open; it has no spaces, so ``run`` has all of it."""
+    position = run.find("](")
+    for _ in range(_MANY_TARGETS):
+        if position < 0:
+            return False
+        found = _TARGET.match(run, position)
+        if found is None or run[found.end() : found.end() + 1] != ")":
+            return True
+        position = run.find("](", found.end())
+    return True
