@@ -301,7 +301,7 @@ class RecordKeys:
         return hmac.digest(self._key(tenant, "sluice audit mac"), data, "sha256")
 
     def seal(self, tenant: str, name: bytes, data: bytes) -> bytes:
-        """Encrypt content that a policy demands to keep; ``name`` (the event's id) binds it to its record."""
+        """Encrypt content that a policy demands to keep; ``name`` says of what kind."""
         nonce = os.urandom(_NONCE_BYTES)
         aead = AESGCM(self._key(tenant, "sluice audit content"))
         return _FORMAT + nonce + aead.encrypt(nonce, data, _framed(tenant.encode(), name))

@@ -12,13 +12,20 @@ from sqlalchemy import select
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.errors import AuditUnavailableError, ConflictError, ForbiddenError, StoreUnavailableError
+from app.core.errors import (
+    AuditUnavailableError,
+    ConflictError,
+    ForbiddenError,
+    InternalError,
+    StoreUnavailableError,
+)
 from app.core.request import RequestInfo
 from app.services.audit import AuditQuery, event_mac, payload
 from app.store.audit import AuditFilters, list_events
 from app.store.database import Database
 from app.store.tables import audit_event
 from app.store.writer import GroupWriter
+from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
 
 REQUEST = RequestInfo("req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "127.0.0.1", 1e9)
@@ -161,6 +168,27 @@ async def test_kept_content_is_sealed_and_opened_for_an_auditor_who_may_restore(
     assert await replica.audit.kept_content(both, event.id, REQUEST) == content
     looks = await replica.events(caller.tenant, action="audit.content")
     assert [look.outcome for look in looks] == ["refused", "ok"]
+
+
+async def test_kept_content_that_was_moved_to_another_event_is_not_opened(
+    replica: Replica, caller: Caller
+) -> None:
+    first, second = [
+        made(replica, caller, sealed=await replica.audit.seal(caller.tenant, content))
+        for content in (b"Ann", b"Bob")
+    ]
+    await replica.audit.record(first, second)
+    await as_owner(
+        replica.database,
+        "UPDATE audit_event SET sealed = :moved WHERE tenant = :tenant AND request_id = :request",
+        moved=second.sealed,
+        tenant=caller.tenant,
+        request=first.request_id,
+    )
+    both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
+    with pytest.raises(InternalError):
+        await replica.audit.kept_content(both, first.id)
+    assert await replica.audit.kept_content(both, second.id) == b"Bob"
 
 
 async def test_a_request_id_from_outside_is_cut_to_a_sensible_length(
