@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import app
+from app.core.errors import StoreUnavailableError
 from app.store.dialects import CONNECT_S, async_url, prepare_file
 from app.store.tables import metadata
 
@@ -102,7 +104,11 @@ def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = T
             parsed, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": CONNECT_S}
         )
         try:
-            async with engine.connect() as connection:
+            async with AsyncExitStack() as stack:
+                try:
+                    connection = await stack.enter_async_context(engine.connect())
+                except OSError:
+                    raise StoreUnavailableError("The database does not answer.") from None
                 return await connection.run_sync(locked)
         finally:
             await engine.dispose()

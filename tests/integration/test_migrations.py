@@ -145,3 +145,9 @@ async def test_audit_rows_lie_in_partitions_of_their_month(postgres_database_url
         await owner.fetchval("SELECT 'audit_event_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM')")
     ]
     await owner.close()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1/sluice", "/sluice?host=/no/such/folder"])
+def test_a_server_that_is_not_there_is_told_from_a_missing_file(address: str) -> None:
+    with pytest.raises(StoreUnavailableError):
+        migrate.is_head(f"postgresql://sluice@{address}")
