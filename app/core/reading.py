@@ -26,7 +26,9 @@ BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link", 
 _MIME_FIELDS = ("mimeType", "media_type")
 
 REASONING_TYPES = frozenset({"thinking", "redacted_thinking", "reasoning"})
-"""Signed reasoning blocks: a changed character voids the signature, so they are never touched."""
+"""Reasoning blocks; where one is signed, a changed character voids the signature, so it is never touched."""
+
+_SEALS = ("signature", "encrypted_content", "data")
 
 _TEXT_MIME = re.compile(
     r"text/|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml|x-ndjson)|application/toml"
@@ -208,13 +210,21 @@ class _Reader:
             case "tool_result":
                 self._tool_result(path, block, role)
             case _ if kind in REASONING_TYPES:
-                self.reading.unscanned["reasoning"] += 1
+                self._reasoning(path, block, place, role)
             case None if isinstance(block.get("content"), list) or "structuredContent" in block:
                 self._tool_result(path, block, role)
             case _ if place is Place.TOOL_RESULT:
                 self._value(path, block, place, role)
             case _:
                 self._unknown(path, kind)
+
+    def _reasoning(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
+        if any(block.get(name) for name in _SEALS):
+            self.reading.unscanned["reasoning"] += 1
+            return
+        for name, value in block.items():
+            if not _is_fixed(name, value):
+                self._value((*path, name), value, place, role)
 
     def _unknown(self, path: Path, kind: str | None) -> None:
         if self.strict:

@@ -96,3 +96,31 @@ def test_ids_of_a_block_deep_in_a_tool_result_stay() -> None:
     texts = {leaf.text for leaf in Context.parse(_result({"steps": [block]})).leaves}
     assert "toolu_1" not in texts
     assert WHO in texts
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "thinking", "thinking": WHO},
+        {"type": "thinking", "thinking": WHO, "signature": ""},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": WHO}]},
+    ],
+)
+def test_reasoning_that_nobody_signed_is_scanned_like_text(block: dict[str, Any]) -> None:
+    context = Context.parse([{"role": "assistant", "content": [block]}])
+    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [Place.TEXT]
+    assert not context.unscanned
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "thinking", "thinking": WHO, "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "c2ln"},
+        {"type": "reasoning", "summary": [WHO], "encrypted_content": "c2ln"},
+    ],
+)
+def test_signed_reasoning_is_counted_and_never_touched(block: dict[str, Any]) -> None:
+    context = Context.parse([{"role": "assistant", "content": [block]}])
+    assert not context.leaves
+    assert context.unscanned == {"reasoning": 1}
