@@ -8,7 +8,7 @@ from typing import Any
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.content import Context, PendingMask
+from app.core.content import Context, PendingConceal, PendingMask
 from app.core.engines import Masker
 from app.core.errors import (
     BlockedByPolicyError,
@@ -218,7 +218,7 @@ class InvokeService:
 
     async def _concealed(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
         caller, context, options = call.caller, outcome.context, outcome.vault
-        pending = context.conceals
+        pending = await off_loop(len(call.given), _conceals, context)
         kept: set[Handle] = set()
         asked = {one.keep for one in pending if one.keep is not None}
         if asked and options.scope is not None:
@@ -250,6 +250,7 @@ class InvokeService:
                 options=options,
                 events=events,
                 ttl_s=options.ttl_s or policy.scope_ttl_s,
+                characters=len(call.given),
             ),
         )
         return final[0]
@@ -276,6 +277,10 @@ class InvokeService:
         if middleware.name not in self.schemas:
             self.schemas[middleware.name] = middleware.arguments.model_json_schema(by_alias=True)
         return self.schemas[middleware.name]
+
+
+def _conceals(context: Context) -> list[PendingConceal]:
+    return context.conceals
 
 
 def _until(policy: Policy, request: RequestInfo) -> float:

@@ -12,6 +12,7 @@ from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.handles import LITERAL, Handle, Original
 from app.core.middleware import VaultOptions
+from app.core.offload import off_loop
 from app.core.request import RequestInfo
 from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.audit import AuditService
@@ -37,6 +38,8 @@ DEFAULT_TTL_S = 30 * 24 * 3600
 MAX_TTL_S = 100 * 366 * 24 * 3600
 MAX_PAGE = 1000
 _PURGE_BATCH = 100
+_PER_VALUE = 100
+"""Handling one original costs about what looking at so many characters does."""
 _SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _READERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER)
 
@@ -56,7 +59,8 @@ class VaultWrite:
     """Originals of one request that want handles, and the events to store with them.
 
     ``scope`` None draws a new random one. ``events`` is called inside the transaction with the receipt, and
-    again if the transaction is tried again; what it raises undoes the write. ``ttl_s`` counts for a new scope.
+    again if the transaction is tried again; what it raises undoes the write. It runs in a thread where
+    ``characters`` (how much text it handles) or the number of originals is large. ``ttl_s`` counts for a new scope.
     """
 
     scope: str | None
@@ -64,6 +68,7 @@ class VaultWrite:
     options: VaultOptions
     events: Callable[[VaultReceipt], Sequence[AuditEvent]]
     ttl_s: int | None = None
+    characters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +121,16 @@ class VaultService:
         want = Want(name, values, self._expiry(write), fresh=write.scope is None)
         receipts: list[VaultReceipt] = []
 
-        def conclude(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
+        def receive(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
             handles = [
                 use.handle(value.label, ordinal, value.payload, tagged=write.options.tagged)
                 for value, ordinal in zip(values, ordinals, strict=True)
             ]
             receipts[:] = [VaultReceipt(name, handles)]
             return write.events(receipts[0])
+
+        async def conclude(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
+            return await off_loop(write.characters + _PER_VALUE * len(values), receive, use, ordinals)
 
         try:
             await self.writer.allocate(caller.tenant, want, conclude)

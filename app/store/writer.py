@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,9 +27,11 @@ GATHER_S = 0.001
 """How long a batch waits for company while requests are concurrent; a lone request never waits."""
 
 _QUEUE_LIMIT = 20_000
+_ROWS_PER_S = 2_000
+"""A write of very many values gets time in proportion before the database counts as gone."""
 _AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns)
 
-Conclude = Callable[[Any, Sequence[int]], Sequence[AuditEvent]]
+Conclude = Callable[[Any, Sequence[int]], Awaitable[Sequence[AuditEvent]]]
 
 
 @dataclass(slots=True, eq=False)
@@ -87,8 +89,7 @@ class GroupWriter:
         """Store events; return once they are durable. Events of one call may be of several tenants."""
         ordered = sorted(events, key=lambda event: event.tenant)
         for tenant, own in groupby(ordered, key=lambda event: event.tenant):
-            mine = list(own)
-            await self._submit(tenant, None, lambda _use, _ordinals, mine=mine: mine)  # type: ignore[misc]
+            await self._submit(tenant, None, _only(list(own)))
 
     async def _submit(self, tenant: str, want: Want | None, conclude: Conclude) -> None:
         if self._task is None or self._closing or len(self._waiting) >= _QUEUE_LIMIT:
@@ -97,7 +98,7 @@ class GroupWriter:
         self._waiting.append(work)
         self._arrived.set()
         try:
-            async with asyncio.timeout(STATEMENT_S):
+            async with asyncio.timeout(STATEMENT_S + work.rows / _ROWS_PER_S):
                 await work.done
         except TimeoutError:
             raise StoreUnavailableError("The database does not answer.", retry_after_s=1.0) from None
@@ -166,11 +167,20 @@ class GroupWriter:
         events: list[AuditEvent] = []
         for work in works:
             if work.want is None or not work.want.values:
-                events.extend(work.conclude(None, []))
+                events.extend(await work.conclude(None, []))
             else:
-                events.extend(work.conclude(allocation.uses[work.want.scope], next(ordinals)))
+                events.extend(await work.conclude(allocation.uses[work.want.scope], next(ordinals)))
         await add_audit_rows(tx, events, self.mac)
         return allocation.made
+
+
+def _only(events: Sequence[AuditEvent]) -> Conclude:
+    """Return a conclusion that adds just these events."""
+
+    async def conclude(_use: Any, _ordinals: Sequence[int]) -> Sequence[AuditEvent]:
+        return events
+
+    return conclude
 
 
 async def add_audit_rows(
