@@ -12,13 +12,23 @@ from pathlib import Path
 
 import psutil
 
-from tests.benchmarks.speed import detection, restoration, serving, starting, surfaces, tagger, vault
+from tests.benchmarks.speed import (
+    detection,
+    liveness,
+    restoration,
+    serving,
+    starting,
+    surfaces,
+    tagger,
+    vault,
+)
 from tests.benchmarks.speed.sizes import FULL, SMOKE
 
 TABLES = {
     "surfaces": surfaces.tables,
     "redaction": serving.redaction,
     "clients": serving.clients,
+    "liveness": liveness.tables,
     "vault": vault.tables,
     "restoration": restoration.tables,
     "starting": starting.tables,
