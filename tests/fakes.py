@@ -26,6 +26,10 @@ class FakeDetector:
     def labels(self) -> frozenset[str]:
         return frozenset(self.patterns) | {"CUSTOM", "ORGANIZATION"}
 
+    def label_of(self, name: str) -> str | None:
+        name = name.removesuffix("_ADDRESS")
+        return name if name in self.labels() else None
+
     async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
         return Detection([self._one(text, options) for text in texts], "fake")
 

@@ -50,6 +50,9 @@ class Detector(Protocol):
     def labels(self) -> frozenset[str]:
         """Return every label that this detector can give."""
 
+    def label_of(self, name: str) -> str | None:
+        """Return the label that ``name`` stands for: itself, or the engine's own name of a type; None: unknown."""
+
 
 class Masker(Protocol):
     """Replaces originals irreversibly."""

@@ -118,20 +118,22 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         )
 
     def _labels(self, names: list[str], pointer: str) -> frozenset[str]:
-        known = self.engines.detector.labels()
-        labels = frozenset(name.upper() for name in names)
-        if not labels <= known:
+        return frozenset(self._label(name, f"{pointer}/{index}") for index, name in enumerate(names))
+
+    def _label(self, name: str, pointer: str) -> str:
+        label = self.engines.detector.label_of(name.upper())
+        if label is None:
+            known = sorted(one.lower() for one in self.engines.detector.labels())
             raise InvalidArgumentsError(
                 "Unknown type of personal data; details list the known ones.",
-                details={"pointer": pointer, "known": sorted(label.lower() for label in known)},
+                details={"pointer": pointer, "known": known},
             )
-        return labels
+        return label
 
     def _modes(self, mode: Mode | dict[str, Mode]) -> dict[str, Mode]:
         if isinstance(mode, str):
             return {"": mode}
-        self._labels(list(mode), "/arguments/mode")
-        return {label.upper(): one for label, one in mode.items()}
+        return {self._label(name, "/arguments/mode"): one for name, one in mode.items()}
 
 
 class _Plan:

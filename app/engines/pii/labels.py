@@ -166,3 +166,9 @@ def thresholds(options: DetectionOptions) -> dict[str, float]:
         if least is not None:
             wanted[entity] = least
     return wanted
+
+
+def label_of(name: str) -> str | None:
+    """Return the label behind ``name``, a label (``EMAIL``) or one of Presidio's types (``EMAIL_ADDRESS``)."""
+    rule = RULES.get(name)
+    return name if name in LABELS else rule.label if rule is not None else None

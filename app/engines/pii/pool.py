@@ -15,7 +15,7 @@ from app.core.errors import (
     UnscannableContentError,
 )
 from app.engines.pii import frames
-from app.engines.pii.labels import LABELS
+from app.engines.pii.labels import LABELS, label_of
 from app.engines.pii.process import WorkerDiedError, WorkerProcess
 
 ENGINE = "presidio+embedded"
@@ -72,6 +72,10 @@ class PoolDetector:
     def labels(self) -> frozenset[str]:
         """Return every label that a span can carry."""
         return LABELS
+
+    def label_of(self, name: str) -> str | None:
+        """Return the label that ``name`` stands for: itself, or Presidio's name of a type."""
+        return label_of(name)
 
     async def start(self) -> None:
         """Start the workers in the background; does nothing where they run already."""

@@ -155,7 +155,13 @@ async def test_types_are_chosen_by_their_public_names() -> None:
     assert await redacted([text], exclude=["person"]) == ["John Doe [EMAIL_1]"]
     with pytest.raises(InvalidArgumentsError) as caught:
         await outcome_of([text], entities=["shoe_size"])
-    assert caught.value.details["pointer"] == "/arguments/entities"
+    assert caught.value.details["pointer"] == "/arguments/entities/0"
+
+
+async def test_types_are_also_known_by_the_engine_s_own_names() -> None:
+    text = "John Doe a@b.cd"
+    assert await redacted([text], entities=["EMAIL_ADDRESS"]) == ["John Doe [EMAIL_1]"]
+    assert await redacted([text], mode={"EMAIL_ADDRESS": "remove"}) == ["[PERSON_1] "]
 
 
 async def test_the_same_prefix_gives_the_same_bytes() -> None:
