@@ -20,6 +20,8 @@ from app.main import create_app
 from app.settings import Settings
 
 BACKLOG = 1024
+_YOUNG_OBJECTS = 10_000
+"""A request makes a few thousand objects that die with it: looking for cycles among them less often saves time."""
 
 
 class DrainingServer(Server):
@@ -40,6 +42,7 @@ class DrainingServer(Server):
         # request for about a tenth of a second, in the middle of a large redaction above all.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
         if self._greets:
             print(f"Sluice serves {address_of(self._listener)} (REST under /api/v1, MCP at /mcp)", flush=True)
         key = self._app.state.first_key
