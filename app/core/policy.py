@@ -1,6 +1,6 @@
 """What a tenant allows: middlewares, default and fixed arguments, limits."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,6 +26,9 @@ class Limits(BaseModel):
     )
 
 
+Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
+
+
 class Policy(BaseModel):
     """One version of a tenant's policy.
 
@@ -41,6 +44,10 @@ class Policy(BaseModel):
     )
     fixed_arguments: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Per middleware, the arguments that callers cannot change."
+    )
+    timeouts_ms: dict[str, Milliseconds] = Field(
+        default_factory=dict,
+        description="Per middleware, its time limit in milliseconds, within the request's.",
     )
     audit_content: bool = Field(
         default=False, description="Keep the context, sealed, where audit_logging is invoked."

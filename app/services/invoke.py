@@ -150,13 +150,15 @@ class InvokeService:
         )
         call.blocks = context.blocks
         await _report(progress, 1)
+        limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
+        until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
             async with asyncio.timeout_at(until):
                 outcome = await middleware.apply(context, checked)
         except TimeoutError as error:
             raise DeadlineExceededError(
                 "The middleware did not end within the time limit; nothing was passed on.",
-                details={"deadline_ms": policy.limits.deadline_ms},
+                details={"limit_ms": limit_ms},
             ) from error
         await _report(progress, 2)
         return outcome

@@ -168,6 +168,9 @@ class PolicyService:
         for number, name in enumerate(policy.allowed_middlewares or []):
             if self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/allowed_middlewares/{number}")
+        for name in policy.timeouts_ms:
+            if self.check_arguments(name, {}) is not None:
+                raise _unknown_middleware(f"/timeouts_ms/{_escaped(name)}")
         for part in ("default_arguments", "fixed_arguments"):
             for name, arguments in getattr(policy, part).items():
                 fault = self.check_arguments(name, arguments)

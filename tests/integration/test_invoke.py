@@ -1,11 +1,21 @@
 """What the invoke service decides beyond the middleware: roles, escapes, kept content, records."""
 
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.core.access import Role
+import app.middlewares
+from app.core.access import Caller, Role
+from app.core.engines import Detection, DetectionOptions
+from app.core.errors import DeadlineExceededError
+from app.core.registry import Registry
+from app.core.request import RequestInfo
 from app.services.access import HOST
+from tests.fakes import FakeDetector, engines
 from tests.integration.rest_app import Rest, open_rest
 
 TEXT = "I am Jane Smith, 123-45-6789."
@@ -121,3 +131,28 @@ async def test_every_call_is_on_record_with_counts_and_digests(rest: Rest) -> No
     assert restored["scope_ref"] == redacted["scope_ref"] != "s"
     assert all(len(event[name]) == 64 for event in (restored, redacted) for name in ("in_hmac", "out_hmac"))
     assert "Jane" not in str(restored) + str(redacted)
+
+
+class NeverEnding(FakeDetector):
+    """A detector that hangs."""
+
+    async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
+        await asyncio.Event().wait()
+        return await super().detect(texts, options)
+
+
+async def test_a_middleware_over_its_time_limit_is_refused_and_on_record(rest: Rest) -> None:
+    await put_policy(rest, timeouts_ms={"pii_redaction": 50})
+    hanging = Registry.discover(app.middlewares, engines(NeverEnding()))
+    service = replace(rest.services.invoke, registry=hanging)
+    caller = Caller(rest.tenant, "0a0b0c0d", frozenset({Role.INVOKER}))
+    with pytest.raises(DeadlineExceededError) as caught:
+        await service.invoke(caller, "pii_redaction", {}, [TEXT], RequestInfo("r1", None, None, math.inf))
+    assert caught.value.details == {"limit_ms": 50}
+    newest = (await events(rest))[0]
+    assert (newest["outcome"], newest["error_code"]) == ("refused", "deadline_exceeded")
+
+
+async def test_a_time_limit_for_a_middleware_that_does_not_exist_is_refused(rest: Rest) -> None:
+    answer = await rest.call("PUT", "/api/v1/policies", {"timeouts_ms": {"nope": 5}}, roles=["operator"])
+    assert (answer.status_code, answer.json()["pointer"]) == (422, "/timeouts_ms/nope")
