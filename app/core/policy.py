@@ -1,8 +1,12 @@
 """What a tenant allows: middlewares, default and fixed arguments, limits."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from app.core.access import Role
+from app.core.catalog import Disclosure, Kind, Member
+from app.core.globs import Glob
 
 
 class Limits(BaseModel):
@@ -24,6 +28,84 @@ class Limits(BaseModel):
     deadline_ms: int = Field(
         default=30_000, gt=0, le=3_600_000, description="Time limit of one request, in milliseconds."
     )
+    description_reads_per_minute: int = Field(
+        default=120, gt=0, le=10**6, description="Reads of tool_descriptions by one caller in a minute."
+    )
+
+
+class Grant(BaseModel):
+    """What some callers may see and use of the primitives behind this server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: list[str] | None = Field(default=None, description="Ids of API keys; null: every key.")
+    roles: list[Role] | None = Field(default=None, description="Callers with any of these; null: every role.")
+    groups: list[str] = Field(default_factory=list, description="All members of these groups and of theirs.")
+    members: list[Member] = Field(default_factory=list, description="Primitives by kind, name and server.")
+
+
+class Step(BaseModel):
+    """A middleware and its arguments."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class Passage(BaseModel):
+    """Which middlewares a call passes on its way to a server, and its result on the way back.
+
+    The first passage that names a primitive applies to it, and no other.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kinds: list[Literal["tool", "prompt", "resource"]] = Field(
+        default=["tool", "prompt", "resource"], description="What it applies to."
+    )
+    names: list[str] = Field(default_factory=lambda: ["*"], description="Exposed names; `*` is any text.")
+    servers: list[str] | None = Field(default=None, description="Names of servers; null: all.")
+    restore_arguments: bool = Field(
+        default=False,
+        description="Put originals in place of handles in a tool's arguments before it runs; needs "
+        "`pii_redaction` among `results`, so that nobody reads originals through a tool.",
+    )
+    results: list[Step] = Field(default_factory=list, description="Middlewares for results, in order.")
+
+    @model_validator(mode="after")
+    def _redacts_what_it_restores(self) -> Self:
+        if self.restore_arguments and all(step.name != "pii_redaction" for step in self.results):
+            raise ValueError("restore_arguments needs pii_redaction among the results")
+        return self
+
+
+class DisclosurePolicy(BaseModel):
+    """Who gets tools described in two stages."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    default: Disclosure | None = Field(
+        default=None, description="For all servers; null: as each server says."
+    )
+    keys: dict[str, Disclosure] = Field(default_factory=dict, description="By id of the API key; these win.")
+    without_handle: Literal["refuse", "caller", "off"] = Field(
+        default="refuse",
+        description="Clients of revision 2026-07-28 that send no handle: refuse, remember per caller for "
+        "`caller_ttl_s`, or do not ask.",
+    )
+    caller_ttl_s: int = Field(default=3600, gt=0, le=10**7)
+
+
+class ConcernPolicy(BaseModel):
+    """How concerns filter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    apply_defaults: bool = Field(
+        default=False, description="Filter by a concern's default where nothing is set."
+    )
+    expose: bool = Field(default=False, description="Show the mapping of each primitive in `_meta.concerns`.")
 
 
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
@@ -56,3 +138,23 @@ class Policy(BaseModel):
         default=None, gt=0, le=10**10, description="Life of a new vault scope, in seconds."
     )
     limits: Limits = Field(default_factory=Limits)
+    grants: list[Grant] | None = Field(
+        default=None, description="Who sees which tools, prompts and resources; null: every invoker sees all."
+    )
+    passages: list[Passage] = Field(
+        default_factory=list, description="Middlewares between clients and the servers behind this one."
+    )
+    disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
+    concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
+    agentic_groups: bool = Field(
+        default=False,
+        description="Offer enable_groups and disable_groups in sessions of the handshake revision.",
+    )
+
+    def passage_of(self, kind: Kind, name: str, server: str) -> Passage | None:
+        """Return the passage that applies to a primitive."""
+        for one in self.passages:
+            mine = kind.value in one.kinds and (one.servers is None or server in one.servers)
+            if mine and any(Glob(pattern).matches(name) for pattern in one.names):
+                return one
+        return None

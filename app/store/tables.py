@@ -249,3 +249,123 @@ installation = Table(
     _document("value"),
     PrimaryKeyConstraint("name"),
 )
+
+# The servers behind this one. ``secrets`` is ciphertext; ``pinned`` is when its definitions were first approved.
+server = Table(
+    "server",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    _document("document"),
+    _blob("secrets", nullable=True),
+    _text("origin"),
+    _text("state"),
+    _moment("pinned", nullable=True),
+    _moment("created"),
+    _text("created_by"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "name"),
+)
+
+# The definitions that an operator (or the file) approved, by digest.
+server_pin = Table(
+    "server_pin",
+    metadata,
+    _text("tenant"),
+    _text("server"),
+    _text("kind"),
+    _text("name"),
+    _text("digest"),
+    _document("definition"),
+    _moment("approved"),
+    _text("approved_by"),
+    PrimaryKeyConstraint("tenant", "server", "kind", "name"),
+    ForeignKeyConstraint(["tenant", "server"], ["server.tenant", "server.name"], ondelete="CASCADE"),
+)
+
+primitive_group = Table(
+    "primitive_group",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    _document("document"),
+    _text("origin"),
+    _moment("created"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "name"),
+)
+
+# ``name`` is a pattern; ``server`` is empty where any server will do.
+group_member = Table(
+    "group_member",
+    metadata,
+    _text("tenant"),
+    _text("group_name"),
+    _text("kind"),
+    _text("name"),
+    _text("server"),
+    PrimaryKeyConstraint("tenant", "group_name", "kind", "name", "server"),
+    ForeignKeyConstraint(
+        ["tenant", "group_name"], ["primitive_group.tenant", "primitive_group.name"], ondelete="CASCADE"
+    ),
+)
+
+concern = Table(
+    "concern",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    _document("document"),
+    _text("origin"),
+    _moment("created"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "name"),
+)
+
+concern_mapping = Table(
+    "concern_mapping",
+    metadata,
+    _text("tenant"),
+    _text("kind"),
+    _text("name"),
+    _document("document"),
+    _text("origin"),
+    _moment("created"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "kind", "name"),
+)
+
+# What a caller prefers where its session and its requests say nothing.
+concern_preference = Table(
+    "concern_preference",
+    metadata,
+    _text("tenant"),
+    _text("principal"),
+    _document("document"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "principal"),
+)
+
+tool_description = Table(
+    "tool_description",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    _document("document"),
+    _text("origin"),
+    _moment("updated"),
+    PrimaryKeyConstraint("tenant", "name"),
+)
+
+# Which descriptions a caller has read, where a policy remembers that per caller; sessions remember theirs.
+disclosure = Table(
+    "disclosure",
+    metadata,
+    _text("tenant"),
+    _text("principal"),
+    _text("name"),
+    _text("digest"),
+    _moment("expires"),
+    PrimaryKeyConstraint("tenant", "principal", "name"),
+    Index(None, "expires"),
+)

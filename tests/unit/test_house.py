@@ -42,9 +42,9 @@ TOP_LEVEL = {
 THIRD_PARTY = {
     "core": {"pydantic"},
     "middlewares": {"pydantic"},
-    "services": {"pydantic"},
+    "services": {"pydantic", "yaml"},
     "store": {"alembic", "asyncpg", "pydantic", "sqlalchemy"},
-    "upstream": {"anyio", "mcp", "mcp_types", "pydantic"},
+    "upstream": {"aiohttp", "anyio", "httpx2", "mcp", "mcp_types", "pydantic"},
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
     "api": {"fastapi", "opentelemetry", "prometheus_client", "pydantic", "starlette", "structlog"},
     "client": {"h11", "httpx2"},

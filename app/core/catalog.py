@@ -1,0 +1,152 @@
+"""What the servers behind this one offer, as one tenant may see it: primitives and the catalog that holds them."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.core.globs import Glob
+from app.core.strictjson import dumps
+
+SERVERS_CHANGED: Final = "servers"
+GROUPS_CHANGED: Final = "groups"
+CONCERNS_CHANGED: Final = "concerns"
+DESCRIPTIONS_CHANGED: Final = "descriptions"
+"""Kinds of ``Changed`` after which a tenant's catalog must be built again."""
+
+GROUPS_META: Final = "io.modelcontextprotocol/groups"
+CONCERNS_META: Final = "concerns"
+QUALIFIED_URI: Final = "sluice://"
+
+
+class Kind(StrEnum):
+    """What can be listed, grouped and mapped to concerns."""
+
+    TOOL = "tool"
+    PROMPT = "prompt"
+    RESOURCE = "resource"
+    TEMPLATE = "template"
+    TASK = "task"
+    MIDDLEWARE = "middleware"
+    GROUP = "group"
+
+
+NAME_FIELD: Final[Mapping[Kind, str]] = MappingProxyType(
+    {Kind.TOOL: "name", Kind.PROMPT: "name", Kind.RESOURCE: "uri", Kind.TEMPLATE: "uriTemplate"}
+)
+"""The member of an upstream's definition by which clients address it; these kinds are listed by upstreams."""
+
+Disclosure = Literal["flat", "staged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A primitive as its server defines it; ``definition`` is the server's JSON object, untouched."""
+
+    kind: Kind
+    server: str
+    own_name: str
+    definition: Mapping[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """Return SHA-256 (hex) over the whole definition, independent of the order of members."""
+        return hashlib.sha256(dumps(_sorted(self.definition))).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """A primitive as clients see it.
+
+    ``name`` is the exposed name (``server__tool``, a URI, an alias); ``own_name`` what its server calls it.
+    ``definition`` is complete in wire form, with the exposed name and the groups in ``_meta``; ``short`` is the
+    first stage of progressive disclosure, None where the server is flat. ``groups`` are the direct ones, ``within``
+    those and all their ancestors. ``concerns`` maps names of concerns to the mapped value, list or range.
+    """
+
+    kind: Kind
+    server: str
+    own_name: str
+    name: str
+    definition: Mapping[str, Any]
+    digest: str
+    groups: tuple[str, ...] = ()
+    within: frozenset[str] = frozenset()
+    concerns: Mapping[str, Any] = field(default_factory=dict)
+    short: Mapping[str, Any] | None = None
+
+    @property
+    def staged(self) -> bool:
+        """Return whether its server's default is to describe it in two stages."""
+        return self.short is not None
+
+
+@dataclass(frozen=True, eq=False)
+class Catalog:
+    """One tenant's primitives at one moment, by kind and exposed name, in the order of listing; immutable.
+
+    ``shadowed`` names what is hidden because another server already offers that name: (kind, name, server).
+    """
+
+    primitives: Mapping[Kind, Mapping[str, Primitive]]
+    groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Groups by name in wire form, ``_meta`` included, in alphabetical order."""
+
+    group_parents: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """For each group itself and all groups above it."""
+
+    middleware_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shadowed: tuple[tuple[Kind, str, str], ...] = ()
+
+    def of(self, kind: Kind) -> Mapping[str, Primitive]:
+        """Return the primitives of a kind by exposed name."""
+        return self.primitives.get(kind, {})
+
+    @cached_property
+    def fingerprints(self) -> Mapping[str, str]:
+        """Return a digest for each list that clients are told about: kinds, "group", "middleware"."""
+        made = {
+            kind.value: _digest([one.definition for one in self.of(kind).values()]) for kind in NAME_FIELD
+        }
+        made["group"] = _digest(list(self.groups.values()))
+        made["middleware"] = _digest(dict(self.middleware_groups))
+        for kind in NAME_FIELD:
+            concerns = {name: one.concerns for name, one in self.of(kind).items() if one.concerns}
+            made[f"{kind.value} concerns"] = _digest(concerns)
+        return made
+
+
+class Member(BaseModel):
+    """A pattern that names primitives: by kind, exposed name (with ``*``) and, where wanted, server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind = Field(description="tool, prompt, resource, template, task, middleware or group.")
+    name: str = Field(
+        min_length=1,
+        max_length=2048,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        description="The exposed name (`server__tool`, a URI); `*` stands for any characters.",
+    )
+    server: str | None = Field(default=None, max_length=64, description="Only primitives of this server.")
+
+    def matches(self, kind: Kind, name: str, server: str | None) -> bool:
+        """Return whether a primitive is meant."""
+        return kind is self.kind and self.server in (None, server) and Glob(self.name).matches(name)
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_sorted(one) for one in value]
+    return value
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(dumps(_sorted(value))).hexdigest()
