@@ -65,8 +65,9 @@ class Primitive:
 
     ``name`` is the exposed name (``server__tool``, a URI, an alias); ``own_name`` what its server calls it.
     ``definition`` is complete in wire form, with the exposed name and the groups in ``_meta``; ``short`` is the
-    first stage of progressive disclosure, None where the server is flat. ``groups`` are the direct ones, ``within``
-    those and all their ancestors. ``concerns`` maps names of concerns to the mapped value, list or range.
+    first stage of progressive disclosure, which every tool has, and ``staged`` whether its server's default is to
+    show that. ``groups`` are the direct ones, ``within`` those and all their ancestors. ``concerns`` maps names of
+    concerns to the mapped value, list or range.
     """
 
     kind: Kind
@@ -79,11 +80,7 @@ class Primitive:
     within: frozenset[str] = frozenset()
     concerns: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, Any] | None = None
-
-    @property
-    def staged(self) -> bool:
-        """Return whether its server's default is to describe it in two stages."""
-        return self.short is not None
+    staged: bool = False
 
 
 @dataclass(frozen=True, eq=False)
