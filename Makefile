@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNING := $(VENV)/.running-stamp
 TESTING := $(VENV)/.testing-stamp
+RIVALS := .venv-rivals/.stamp
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -42,8 +43,17 @@ format: $(TESTING)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(TESTING)
+bench: $(TESTING) $(RIVALS)
 	@$(BIN)/python -m tests.benchmarks.speed
+
+# Each rival in an environment of its own, so that none is slowed by what another needs.
+$(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt)
+	for rival in contextforge fastmcp; do \
+		$(PYTHON) -m venv .venv-rivals/$$rival && \
+		.venv-rivals/$$rival/bin/python -m pip --disable-pip-version-check --quiet install \
+			-r tests/benchmarks/rivals/$$rival.txt || exit 1; \
+	done
+	touch $@
 
 soak: $(TESTING)
 	$(BIN)/python -m pytest -m soak --timeout 7200
@@ -57,7 +67,7 @@ lock: $(TESTING)
 	$(LOCK) --extra dev --extra otel --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) .venv-rivals build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -21,6 +21,6 @@ def test_make_bench_prints_every_table_and_writes_no_file(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     titles = re.findall(r"^### (.+)$", done.stdout, re.MULTILINE)
-    assert len(titles) == len(set(titles)) == 10
+    assert len(titles) == len(set(titles)) == 11
     assert "nan" not in done.stdout
     assert not list(tmp_path.iterdir())

@@ -1,7 +1,8 @@
 """Print the tables of the README: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
 
 Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA names a folder with labelled texts
-(``test_*.jsonl``) for the table of the name tagger, which is left out otherwise.
+(``test_*.jsonl``) for the table of the name tagger, which is left out otherwise. Rivals that `make bench` has not
+installed are left out of their table.
 """
 
 import argparse
@@ -13,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from tests.benchmarks.speed import (
+    aggregation,
     detection,
     liveness,
     restoration,
@@ -26,6 +28,7 @@ from tests.benchmarks.speed.sizes import FULL, SMOKE
 
 TABLES = {
     "surfaces": surfaces.tables,
+    "aggregation": aggregation.tables,
     "redaction": serving.redaction,
     "clients": serving.clients,
     "liveness": liveness.tables,

@@ -53,12 +53,17 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def started(
-    command: list[str], port: int, path: str, environment: dict[str, str], key: str
+    command: list[str],
+    port: int,
+    path: str,
+    environment: dict[str, str],
+    key: str,
+    python: str | Path = sys.executable,
 ) -> Iterator[Measured]:
-    """Start a server, wait until ``path`` answers 200, stop it afterwards."""
+    """Start a server, wait until ``path`` answers 200, stop it afterwards; ``python`` is of its environment."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     begin = time.perf_counter()
-    child = subprocess.Popen([sys.executable, *command], env=clean | environment, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([python, *command], env=clean | environment, stdout=subprocess.DEVNULL)
     try:
         while not answers(f"http://127.0.0.1:{port}{path}"):
             if child.poll() is not None or time.perf_counter() - begin > PATIENCE_S:
@@ -88,8 +93,10 @@ def bare() -> Iterator[Measured]:
 
 
 @contextlib.contextmanager
-def sluice(folder: Path, url: str | None = None, key: str | None = None) -> Iterator[Measured]:
-    """Run the service; without ``url`` on an SQLite file in ``folder``."""
+def sluice(
+    folder: Path, url: str | None = None, key: str | None = None, **settings: str
+) -> Iterator[Measured]:
+    """Run the service; without ``url`` on an SQLite file in ``folder``; ``settings`` are further variables."""
     port, key = free_port(), key or str(ApiKey.generate())
     environment = {
         "SLUICE_HTTP__PORT": str(port),
@@ -97,6 +104,7 @@ def sluice(folder: Path, url: str | None = None, key: str | None = None) -> Iter
         "SLUICE_KEYS__FILE": str(folder / "keyring.json"),
         "SLUICE_AUTH__BOOTSTRAP_KEY": key,
         "SLUICE_TELEMETRY__LOG_LEVEL": "error",
+        **settings,
     }
     with started(["-m", "app", "serve"], port, "/readyz", environment, key) as server:
         yield server
