@@ -48,7 +48,8 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
         [(name, *values) for name, values in figures.items()],
         f"{CLIENTS} connections, 32 bytes of text, one process each, SQLite; CPU of all processes of the server, "
         "without the upstream and the client. Sluice and ContextForge authenticate; Sluice also records each call "
-        f"twice, durably, before it leaves and before it is answered; the forwarder checks and records nothing.{left_out}",
+        "twice, durably, before it leaves and before it is answered; the forwarder checks and records nothing."
+        f"{left_out}",
     )
 
 
