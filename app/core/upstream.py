@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 
 class UpstreamError(Exception):
@@ -18,6 +18,21 @@ class UpstreamError(Exception):
         self.data = data
 
 
+class OwnLinks(Protocol):
+    """Connections that serve one client alone, so that what a server asks reaches nobody else."""
+
+    async def request(
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        hooks: "Hooks",
+        timeout_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Return the server's raw result, over the client's own connection where the server may need one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What the client behind one request can be told and asked while its server works.
@@ -26,7 +41,8 @@ class Hooks:
     token) and ``notifications/message``. ``ask(method, params)`` carries ``sampling/createMessage``,
     ``elicitation/create`` and ``roots/list`` to the client and returns its result, or raises UpstreamError.
     ``meta`` is merged into the request's ``_meta``; ``capabilities`` are those the client declared, which a server
-    of the modern revision is told with each request.
+    of the modern revision is told with each request. ``links`` are the client's own connections: where they are
+    given, requests go through them.
     """
 
     notify: Callable[[str, Mapping[str, Any]], Awaitable[None]] | None = None
@@ -35,6 +51,7 @@ class Hooks:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     progress_token: str | int | None = None
     log_level: str | None = None
+    links: OwnLinks | None = None
 
 
 NO_HOOKS = Hooks()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
@@ -12,6 +12,10 @@ from starlette.types import Message, Receive, Scope
 from app.core.access import Caller
 from app.core.errors import ServiceError
 from app.core.request import RequestInfo
+from app.services.sessions import Session
+
+if TYPE_CHECKING:
+    from app.protocol.bound import Bound
 
 SCOPE_KEY: Final = "sluice.mcp"
 
@@ -26,14 +30,18 @@ class Exchange:
     """What the front knows of one request, and what the handlers tell the front.
 
     ``begins`` marks an ``initialize`` that shall begin a virtual session; ``session_id`` is the virtual session
-    of a handshake client, found by the front or begun by the handler. ``failure`` is the error that was
-    answered, from which the front takes the HTTP status.
+    of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
+    came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
+    afterwards. ``failure`` is the error that was answered, from which the front takes the HTTP status.
     """
 
     caller: Caller
     info: RequestInfo
     begins: bool = False
     session_id: str | None = None
+    session: Session | None = None
+    binds: bool = False
+    bound: "Bound | None" = None
     failure: ServiceError | None = None
 
 

@@ -224,7 +224,7 @@ class Front:
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
         session = await self.sessions.find(exchange.caller, session_id)
-        exchange.session_id = session.id
+        exchange.session_id, exchange.session = session.id, session
         if turn.method == "notifications/cancelled":
             cancelled = turn.params.get("requestId")
             if isinstance(cancelled, int | str):
