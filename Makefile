@@ -47,7 +47,8 @@ bench: $(TESTING) $(RIVALS)
 	@$(BIN)/python -m tests.benchmarks.speed
 
 # Each rival in an environment of its own, so that none is slowed by what another needs.
-$(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt)
+$(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/package-lock.json
+	cd tests/benchmarks/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
 	for rival in contextforge fastmcp; do \
 		$(PYTHON) -m venv .venv-rivals/$$rival && \
 		.venv-rivals/$$rival/bin/python -m pip --disable-pip-version-check --quiet install \

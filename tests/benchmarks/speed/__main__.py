@@ -22,6 +22,7 @@ from tests.benchmarks.speed import (
     starting,
     surfaces,
     tagger,
+    tokens,
     vault,
 )
 from tests.benchmarks.speed.sizes import FULL, SMOKE
@@ -29,6 +30,7 @@ from tests.benchmarks.speed.sizes import FULL, SMOKE
 TABLES = {
     "surfaces": surfaces.tables,
     "aggregation": aggregation.tables,
+    "tokens": tokens.tables,
     "redaction": serving.redaction,
     "clients": serving.clients,
     "liveness": liveness.tables,

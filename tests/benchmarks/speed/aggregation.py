@@ -172,9 +172,12 @@ def plain(
         yield request(server, path, body, headers or {"MCP-Protocol-Version": STATELESS})
 
 
-def modern(server: Measured, method: str, params: dict[str, Any]) -> bytes:
+def modern(
+    server: Measured, method: str, params: dict[str, Any], meta: dict[str, Any] | None = None
+) -> bytes:
     """Return a request of the revision without a handshake."""
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": ENVELOPE}}
+    given = {**params, "_meta": {**ENVELOPE, **(meta or {})}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": given}
     headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": method}
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
