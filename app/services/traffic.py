@@ -9,8 +9,8 @@ All counts are per process: with N replicas a tenant has N times its limits.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -97,6 +97,7 @@ class Traffic:
         self._running = 0
         self._lanes: dict[str, _Lane] = {}
         self._turns: deque[_Lane] = deque()
+        self._forwarded: dict[tuple[str, str], int] = {}
 
     @property
     def running(self) -> int:
@@ -120,10 +121,7 @@ class Traffic:
             async with asyncio.timeout_at(until):
                 await admission.__aenter__()
         except TimeoutError:
-            raise DeadlineExceededError(
-                "The request waited for its turn until its time limit; nothing was done.",
-                details={"deadline_ms": limits.deadline_ms},
-            ) from None
+            raise _too_late(limits) from None
         try:
             yield
         finally:
@@ -134,8 +132,59 @@ class Traffic:
         async with self.admit(tenant, self._plain):
             pass
 
+    def spend(self, tenant: str, limits: Limits) -> None:
+        """Take a token for a request that needs nothing else, or raise RateLimitedError."""
+        self._spent(tenant, limits)
+
+    @contextmanager
+    def forwarded(self, tenant: str, server: str, limits: Limits) -> Iterator[None]:
+        """Run the body, which waits for a server behind this one: it takes a token and holds no slot.
+
+        The cap on requests in flight counts for each server by itself, so that one that hangs fills its own share.
+        """
+        self._spent(tenant, limits)
+        key = (tenant, server)
+        running = self._forwarded.get(key, 0)
+        if running >= limits.in_flight:
+            raise self._overloaded("in_flight", limits.in_flight)
+        self._forwarded[key] = running + 1
+        try:
+            yield
+        finally:
+            left = self._forwarded[key] - 1
+            if left:
+                self._forwarded[key] = left
+            else:
+                del self._forwarded[key]
+
+    @asynccontextmanager
+    async def slot(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
+        """Run the body in a slot: work within a request that was counted already."""
+        lane = self._lane(tenant, self._clock(), limits)
+        try:
+            async with asyncio.timeout_at(until):
+                await self._occupy(lane)
+        except TimeoutError:
+            raise _too_late(limits) from None
+        try:
+            yield
+        finally:
+            self.leave(lane)
+
     async def enter(self, tenant: str, limits: Limits) -> _Lane:
         """Take a token and a slot; see ``admit``."""
+        lane = self._spent(tenant, limits)
+        if lane.in_flight >= limits.in_flight:
+            raise self._overloaded("in_flight", limits.in_flight)
+        await self._occupy(lane)
+        return lane
+
+    def leave(self, lane: _Lane) -> None:
+        """Hand the slot to the next waiting tenant, or free it."""
+        lane.in_flight -= 1
+        self._pass_on()
+
+    def _spent(self, tenant: str, limits: Limits) -> _Lane:
         now = self._clock()
         lane = self._lane(tenant, now, limits)
         pause = lane.take(now, limits)
@@ -145,21 +194,16 @@ class Traffic:
                 details={"limit": "requests_per_second", "value": limits.requests_per_second},
                 retry_after_s=pause,
             )
-        if lane.in_flight >= limits.in_flight:
-            raise self._overloaded("in_flight", limits.in_flight)
+        return lane
+
+    async def _occupy(self, lane: _Lane) -> None:
         if self._running < self._slots:
             self._running += 1
             lane.in_flight += 1
-            return lane
+            return
         if len(lane.waiting) >= self._queue_per_tenant:
             raise self._overloaded("queue_per_tenant", self._queue_per_tenant)
         await self._wait(lane)
-        return lane
-
-    def leave(self, lane: _Lane) -> None:
-        """Hand the slot to the next waiting tenant, or free it."""
-        lane.in_flight -= 1
-        self._pass_on()
 
     async def _wait(self, lane: _Lane) -> None:
         """Wait for a slot that ``_pass_on`` hands over; the slot stays counted as running meanwhile."""
@@ -220,3 +264,10 @@ class Traffic:
             details={"limit": limit, "value": value},
             retry_after_s=_OVERLOAD_RETRY_AFTER_S,
         )
+
+
+def _too_late(limits: Limits) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        "The request waited for its turn until its time limit; nothing was done.",
+        details={"deadline_ms": limits.deadline_ms},
+    )
