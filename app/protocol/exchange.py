@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope
 from app.core.access import Caller
 from app.core.errors import ServiceError
 from app.core.request import RequestInfo
-from app.services.sessions import Session
+from app.services.sessions import Session, SessionService
 
 if TYPE_CHECKING:
     from app.protocol.bound import Bound
@@ -32,16 +32,19 @@ class Exchange:
     ``begins`` marks an ``initialize`` that shall begin a virtual session; ``session_id`` is the virtual session
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
     came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
-    afterwards. ``failure`` is the error that was answered, from which the front takes the HTTP status.
+    afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
+    keeps them all. ``failure`` is the error that was answered, from which the front takes the HTTP status.
     """
 
     caller: Caller
     info: RequestInfo
+    sessions: SessionService
     begins: bool = False
     session_id: str | None = None
     session: Session | None = None
     binds: bool = False
     bound: "Bound | None" = None
+    handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
 
 

@@ -123,7 +123,7 @@ class Front:
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
         caller = await self._caller(turn)
-        exchange = Exchange(caller, turn.info)
+        exchange = Exchange(caller, turn.info, self.sessions.service)
         turn.scope |= {SCOPE_KEY: exchange}
         turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
         version = turn.headers.get(MCP_PROTOCOL_VERSION_HEADER)

@@ -10,7 +10,9 @@ from typing import Any
 
 from app.core.access import Caller
 from app.core.errors import NotFoundError
+from app.core.events import Changed
 from app.services.caching import ShortMemory
+from app.store.changes import announce
 from app.store.database import Database
 from app.store.sessions import (
     StoredSession,
@@ -21,6 +23,9 @@ from app.store.sessions import (
     update_session_data,
     update_session_seen,
 )
+
+SESSION_CHANGED = "session"
+"""The kind of ``Changed`` after which one session sees other lists; its name is the session's ``session_key``."""
 
 DEFAULT_IDLE_S = 3600.0
 _ID_BYTES = 32
@@ -62,7 +67,7 @@ class SessionService:
         moment = self.now()
         stored = StoredSession(
             tenant=caller.tenant,
-            id=_digest(session_id),
+            id=session_key(session_id),
             principal=caller.key_id,
             revision=revision,
             data=dict(preferences or {}),
@@ -78,7 +83,7 @@ class SessionService:
 
         An id that is unknown, expired or another caller's raises the same NotFoundError.
         """
-        digest = _digest(session_id)
+        digest = session_key(session_id)
         stored = self._checked(caller, await self._find((caller.tenant, digest)))
         moment = self.now()
         if (moment - stored.last_seen).total_seconds() >= min(_TOUCH_S, self.idle_s / 4):
@@ -91,18 +96,33 @@ class SessionService:
 
     async def remember(self, caller: Caller, session_id: str, preferences: Mapping[str, Any]) -> Session:
         """Merge ``preferences`` into the session, whoever else is doing so; None removes a name."""
-        digest = _digest(session_id)
+        return await self.revise(caller, session_id, lambda held: {**held, **preferences})
+
+    async def revise(
+        self,
+        caller: Caller,
+        session_id: str,
+        change: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+        *,
+        tell: bool = False,
+    ) -> Session:
+        """Replace what the session remembers by what ``change`` makes of it, one change after the other.
+
+        A name whose value is None is removed. ``tell`` announces SESSION_CHANGED to every process.
+        """
+        digest = session_key(session_id)
         async with self.database.transaction(caller.tenant) as tx:
             stored = self._checked(caller, await find_session(tx, caller.tenant, digest, lock=True))
-            merged = {**stored.data, **preferences}
-            data = {name: value for name, value in merged.items() if value is not None}
+            data = {name: value for name, value in change(stored.data).items() if value is not None}
             await update_session_data(tx, caller.tenant, digest, data, self.now())
+            if tell:
+                await announce(tx, Changed(SESSION_CHANGED, caller.tenant, digest))
         self.memory.forget((caller.tenant, digest))
         return _session(session_id, replace(stored, data=data))
 
     async def end(self, caller: Caller, session_id: str) -> None:
         """Forget the caller's session, or raise NotFoundError."""
-        digest = _digest(session_id)
+        digest = session_key(session_id)
         async with self.database.transaction(caller.tenant) as tx:
             self._checked(caller, await find_session(tx, caller.tenant, digest, lock=True))
             await remove_session(tx, caller.tenant, digest)
@@ -135,7 +155,8 @@ class SessionService:
         return stored
 
 
-def _digest(session_id: str) -> str:
+def session_key(session_id: str) -> str:
+    """Return the digest under which a session is stored and announced; it opens nothing."""
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 

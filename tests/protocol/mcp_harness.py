@@ -83,8 +83,8 @@ class Sessions:
     def __init__(self):
         self.rows: dict[str, tuple[Caller, Session]] = {}
 
-    async def start(self, caller, revision):
-        session = Session(secrets.token_urlsafe(32), revision, {})
+    async def start(self, caller, revision, preferences=None):
+        session = Session(secrets.token_urlsafe(32), revision, dict(preferences or {}))
         self.rows[session.id] = (caller, session)
         return session
 
@@ -95,7 +95,12 @@ class Sessions:
         return session
 
     async def remember(self, caller, session_id, preferences):
-        (await self.resume(caller, session_id)).preferences.update(preferences)
+        return await self.revise(caller, session_id, lambda held: {**held, **preferences})
+
+    async def revise(self, caller, session_id, change, *, tell=False):
+        session = await self.resume(caller, session_id)
+        session.preferences = dict(change(session.preferences))
+        return session
 
     async def end(self, caller, session_id):
         await self.resume(caller, session_id)
