@@ -93,12 +93,6 @@ class GroupDefinition(BaseModel):
             raise ValueError(f"_meta has at most {_MAX_META_BYTES} bytes")
         return meta
 
-    @field_validator("members")
-    @classmethod
-    def _in_order(cls, members: list[Member]) -> list[Member]:
-        """Sort and count duplicates once, so that equal groups have equal definitions."""
-        return sorted(set(members), key=lambda one: (one.kind, one.name, one.server or ""))
-
     @model_validator(mode="after")
     def _names_what_exists(self) -> Self:
         for member in self.members:
@@ -107,6 +101,11 @@ class GroupDefinition(BaseModel):
             if member.kind is Kind.MIDDLEWARE and member.server is not None:
                 raise ValueError("a middleware belongs to no server")
         return self
+
+    @property
+    def distinct(self) -> list[Member]:
+        """Return the members sorted and each once, so that equal groups are equal however they were written."""
+        return sorted(set(self.members), key=lambda one: (one.kind, one.name, one.server or ""))
 
     @property
     def subgroups(self) -> list[str]:
@@ -121,7 +120,7 @@ class GroupDefinition(BaseModel):
 
     def declared(self) -> dict[str, Any]:
         """Return the group as a declarative file has it, absent fields omitted."""
-        members = [one.model_dump(mode="json", exclude_none=True) for one in self.members]
+        members = [one.model_dump(mode="json", exclude_none=True) for one in self.distinct]
         return {"name": self.name, **_ordered(self.document()), "members": members}
 
 

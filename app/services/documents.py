@@ -1,0 +1,101 @@
+"""Documents that people keep in files: read from JSON or YAML strictly, written so that they read well."""
+
+import json
+import math
+from typing import Any, Final, Literal
+
+import yaml
+
+from app.core.errors import InvalidRequestError, TooLargeError
+from app.core.strictjson import loads
+
+DocumentFormat = Literal["json", "yaml"]
+
+MAX_YAML_BYTES: Final = 1024 * 1024
+_MAX_DEPTH: Final = 64
+_PLAIN = (str, bool, int, type(None))
+
+
+class _Loader(yaml.CSafeLoader):
+    """YAML's safe types; a name that comes twice in one mapping is a mistake, not the later value."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Refuse what a JSON object could not hold."""
+        made = super().construct_mapping(node, deep=deep)
+        if len(made) != len(node.value) or not all(isinstance(name, str) for name in made):
+            raise _at(node.start_mark, "names in a mapping are text and come once")
+        return made
+
+
+# Days and times stay the text that was written: JSON has no other form for them.
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
+    for first, known in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_document(body: bytes, form: DocumentFormat) -> Any:
+    """Return the JSON value that ``body`` holds, or raise InvalidRequestError or TooLargeError.
+
+    YAML without aliases and tags of its own: whatever could not have been written as JSON is refused.
+    """
+    if form == "json":
+        return loads(body, max_depth=_MAX_DEPTH)
+    if len(body) > MAX_YAML_BYTES:
+        raise TooLargeError(
+            f"The YAML document is larger than {MAX_YAML_BYTES} bytes.",
+            details={"limit": "yaml_bytes", "maximum": MAX_YAML_BYTES},
+        )
+    try:
+        text = body.decode()
+        _check_events(text)
+        value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
+    except UnicodeDecodeError:
+        raise InvalidRequestError("The document is not UTF-8.") from None
+    except yaml.MarkedYAMLError as error:
+        raise _at(error.problem_mark, "this is not valid YAML") from None
+    except (yaml.YAMLError, ValueError):
+        raise InvalidRequestError("The document is not valid YAML.") from None
+    _check_plain(value)
+    return value
+
+
+def write_document(value: Any, form: DocumentFormat) -> str:
+    """Return ``value`` as text with a line end, names in their order."""
+    if form == "json":
+        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110))
+
+
+def _check_events(text: str) -> None:
+    """Refuse aliases, which make a small text huge, and nesting that no document needs."""
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise _at(event.start_mark, "aliases are not read here; write the value again")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            raise TooLargeError(
+                "The document is nested too deeply.", details={"limit": "depth", "maximum": _MAX_DEPTH}
+            )
+
+
+def _check_plain(value: Any) -> None:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif not (isinstance(one, _PLAIN) or (isinstance(one, float) and math.isfinite(one))):
+            raise InvalidRequestError("The document holds a value that JSON has no form for.")
+
+
+def _at(mark: Any, fault: str) -> InvalidRequestError:
+    place = {} if mark is None else {"line": mark.line + 1, "column": mark.column + 1}
+    where = f"Line {place['line']}: " if place else ""
+    return InvalidRequestError(f"{where}{fault}." if where else f"{fault.capitalize()}.", details=place)
