@@ -17,6 +17,7 @@ from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
 from app.services.erasure import ErasureSink
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.keyring import KeyringService
 from app.services.policies import PolicyService, argument_check
@@ -43,6 +44,7 @@ class House:
     access: AccessService
     tenants: TenantService
     policies: PolicyService
+    groups: GroupService
     vault: VaultService
     sessions: SessionService
     detector: PoolDetector
@@ -110,11 +112,12 @@ async def opened(
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         registry = Registry.discover(app.middlewares, Engines(detector=detector, now=now))
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
+        groups = GroupService(database, audit, registry.middlewares, now)
         vault = VaultService(
             database, writer, custodian, audit, _erasures(settings.key_file), settings.vault.default_ttl_s
         )
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
-        for listener in (access.changed, policies.changed):
+        for listener in (access.changed, policies.changed, groups.changed):
             changes.subscribe(listener)
         traffic = Traffic(slots=settings.traffic.max_concurrency)
         jobs = housekeeping(
@@ -132,6 +135,7 @@ async def opened(
             access=access,
             tenants=TenantService(access),
             policies=policies,
+            groups=groups,
             vault=vault,
             sessions=sessions,
             detector=detector,

@@ -132,6 +132,7 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         tenants=house.tenants,
         invoke=house.invoke,
         policies=house.policies,
+        groups=house.groups,
         vault=house.vault,
         audit=house.audit,
         anonymous=anonymous,

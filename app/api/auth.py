@@ -14,6 +14,7 @@ from app.core.policy import Limits
 from app.core.request import RequestInfo
 from app.services.access import AccessService
 from app.services.audit import AuditService
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService
 from app.services.tenants import TenantService
@@ -38,6 +39,7 @@ class Services:
     tenants: TenantService
     invoke: InvokeService
     policies: PolicyService
+    groups: GroupService
     vault: VaultService
     audit: AuditService
     anonymous: Caller | None = None

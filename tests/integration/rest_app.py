@@ -20,6 +20,7 @@ from app.core.access import SYSTEM_TENANT, Role
 from app.core.errors import ConflictError
 from app.core.registry import Registry
 from app.services.access import HOST, AccessService
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService, argument_check
 from app.services.tenants import TenantService
@@ -109,6 +110,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
             *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()), metrics.invocation
         ),
         policies=policies,
+        groups=GroupService(database, vault.audit, registry.middlewares),
         vault=vault.service,
         audit=vault.audit,
     )
