@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 from app.core.access import Caller
 from app.core.catalog import Kind, Primitive
 from app.core.policy import Policy
-from app.core.schema_examples import constraints, example_arguments, required_names
+from app.core.schema_examples import example_arguments
+from app.core.schema_reading import constraints, required_names
 from app.core.summaries import spoken_name, summary
 
 MAX_SHORT: Final = 500

@@ -1,19 +1,28 @@
-"""Arguments that fit a JSON schema, and what is wrong with those that do not, told from the schema alone.
+"""Arguments that fit a JSON schema, told from the schema alone.
 
 Schemas come from other people's servers: no pattern of theirs is tried, and depth and size are bounded.
 A value is given only where it surely fits; where that cannot be said, there is none.
 """
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-_MAX_DEPTH: Final = 8
+from app.core.schema_reading import (
+    MAX_DEPTH,
+    MAX_TEXT,
+    RANGE,
+    Schema,
+    in_range,
+    is_a,
+    number_bounds,
+    required_names,
+    resolved,
+    unique,
+    within,
+)
+
 _MAX_ITEMS: Final = 8
-_MAX_TEXT: Final = 64
-_MAX_SHOWN: Final = 20
-_MAX_NAMED: Final = 64
 _OPAQUE: Final = frozenset(
     re.findall(
         r"\S+",
@@ -32,8 +41,6 @@ _VALIDATING: Final = _OPAQUE | frozenset(
         anyOf oneOf allOf format""",
     )
 )
-_RANGE: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
-_SANE: Final = 1e15
 _FORMATS: Final[Mapping[str, str]] = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T09:30:00Z",
@@ -52,7 +59,6 @@ _FORMATS: Final[Mapping[str, str]] = {
     "password": "text",
 }
 _NOTHING: Final = object()
-Schema = Mapping[str, Any]
 
 
 def example_arguments(schema: Any) -> dict[str, Any] | None:
@@ -63,26 +69,6 @@ def example_arguments(schema: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def constraints(schema: Any) -> dict[str, str]:
-    """Return in words what each bounded argument must be, by its name; arguments without bounds are not named."""
-    if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
-        return {}
-    sampler = _Sampler(schema)
-    told: dict[str, str] = {}
-    for name, one in list(schema["properties"].items())[:_MAX_NAMED]:
-        resolved = sampler.resolved(one)
-        said = _said(resolved) if resolved is not None else ""
-        if said:
-            told[str(name)] = said
-    return told
-
-
-def required_names(schema: Any) -> list[str]:
-    """Return the names of the arguments that must be given."""
-    named = schema.get("required") if isinstance(schema, Mapping) else None
-    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
-
-
 class _Sampler:
     """Finds values for the parts of one schema."""
 
@@ -90,38 +76,18 @@ class _Sampler:
         self._root = root
         self._left = 512  # schemas may refer to themselves in many places at once
 
-    def resolved(self, schema: Any) -> Schema | None:
-        """Return what a schema stands for, through references into the same document; None where that is unknown."""
-        for _ in range(_MAX_DEPTH):
-            if schema is True:
-                return {}
-            if not isinstance(schema, Mapping):
-                return None
-            reference = schema.get("$ref")
-            if reference is None:
-                return schema
-            beside = {key: value for key, value in schema.items() if key != "$ref"}
-            target = self._target(reference)
-            if not isinstance(target, Mapping):
-                return None
-            notes = {"description", "title", "default", "examples", "deprecated", "readOnly", "writeOnly"}
-            if not set(beside) <= notes and set(beside) & set(target):
-                return None
-            schema = {**target, **beside}
-        return None
-
     def value(self, schema: Any, depth: int) -> Any:
         """Return a value that fits, or _NOTHING."""
         self._left -= 1
-        resolved = self.resolved(schema)
-        if resolved is None or depth > _MAX_DEPTH or self._left < 0:
+        target = resolved(self._root, schema)
+        if target is None or depth > MAX_DEPTH or self._left < 0:
             return _NOTHING
-        for given in _given(resolved):
-            if self._fits(resolved, given):
+        for given in _given(target):
+            if self._fits(target, given):
                 return given
-        if "const" in resolved or "enum" in resolved or _OPAQUE & set(resolved):
+        if "const" in target or "enum" in target or _OPAQUE & set(target):
             return _NOTHING
-        return self._composed(resolved, depth)
+        return self._composed(target, depth)
 
     def _composed(self, schema: Schema, depth: int) -> Any:
         merged: Schema | None = schema
@@ -181,7 +147,7 @@ class _Sampler:
                 made[name] = "text" if free in (True, {}) else _NOTHING
         if any(one is _NOTHING for one in made.values()):
             return _NOTHING
-        return made if _within(schema, len(made), "minProperties", "maxProperties") else _NOTHING
+        return made if within(schema, len(made), "minProperties", "maxProperties") else _NOTHING
 
     def _array(self, schema: Schema, depth: int) -> Any:
         least = schema.get("minItems", 1)
@@ -197,8 +163,8 @@ class _Sampler:
             if found is _NOTHING:
                 return [] if least == 0 else _NOTHING
             made.append(found)
-        unique = {json.dumps(one, sort_keys=True, default=str) for one in made}
-        return _NOTHING if schema.get("uniqueItems") and len(unique) < len(made) else made
+        fits = within(schema, len(made), "minItems", "maxItems") and unique(schema, made)
+        return made if fits else _NOTHING
 
     def _merged(self, schema: Schema) -> Schema | None:
         """Return ``allOf`` as one schema, None where two parts say the same word differently."""
@@ -207,10 +173,10 @@ class _Sampler:
             return None
         merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
         for part in parts:
-            resolved = self.resolved(part)
-            if resolved is None or "allOf" in resolved:
+            target = resolved(self._root, part)
+            if target is None or "allOf" in target:
                 return None
-            for key, value in resolved.items():
+            for key, value in target.items():
                 if (
                     key == "properties"
                     and isinstance(merged.get(key), Mapping)
@@ -228,8 +194,8 @@ class _Sampler:
         closed = "additionalProperties" in merged and merged["additionalProperties"] is False
         return None if closed else merged
 
-    def _fits(self, schema: Schema, value: Any) -> bool:
-        """Return whether a plain value keeps the words of its own level; what lies deeper is not looked into."""
+    def _fits(self, schema: Schema, value: Any, depth: int = 0) -> bool:
+        """Return whether a value keeps the words of a schema, patterns and other opaque words aside."""
         named = schema.get("enum", [value])
         if (
             ("const" in schema and schema["const"] != value)
@@ -239,29 +205,54 @@ class _Sampler:
             return False
         kinds = schema.get("type", [])
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        if kinds and not any(_is_a(value, one) for one in kinds):
+        if kinds and not any(is_a(value, one) for one in kinds):
             return False
-        if isinstance(value, str):
-            return _within(schema, len(value), "minLength", "maxLength")
-        if _is_a(value, "number"):
-            return _in_range(schema, value)
-        # Whole objects and lists that a schema gives are its author's word, as far as their own level goes.
-        return not isinstance(value, dict) or set(required_names(schema)) <= set(value)
+        if isinstance(value, str) and not within(schema, len(value), "minLength", "maxLength"):
+            return False
+        if is_a(value, "number") and not in_range(schema, value):
+            return False
+        return depth <= MAX_DEPTH and self._fits_parts(schema, value, depth + 1)
+
+    def _fits_parts(self, schema: Schema, value: Any, depth: int) -> bool:
+        """Return whether the members of a value, and the alternatives of its schema, say nothing against it."""
+        if isinstance(value, dict):
+            properties = schema.get("properties", {})
+            if not isinstance(properties, Mapping) or not set(required_names(schema)) <= set(value):
+                return False
+            rest = schema.get("additionalProperties", True)
+            parts = [(properties.get(name, rest), one) for name, one in value.items()]
+            if not within(schema, len(value), "minProperties", "maxProperties"):
+                return False
+        elif isinstance(value, list):
+            first = schema.get("prefixItems", [])
+            first = first if isinstance(first, list) else []
+            rest = [schema.get("items", True)] * len(value)
+            parts = list(zip([*first, *rest], value, strict=False))
+            if not within(schema, len(value), "minItems", "maxItems") or not unique(schema, value):
+                return False
+        else:
+            parts = []
+        return all(self._takes(part, one, depth) for part, one in parts) and all(
+            sum(self._takes(one, value, depth) for one in schema[word]) in counts(len(schema[word]))
+            for word, counts in _COUNTS.items()
+            if isinstance(schema.get(word), list)
+        )
+
+    def _takes(self, schema: Any, value: Any, depth: int) -> bool:
+        self._left -= 1
+        target = resolved(self._root, schema)
+        return self._left > 0 and target is not None and self._fits(target, value, depth)
 
     def _surely_not(self, schema: Any, value: Any) -> bool:
-        resolved = self.resolved(schema)
-        return resolved is not None and not self._fits(resolved, value)
+        return resolved(self._root, schema) is not None and not self._takes(schema, value, 0)
 
-    def _target(self, reference: Any) -> Any:
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            return None
-        node: Any = self._root
-        for step in reference[1:].split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, Mapping) or key not in node:
-                return None
-            node = node[key]
-        return node
+
+_COUNTS: Final[Mapping[str, Callable[[int], range]]] = {
+    "anyOf": lambda count: range(1, count + 1),
+    "oneOf": lambda _: range(1, 2),
+    "allOf": lambda count: range(count, count + 1),
+}
+"""How many of the parts of each word a value must fit."""
 
 
 def _given(schema: Schema) -> list[Any]:
@@ -287,19 +278,19 @@ def _kind(schema: Schema) -> str:
 def _text(schema: Schema) -> Any:
     if "format" in schema:
         return _FORMATS.get(schema["format"], _NOTHING) if isinstance(schema["format"], str) else _NOTHING
-    least, most = schema.get("minLength", 0), schema.get("maxLength", _MAX_TEXT)
-    if not _is_a(least, "integer") or not _is_a(most, "integer") or least > _MAX_TEXT:
+    least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_TEXT)
+    if not is_a(least, "integer") or not is_a(most, "integer") or least > MAX_TEXT:
         return _NOTHING
-    return ("text" * _MAX_TEXT)[: min(max(int(least), 4), int(most))]
+    return ("text" * MAX_TEXT)[: min(max(int(least), 4), int(most))]
 
 
 def _number(schema: Schema) -> Any:
     """Return a number in the range: 1 where that is one, else the nearest that the bounds allow."""
-    bounds = _bounds(schema)
+    bounds = number_bounds(schema)
     if bounds is None:
         return _NOTHING
-    lows = [bounds[word] for word in _RANGE[:2] if word in bounds]
-    highs = [bounds[word] for word in _RANGE[2:4] if word in bounds]
+    lows = [bounds[word] for word in RANGE[:2] if word in bounds]
+    highs = [bounds[word] for word in RANGE[2:4] if word in bounds]
     tried: list[float] = [1, 0]
     for bound in (*lows, *highs):
         whole = int(bound)
@@ -311,75 +302,4 @@ def _number(schema: Schema) -> Any:
         tried = [unit * (times + more) for more in (0, 1, 2)]
     if _kind(schema) == "number" and lows and highs:
         tried.append((max(lows) + min(highs)) / 2)
-    return next((one for one in tried if _in_range(schema, one)), _NOTHING)
-
-
-def _bounds(schema: Schema) -> dict[str, float] | None:
-    """Return the bounds of a number, None where one of them is no number that can be reckoned with."""
-    given = {word: schema[word] for word in _RANGE if word in schema}
-    sane = all(_is_a(bound, "number") and abs(bound) < _SANE for bound in given.values())
-    return given if sane else None
-
-
-def _in_range(schema: Schema, value: float) -> bool:
-    bounds = _bounds(schema)
-    if bounds is None or abs(value) >= _SANE:
-        return False
-    step = bounds.get("multipleOf", 0)
-    if "multipleOf" in bounds and (step <= 0 or (value / step) != int(value / step)):
-        return False
-    above = bounds.get("exclusiveMinimum", -_SANE) < value < bounds.get("exclusiveMaximum", _SANE)
-    return above and bounds.get("minimum", -_SANE) <= value <= bounds.get("maximum", _SANE)
-
-
-def _within(schema: Schema, count: int, least: str, most: str) -> bool:
-    low, high = schema.get(least, 0), schema.get(most, count)
-    return bool(_is_a(low, "number") and _is_a(high, "number") and low <= count <= high)
-
-
-def _is_a(value: Any, kind: Any) -> bool:
-    if kind in ("integer", "number"):
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        return numeric and (kind == "number" or isinstance(value, int) or value.is_integer())
-    kinds = {"string": str, "boolean": bool, "object": dict, "array": list, "null": type(None)}
-    return isinstance(kind, str) and kind in kinds and isinstance(value, kinds[kind])
-
-
-def _said(schema: Schema) -> str:
-    """Return in words the bounds of one argument, empty where it has none worth saying."""
-    if "const" in schema:
-        return f"must be {_shown(schema['const'])}"
-    if isinstance(schema.get("enum"), list):
-        named = ", ".join(_shown(one) for one in schema["enum"][:_MAX_SHOWN])
-        more = ", …" if len(schema["enum"]) > _MAX_SHOWN else ""
-        return f"must be one of {named}{more}"
-    said = [
-        f"{words} {schema[word]}{unit}" for word, words, unit in _BOUNDS if _is_a(schema.get(word), "number")
-    ]
-    kind = schema.get("type")
-    if isinstance(schema.get("pattern"), str):
-        said.append("matching the pattern of its schema")
-    if isinstance(schema.get("format"), str):
-        said.append(f"in the format {schema['format'][:_MAX_TEXT]}")
-    if not said:
-        return ""
-    article = "an" if kind in ("integer", "array", "object") else "a"
-    return ", ".join([f"must be {article} {kind}" if isinstance(kind, str) else "must be", *said])
-
-
-_BOUNDS: Final = (
-    ("minimum", "at least", ""),
-    ("exclusiveMinimum", "greater than", ""),
-    ("maximum", "at most", ""),
-    ("exclusiveMaximum", "less than", ""),
-    ("multipleOf", "a multiple of", ""),
-    ("minLength", "at least", " characters"),
-    ("maxLength", "at most", " characters"),
-    ("minItems", "at least", " items"),
-    ("maxItems", "at most", " items"),
-)
-
-
-def _shown(value: Any) -> str:
-    said = json.dumps(value, ensure_ascii=False, default=str)
-    return said if len(said) <= _MAX_TEXT else said[: _MAX_TEXT - 1] + "…"
+    return next((one for one in tried if in_range(schema, one)), _NOTHING)
