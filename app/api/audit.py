@@ -21,7 +21,7 @@ _EVENT: Final[dict[str, Any]] = {
         "tenant": {"type": "string"},
         "actor": {"type": "string", "description": "Id of the API key."},
         "action": {"type": "string", "examples": ["middleware.invoke"]},
-        "outcome": {"enum": ["ok", "refused", "failed"]},
+        "outcome": {"enum": ["ok", "refused", "failed", "sent"]},
         "middleware": {"type": ["string", "null"]},
         "request_id": {"type": ["string", "null"]},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
@@ -45,7 +45,9 @@ async def asked(
     actor: Annotated[Word | None, Query(description="Id of an API key.")] = None,
     middleware: Annotated[Word | None, Query(description="Name of a middleware.")] = None,
     action: Annotated[Word | None, Query(description="Such as middleware.invoke.")] = None,
-    outcome: Annotated[Literal["ok", "refused", "failed"] | None, Query(description="How it ended.")] = None,
+    outcome: Annotated[
+        Literal["ok", "refused", "failed", "sent"] | None, Query(description="How it ended.")
+    ] = None,
     scope: Annotated[Word | None, Query(description="A vault scope, by name.")] = None,
     request_id: Annotated[Word | None, Query(description="The id that the answer carried.")] = None,
 ) -> AuditQuery:

@@ -35,6 +35,7 @@ class Ended(StrEnum):
     OK = "ok"
     REFUSED = "refused"
     FAILED = "failed"
+    SENT = "sent"
 
 
 Tenant = Annotated[str, typer.Option(help="Whose record.")]

@@ -42,3 +42,5 @@ class AuditEvent:
 OUTCOME_OK = "ok"
 OUTCOME_REFUSED = "refused"
 OUTCOME_FAILED = "failed"
+OUTCOME_SENT = "sent"
+"""Passed on to a server behind this one; a second event says what came of it."""

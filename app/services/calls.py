@@ -39,7 +39,10 @@ _UNRECORDED = (
 
 @dataclass(slots=True)
 class Call:
-    """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes."""
+    """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes.
+
+    ``authority`` is who acts where that is not the caller: the tenant's policy, on the caller's behalf.
+    """
 
     audit: AuditService
     caller: Caller
@@ -53,6 +56,12 @@ class Call:
     counts: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
+    authority: Caller | None = None
+
+    @property
+    def acting(self) -> Caller:
+        """Return whose roles count."""
+        return self.authority or self.caller
 
     def event(
         self, outcome: str, *, out: Sequence[Any] | None = None, scope: str | None = None

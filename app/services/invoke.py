@@ -20,7 +20,7 @@ from app.core.errors import (
 from app.core.handles import Handle
 from app.core.middleware import Middleware, Outcome
 from app.core.offload import off_loop
-from app.core.policy import Policy
+from app.core.policy import Policy, Step
 from app.core.registry import Registry
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
@@ -97,7 +97,8 @@ class InvokeService:
             middleware, policy = await self._allowed(name, call)
             until = _until(policy, request)
             async with self.traffic.turn(caller.tenant, policy.limits, until):
-                made = await self._applied(middleware, policy, arguments, items, call, until, progress)
+                given = merged_arguments(policy, middleware.name, arguments)
+                made = await self._applied(middleware, policy, given, items, call, until, progress)
                 result = await self._stored(made, policy, call, progress)
             outcome = OUTCOME_OK
             return result
@@ -110,6 +111,32 @@ class InvokeService:
         finally:
             if call.middleware is not None:
                 self.observe(call.middleware, outcome, (time.perf_counter_ns() - call.started_ns) / 1e9)
+
+    async def passage(
+        self, caller: Caller, step: Step, items: Any, request: RequestInfo, until: float
+    ) -> InvokeResult:
+        """Run a step of a passage: the tenant's policy is its authority, whatever the caller may do; audited.
+
+        ``until`` is a time of the event loop's clock. The step's own arguments stand over the policy's for callers.
+        """
+        roles = caller.roles | {Role.INVOKER, Role.RESTORER}
+        authority = Caller(caller.tenant, caller.key_id, roles)
+        call = Call(self.audit, caller, request, "passage.invoke", authority=authority)
+        try:
+            middleware = self._named(step.name)
+            call.middleware = middleware.name
+            call.policy_version, policy = await self.policies.get(caller.tenant)
+            usual = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(step.name, {})
+            async with self.traffic.slot(caller.tenant, policy.limits, until):
+                made = await self._applied(
+                    middleware, policy, {**usual, **step.arguments}, items, call, until, None
+                )
+                return await self._stored(made, policy, call, None)
+        except BaseException as error:
+            await call.refused(error)
+            if isinstance(error, ServiceError | asyncio.CancelledError):
+                raise
+            raise InternalError("The service failed; the log has the request id.") from error
 
     async def _allowed(self, name: str, call: Call) -> tuple[Middleware[Any], Policy]:
         middleware = self._named(name)
@@ -138,7 +165,7 @@ class InvokeService:
         until: float,
         progress: Progress | None,
     ) -> Outcome:
-        checked = checked_arguments(middleware, merged_arguments(policy, middleware.name, arguments))
+        checked = checked_arguments(middleware, arguments)
         call.given = await off_loop(_weight(items), dumps, items)
         context = await off_loop(
             len(call.given),
@@ -166,7 +193,7 @@ class InvokeService:
     async def _stored(
         self, outcome: Outcome, policy: Policy, call: Call, progress: Progress | None
     ) -> InvokeResult:
-        caller, options = call.caller, outcome.vault
+        caller, options = call.acting, outcome.vault
         if options.restores or options.return_mapping:
             caller.require(Role.RESTORER)
         else:
@@ -219,7 +246,7 @@ class InvokeService:
         return context.masked(texts) if texts else context
 
     async def _concealed(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
-        caller, context, options = call.caller, outcome.context, outcome.vault
+        caller, context, options = call.acting, outcome.context, outcome.vault
         pending = await off_loop(len(call.given), _conceals, context)
         kept: set[Handle] = set()
         asked = {one.keep for one in pending if one.keep is not None}
@@ -262,7 +289,7 @@ class InvokeService:
         metadata = dict(outcome.metadata)
         reveals = context.reveals
         if options.scope is not None:
-            found = await self.vault.read(call.caller, options.scope, set(reveals))
+            found = await self.vault.read(call.acting, options.scope, set(reveals))
             context = context.resolved({}, found)
             missing = sum(handle not in found for handle in reveals)
             metadata["unresolved"] = metadata.get("unresolved", 0) + missing

@@ -118,6 +118,11 @@ class View:
         """Return every visible primitive."""
         return tuple(one for found in self.primitives.values() for one in found.values())
 
+    @cached_property
+    def servers(self) -> frozenset[str]:
+        """Return the servers of which the caller may use anything."""
+        return frozenset(one.server for one in self.all)
+
 
 @dataclass(slots=True)
 class _Tenant:

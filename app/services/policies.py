@@ -173,12 +173,19 @@ class PolicyService:
                 raise _unknown_middleware(f"/timeouts_ms/{_escaped(name)}")
         for part in ("default_arguments", "fixed_arguments"):
             for name, arguments in getattr(policy, part).items():
-                fault = self.check_arguments(name, arguments)
                 pointer = f"/{part}/{_escaped(name)}"
-                if fault is not None and not fault.pointer:
-                    raise _unknown_middleware(pointer)
-                if fault is not None:
-                    raise InvalidArgumentsError(fault.message, details={"pointer": pointer + fault.pointer})
+                self._check_step(name, arguments, pointer, pointer)
+        for number, passage in enumerate(policy.passages):
+            for place, step in enumerate(passage.results):
+                pointer = f"/passages/{number}/results/{place}"
+                self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
+
+    def _check_step(self, name: str, arguments: Mapping[str, Any], unknown: str, pointer: str) -> None:
+        fault = self.check_arguments(name, arguments)
+        if fault is not None and not fault.pointer:
+            raise _unknown_middleware(unknown)
+        if fault is not None:
+            raise InvalidArgumentsError(fault.message, details={"pointer": pointer + fault.pointer})
 
 
 def argument_check(registry: Registry) -> ArgumentCheck:

@@ -1,0 +1,116 @@
+"""What happens to a call between the client and a server: arguments restored, results cleaned; or nothing passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from app.core.access import Caller
+from app.core.errors import InternalError, ServiceError
+from app.core.passage_items import Items, Shape, free_items, free_value
+from app.core.policy import Passage, Step
+from app.core.request import RequestInfo
+from app.core.upstream import Hooks, UpstreamError
+from app.middlewares.pii_redaction import PiiRedaction
+from app.middlewares.pii_restoration import PiiRestoration
+from app.services.invoke import InvokeService
+
+SCOPE_META: Final = "dev.sluice/scope"
+_INTERNAL: Final = -32603
+
+
+@dataclass(slots=True)
+class Scope:
+    """The vault scope of one call; ``given`` where the caller named it. A redaction without one begins it."""
+
+    name: str | None = None
+    given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One call under one passage."""
+
+    invoke: InvokeService
+    passage: Passage
+    caller: Caller
+    request: RequestInfo
+    until: float
+    scope: Scope
+
+    async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a tool's arguments with originals in place of the handles of this scope."""
+        if not self.passage.restore_arguments or self.scope.name is None:
+            return arguments
+        step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
+        item = {"type": "tool_use", "id": "call", "name": tool, "input": dict(arguments)}
+        made = await self.invoke.passage(self.caller, step, [item], self.request, self.until)
+        restored: Mapping[str, Any] = made.content[0]["input"]
+        return restored
+
+    async def result(self, kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result as the middlewares left it; it names the scope where the caller gave none."""
+        if not self.passage.results:
+            return dict(result)
+        shape = Shape(kind, result)
+        made = shape.result(await self._cleaned(shape.items))
+        if self.scope.name is not None and not self.scope.given:
+            made["_meta"] = {**(made.get("_meta") or {}), SCOPE_META: self.scope.name}
+        return made
+
+    async def error(self, error: UpstreamError) -> UpstreamError:
+        """Return what a server said of its failure as the middlewares left it."""
+        if not self.passage.results:
+            return error
+        told = {"message": error.message, "data": error.data}
+        cleaned = free_value(await self._cleaned(free_items(told)))
+        return UpstreamError(error.code, str(cleaned["message"]), cleaned["data"])
+
+    def hooks(self, hooks: Hooks) -> Hooks:
+        """Return hooks through which nothing passes that the middlewares have not seen.
+
+        Texts of progress and logs are dropped: they come too often and too small to be looked at one by one. What a
+        server asks the client goes through the middlewares like a result.
+        """
+        if not self.passage.results:
+            return hooks
+        return replace(
+            hooks,
+            notify=self._notify(hooks) if hooks.notify is not None else None,
+            ask=self._ask(hooks) if hooks.ask is not None else None,
+        )
+
+    def _notify(self, hooks: Hooks) -> Any:
+        async def notify(method: str, params: Mapping[str, Any]) -> None:
+            if method == "notifications/progress" and hooks.notify is not None:
+                kept = {key: params[key] for key in ("progressToken", "progress", "total") if key in params}
+                await hooks.notify(method, kept)
+
+        return notify
+
+    def _ask(self, hooks: Hooks) -> Any:
+        async def ask(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+            if hooks.ask is None:
+                raise UpstreamError(_INTERNAL, "The client cannot be asked.")
+            try:
+                cleaned = free_value(await self._cleaned(free_items(dict(params))))
+            except ServiceError as error:
+                raise UpstreamError(_INTERNAL, "A policy withheld this request.") from error
+            return await hooks.ask(method, cleaned)
+
+        return ask
+
+    async def _cleaned(self, items: Items) -> Items:
+        for step in self.passage.results:
+            made = await self.invoke.passage(self.caller, self._scoped(step), items, self.request, self.until)
+            items = made.content
+            begun = made.metadata.get("scope")
+            if self.scope.name is None and step.name == PiiRedaction.name and isinstance(begun, str):
+                self.scope.name = begun
+        if not items:
+            raise InternalError("A middleware left nothing of a result.")
+        return items
+
+    def _scoped(self, step: Step) -> Step:
+        if step.name != PiiRedaction.name or self.scope.name is None or "scope" in step.arguments:
+            return step
+        return Step(name=step.name, arguments={**step.arguments, "scope": self.scope.name})
