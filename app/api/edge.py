@@ -21,7 +21,10 @@ from app.core.strictjson import loads
 
 STREAM_TYPES: Final = frozenset({"application/x-ndjson", "text/event-stream"})
 STREAMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {"/api/v1/middleware/pii_restoration/stream": STREAM_TYPES}
+    {
+        "/api/v1/middleware/pii_restoration/stream": STREAM_TYPES,
+        "/api/v1/groups/import": frozenset({"application/json", "application/yaml"}),
+    }
 )
 """Routes that take another type than JSON; their bodies pass through piece by piece, counted and timed."""
 PROBES: Final = frozenset({"/livez", "/readyz"})

@@ -1,5 +1,6 @@
 """Groups of primitives: read on every list, changed by operators and by the declarative file."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from app.core.groups import MAX_GROUPS, GroupDefinition, GroupTree
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
 from app.services.caching import ShortMemory
+from app.services.documents import DocumentFormat, read_document
 from app.services.group_changes import GroupPlan, definition_of, store_groups
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
@@ -176,6 +178,22 @@ class GroupService:
         self.memory.forget(caller.tenant)
         plan.warnings.extend(await self.warnings(caller.tenant, definitions))
         return plan
+
+    async def import_document(
+        self,
+        caller: Caller,
+        body: bytes,
+        form: DocumentFormat,
+        request: RequestInfo | None = None,
+        *,
+        dry_run: bool = False,
+        prune: bool = False,
+    ) -> GroupPlan:
+        """Import what ``export`` gave, or an operator wrote."""
+        async with self.audit.refusals(caller, "groups.import", request):
+            caller.require(Role.OPERATOR)
+            definitions = await asyncio.to_thread(lambda: groups_of(read_document(body, form)))
+        return await self.import_(caller, definitions, request, dry_run=dry_run, prune=prune)
 
     async def export(self, caller: Caller, request: RequestInfo | None = None) -> dict[str, Any]:
         """Return all groups in the form that ``import_`` and the declarative file take."""

@@ -41,6 +41,13 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/policies/{tenant}": OPERATOR,
     "PUT /api/v1/policies/{tenant}": OPERATOR,
     "GET /api/v1/policies/{tenant}/versions": OPERATOR,
+    "GET /api/v1/groups": OPERATOR,
+    "GET /api/v1/groups/export": OPERATOR,
+    "POST /api/v1/groups/import": OPERATOR,
+    "GET /api/v1/groups/{name}": OPERATOR,
+    "PUT /api/v1/groups/{name}": OPERATOR,
+    "PATCH /api/v1/groups/{name}/members": OPERATOR,
+    "DELETE /api/v1/groups/{name}": OPERATOR,
 }
 """Who may pass, in an ordinary tenant; written by hand, on purpose."""
 

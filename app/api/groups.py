@@ -1,0 +1,213 @@
+"""Groups of primitives over REST: read, changed one by one, exported and imported as one document."""
+
+import asyncio
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Body as FromBody
+from fastapi import Path, Query, Request, Response
+from fastapi.openapi.models import Example
+from pydantic import ConfigDict, Field
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.core.catalog import Member
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.core.groups import MAX_MEMBERS, GroupDefinition
+from app.services.documents import DocumentFormat, write_document
+from app.services.groups import GroupInfo, SavedGroup
+
+_BODY_S: Final = 15.0
+_GROUP: Final = {
+    "name": "email",
+    "title": "E-mail",
+    "description": "Write, check and send mail.",
+    "members": [{"kind": "tool", "name": "mail__*"}, {"kind": "tool", "name": "text__spell_check"}],
+}
+_DOCUMENT: Final = {"groups": [_GROUP, {"name": "work", "members": [{"kind": "group", "name": "email"}]}]}
+_MEDIA_TYPES: Final[dict[DocumentFormat, str]] = {"json": "application/json", "yaml": "application/yaml"}
+
+GroupPath = Annotated[
+    str, Path(min_length=1, max_length=128, description="Name of a group.", examples=["email"])
+]
+GroupDefinitionBody = Annotated[
+    GroupDefinition, FromBody(openapi_examples={"email": Example(summary="A group of tools", value=_GROUP)})
+]
+FormatQuery = Annotated[DocumentFormat, Query(alias="format", description="Of the document.")]
+
+router = new_router("/groups", "groups")
+
+
+class MembersBody(Body):
+    """Which members a group gains and loses."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"add": [{"kind": "tool", "name": "mail__draft"}], "remove": []}]}
+    )
+
+    add: list[Member] = Field(default_factory=list, max_length=MAX_MEMBERS)
+    remove: list[Member] = Field(default_factory=list, max_length=MAX_MEMBERS)
+
+
+class GroupAnswer(Answer):
+    """A group and where it stands."""
+
+    group: dict[str, Any] = Field(description="As it is exported; absent fields are omitted.")
+    parents: list[str] = Field(description="The groups that it is a direct member of.")
+    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    created: datetime
+    updated: datetime
+
+
+class SavedGroupAnswer(GroupAnswer):
+    """A group that was stored just now."""
+
+    warnings: list[str] = Field(description="Members that name nothing which is there now.")
+
+
+class GroupPlanAnswer(Answer):
+    """What an import changed, or would change, by name of group."""
+
+    created: list[str]
+    updated: list[str]
+    removed: list[str]
+    unchanged: list[str]
+    warnings: list[str]
+
+
+@router.get("", summary="List groups")
+async def list_groups(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[GroupAnswer]:
+    """By name; needs the role operator."""
+    found = [one for one in await services.groups.list(caller, info) if one.definition.name > (cursor or "")]
+    items = [_answer(one) for one in found[:limit]]
+    return Page(items=items, next=found[limit - 1].definition.name if len(found) > limit else None)
+
+
+@router.get(
+    "/export",
+    summary="Export all groups as one document",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The document, in the shape of `groups` in the declarative file.",
+            "content": {
+                "application/yaml": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "object"}},
+            },
+        }
+    },
+)
+async def export_groups(
+    caller: CallerDep, services: ServicesDep, info: InfoDep, form: FormatQuery = "yaml"
+) -> Response:
+    """Return a document that can be imported again, the same for the same groups; needs the role operator."""
+    document = write_document(await services.groups.export(caller, info), form)
+    headers = {"content-disposition": f'attachment; filename="groups.{form}"'}
+    return Response(document, media_type=_MEDIA_TYPES[form], headers=headers)
+
+
+@router.post(
+    "/import",
+    summary="Import groups from one document",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"type": "object"},
+                    "examples": {"two groups": {"value": _DOCUMENT}},
+                },
+                "application/yaml": {
+                    "schema": {"type": "string"},
+                    "examples": {"two groups": {"value": write_document(_DOCUMENT, "yaml")}},
+                },
+            },
+        }
+    },
+)
+async def import_groups(
+    request: Request,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    *,
+    dry_run: Annotated[bool, Query(description="Say what would change, and change nothing.")] = False,
+    prune: Annotated[bool, Query(description="Remove every group that the document does not name.")] = False,
+) -> GroupPlanAnswer:
+    """Create and replace groups, all or none; a second import of the same changes nothing. Needs the role operator."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        async with asyncio.timeout(_BODY_S):
+            body = await request.body()
+    except TimeoutError:
+        raise DeadlineExceededError("The body did not arrive in time.") from None
+    form: DocumentFormat = "json" if kind == "application/json" else "yaml"
+    plan = await services.groups.import_document(caller, body, form, info, dry_run=dry_run, prune=prune)
+    return GroupPlanAnswer.model_validate(plan)
+
+
+@router.get("/{name}", summary="Get a group")
+async def get_group(name: GroupPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> GroupAnswer:
+    """Needs the role operator."""
+    return _answer(await services.groups.get(caller, name, info))
+
+
+@router.put(
+    "/{name}",
+    summary="Create or replace a group",
+    responses={201: {"model": SavedGroupAnswer, "description": "The group is new."}},
+)
+async def put_group(
+    name: GroupPath,
+    body: GroupDefinitionBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    response: Response,
+) -> SavedGroupAnswer:
+    """Store the whole group, in every process at once; clients are told. Needs the role operator."""
+    if body.name != name:
+        raise InvalidArgumentsError(
+            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+        )
+    saved = await services.groups.put(caller, body, info)
+    response.status_code = 201 if saved.created else 200
+    return _saved(saved)
+
+
+@router.patch("/{name}/members", summary="Add and remove members of a group")
+async def change_members(
+    name: GroupPath, body: MembersBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> SavedGroupAnswer:
+    """Change the members by themselves; what is one already, or is none, stays so. Needs the role operator."""
+    return _saved(await services.groups.change_members(caller, name, body.add, body.remove, info))
+
+
+@router.delete("/{name}", status_code=204, summary="Delete a group")
+async def delete_group(name: GroupPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> None:
+    """Its members stay, outside of it, and groups that held it go on without it; needs the role operator."""
+    await services.groups.delete(caller, name, info)
+
+
+def _answer(found: GroupInfo) -> GroupAnswer:
+    return GroupAnswer.model_validate(_shown(found))
+
+
+def _saved(saved: SavedGroup) -> SavedGroupAnswer:
+    return SavedGroupAnswer.model_validate({**_shown(saved.group), "warnings": saved.warnings})
+
+
+def _shown(found: GroupInfo) -> dict[str, Any]:
+    return {
+        "group": found.definition.declared(),
+        "parents": list(found.parents),
+        "origin": found.origin,
+        "created": found.created,
+        "updated": found.updated,
+    }
