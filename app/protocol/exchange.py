@@ -34,6 +34,8 @@ class Exchange:
     came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
     afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
     keeps them all. ``failure`` is the error that was answered, from which the front takes the HTTP status.
+    ``spliced`` names a member of the result and has its elements as JSON; ``encoded`` is the result's JSON, if it is
+    known, for those who write it.
     """
 
     caller: Caller
@@ -46,6 +48,8 @@ class Exchange:
     bound: "Bound | None" = None
     handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
+    spliced: tuple[str, list[bytes]] | None = None
+    encoded: bytes | None = None
 
 
 def exchange_of(context: Context) -> Exchange:

@@ -8,14 +8,17 @@ from typing import Any
 import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from app.core.errors import InternalError, ServiceError
+from app.core.upstream import UpstreamError
 from app.protocol.errors import REQUEST_CANCELLED, as_mcp_error, internal_error, params_error
 from app.protocol.exchange import Context, Exchange, exchange_of, note
 from app.protocol.primitives import Method
+
+_RESOURCE_NOT_FOUND = -32002
 
 
 class Running:
@@ -61,6 +64,10 @@ class Guard:
             failure = error
         except ValidationError as error:
             failure = params_error(error, ctx.params)
+        except UpstreamError as error:
+            # The server's own words. Code -32002 is one of the handshake revision's drafts, which the modern forbids.
+            code = INVALID_PARAMS if error.code == _RESOURCE_NOT_FOUND else error.code
+            raise MCPError(code, error.message, error.data) from None
         except MCPError as error:
             raise _with_request_id(error, exchange) from None
         except Exception as error:  # noqa: BLE001 - the last net before the wire

@@ -15,19 +15,26 @@ _DIGEST_BYTES = 9
 
 def page(
     items: Sequence[T], names: Sequence[str], cursor: str | None, size: int
-) -> tuple[list[T], str | None]:
+) -> tuple[Sequence[T], str | None]:
     """Return one page of ``items`` and the cursor of the next; ``names`` identify the items, in order.
 
     A cursor of another list (the list changed meanwhile, or it is somebody else's) is an
     InvalidArgumentsError, as is one that we never made: skipping or repeating items silently would be worse.
     """
-    digest = hashlib.sha256("\0".join(names).encode()).digest()[:_DIGEST_BYTES]
+    return page_of(items, hashlib.sha256("\0".join(names).encode()).digest(), cursor, size)
+
+
+def page_of(
+    items: Sequence[T], fingerprint: bytes, cursor: str | None, size: int
+) -> tuple[Sequence[T], str | None]:
+    """Return one page of ``items`` and the cursor of the next, which holds for lists of that fingerprint."""
+    digest = fingerprint[:_DIGEST_BYTES]
     start = 0 if cursor is None else _start_of(cursor, digest)
     if cursor is not None and not 0 < start < len(items):
         raise _stale()
     end = start + size
     following = None if end >= len(items) else _cursor(digest, end)
-    return list(items[start:end]), following
+    return items[start:end], following
 
 
 def _cursor(digest: bytes, start: int) -> str:

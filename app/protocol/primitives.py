@@ -12,10 +12,15 @@ from app.protocol.exchange import Context
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One MCP method: the model of its params and what answers it."""
+    """One MCP method: the model of its params and what answers it.
+
+    A ``raw`` one is a method of the specification whose handler gets the params, and whose result goes out, as JSON
+    objects that no model has sieved.
+    """
 
     params: type[BaseModel]
     handle: Callable[[Context, Any], Awaitable[HandlerResult]]
+    raw: bool = False
 
 
 class Primitives(Protocol):

@@ -1,0 +1,73 @@
+"""Answers that the SDK's models must not touch: what servers behind this one say passes whole, both ways."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from mcp.server import Server
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+from mcp_types import METHOD_NOT_FOUND, SERVER_INFO_META_KEY
+from mcp_types.methods import CACHEABLE_METHODS, validate_client_request
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from app.core.strictjson import dumps
+from app.protocol.exchange import Context, exchange_of
+from app.protocol.primitives import Method
+
+_MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unsieved:
+    """Answers ``methods`` in front of the SDK's kernel, which would drop every member that it does not know.
+
+    The params are checked as the kernel checks them; handlers get them, and what they return goes out, as JSON objects.
+    Registered as a middleware of the SDK's server.
+    """
+
+    methods: Mapping[str, Method]
+    server: Server[Any]
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer, or let the rest of the chain do it."""
+        method = self.methods.get(ctx.method)
+        if method is None:
+            return await call_next(ctx)
+        try:
+            validate_client_request(ctx.method, ctx.protocol_version, ctx.params)
+        except KeyError:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found", data=ctx.method) from None
+        handled = await method.handle(ctx, ctx.params or {})
+        result = self._enveloped(ctx, cast("dict[str, Any]", handled))
+        exchange = exchange_of(ctx)
+        if exchange.spliced is not None:
+            exchange.encoded = _encoded(result, *exchange.spliced)
+        return result
+
+    def _enveloped(self, context: Context, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the result as the client's revision wants it; a server's own marks of its connection are not its."""
+        given = result.get("_meta")
+        meta = dict(given) if isinstance(given, Mapping) else {}
+        meta.pop(SERVER_INFO_META_KEY, None)
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            made = {key: value for key, value in result.items() if key not in _MODERN_ONLY}
+            if "_meta" in made:
+                made["_meta"] = meta
+                if given and not meta:
+                    del made["_meta"]
+            return made
+        made = {**result, "_meta": {**meta, SERVER_INFO_META_KEY: self.server.server_info_stamp}}
+        made.setdefault("resultType", "complete")
+        if context.method in CACHEABLE_METHODS and made["resultType"] != "input_required":
+            # What is seen hangs on the caller, so no cache may share it.
+            made.setdefault("ttlMs", 0)
+            made["cacheScope"] = "private"
+        return made
+
+
+def _encoded(result: Mapping[str, Any], member: str, parts: list[bytes]) -> bytes:
+    """Return the result's JSON, ``member`` of it put together from parts that were encoded before."""
+    head = b'{"' + member.encode() + b'":[' + b",".join(parts) + b"]"
+    rest = {key: value for key, value in result.items() if key != member}
+    return head + b"," + dumps(rest)[1:] if rest else head + b"}"
