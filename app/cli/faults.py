@@ -5,6 +5,10 @@ import socket
 from app.cli.terminal import FAILED, UNREACHABLE
 from app.core.errors import ServiceError, StoreUnavailableError
 
+_SENTENCES = {
+    "app.settings.ConfigurationError": "faults",
+    "app.services.declaration_files.FileError": "lines",
+}
 NO_DATABASE = "The database does not answer: check SLUICE_DATABASE__URL and that it runs."
 
 
@@ -18,8 +22,9 @@ def explained(error: BaseException) -> tuple[int, list[str]] | None:
     if isinstance(error, ServiceError):
         return FAILED, [error.message]
     kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
-    if "app.settings.ConfigurationError" in kinds:
-        return FAILED, list(getattr(error, "faults", []))
+    for kind, sentences in _SENTENCES.items():
+        if kind in kinds:
+            return FAILED, list(getattr(error, sentences))
     if kinds & {
         "app.engines.cipher.KeyRingError",
         "app.store.dialects.UnsafeDatabaseError",

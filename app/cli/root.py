@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from app.cli import audit, config, db, invoke, keys, middleware, serve, tenants, vault
+from app.cli import apply, audit, config, db, invoke, keys, middleware, serve, tenants, vault
 from app.cli.faults import explained
 from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
 
@@ -17,8 +17,8 @@ HELP = """Sluice redacts, restores and records what goes to and comes from a lan
   echo "I am John Doe" | sluice invoke pii_redaction
   sluice COMMAND --help                         more about one command, with examples
 
-`serve`, `db`, `keys`, `tenants`, `audit`, `vault` and `config` work on this host, with the settings of the service
-(variables SLUICE_…). `middleware` and `invoke` talk to a running service (SLUICE_URL and SLUICE_API_KEY).
+`middleware` and `invoke` talk to a running service (SLUICE_URL and SLUICE_API_KEY); everything else works on this
+host, with the settings of the service (variables SLUICE_…).
 """
 EPILOG = (
     "Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
@@ -38,6 +38,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
     root.command("serve", epilog=serve.EPILOG)(serve.serve)
+    root.command("apply", epilog=apply.EPILOG)(apply.apply)
     root.command("invoke", epilog=invoke.EPILOG)(invoke.invoke)
     root.command("middleware", epilog=middleware.EPILOG)(middleware.middleware)
     root.command("config", epilog=config.EPILOG)(config.config)

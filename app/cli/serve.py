@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,12 +15,30 @@ EPILOG = """Examples:
 \b
   sluice serve
   sluice serve --port 8080
+  sluice serve --config mcp.json
+  sluice serve crm docs --config mcp.json --filter "crm:find,get;docs:-delete"
   SLUICE_DATABASE__URL=postgresql://sluice@localhost/sluice sluice serve --workers 4
 
 SIGTERM and Ctrl+C let running requests end (SLUICE_HTTP__DRAIN_S) and then stop the service."""
 
 
 def serve(
+    servers: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SERVER]...",
+            help="Names of the MCP servers to serve; none: all [SLUICE_UPSTREAMS__SERVERS].",
+            show_default=False,
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="Declarative file with mcpServers, applied at start [SLUICE_UPSTREAMS__CONFIG]."),
+    ] = None,
+    filter_: Annotated[
+        str | None,
+        typer.Option("--filter", help='Tools by server, "a:x,y;c:-z" [SLUICE_UPSTREAMS__FILTER].'),
+    ] = None,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on [SLUICE_HTTP__HOST; default: 127.0.0.1].")
     ] = None,
@@ -45,10 +64,18 @@ def serve(
     A SQLite database is created and migrated by itself; PostgreSQL is migrated by `sluice db upgrade`. The first start
     in development prints an API key, once.
     """
-    for name, value in (("HOST", host), ("PORT", port), ("WORKERS", workers)):
+    given = {
+        "HTTP__HOST": host,
+        "HTTP__PORT": port,
+        "HTTP__WORKERS": workers,
+        "UPSTREAMS__SERVERS": ",".join(servers) if servers else None,
+        "UPSTREAMS__CONFIG": config,
+        "UPSTREAMS__FILTER": filter_,
+    }
+    for name, value in given.items():
         if value is not None:
             # The processes of the service read their settings for themselves; the environment reaches them all.
-            os.environ[f"SLUICE_HTTP__{name}"] = str(value)
+            os.environ[f"SLUICE_{name}"] = str(value)
     if exit_with_parent:
         from app.cli.parents import end_with_parent
 
