@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
@@ -18,6 +18,7 @@ from app.core.errors import InternalError, ServiceError, UnauthenticatedError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
+from app.protocol.bound import BoundSessions
 from app.protocol.direct import Direct
 from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
@@ -27,6 +28,7 @@ from app.protocol.legs import Legs, wants_stream
 from app.protocol.middleware import INVOKE
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
 from app.services.access import AccessService
+from app.services.sessions import Session
 from app.services.traffic import Traffic
 
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
@@ -90,6 +92,7 @@ class Front:
 
     access: AccessService
     sessions: VirtualSessions
+    bound: BoundSessions
     legs: Legs
     direct: Direct
     running: Running
@@ -150,6 +153,8 @@ class Front:
                     await self._caller(turn)
                 except UnauthenticatedError:
                     self.sessions.notifications.end(owner=exchange)
+                    if exchange.bound is not None:
+                        await self.bound.end(exchange.bound)
                     return
                 except ServiceError:
                     continue  # the database is away: it will say when it is back
@@ -176,7 +181,8 @@ class Front:
     async def _session_request(self, turn: _Turn, exchange: Exchange) -> None:
         session_id = turn.headers.get(SESSION_HEADER)
         if session_id is not None and self.legs.is_bound(session_id):
-            await self.legs.bound(exchange.caller, turn.scope, turn.receive, turn.send)
+            await self._find_session(exchange, session_id)
+            await self._bound_request(turn, exchange)
         elif turn.scope["method"] == "DELETE":
             await self.sessions.end(exchange.caller, session_id, turn.send)
         elif accepts_stream(turn.scope):
@@ -187,6 +193,13 @@ class Front:
                 "This answer is an event stream; accept text/event-stream.",
                 status=HTTPStatus.NOT_ACCEPTABLE,
             )
+
+    async def _bound_request(self, turn: _Turn, exchange: Exchange) -> None:
+        """Serve the stream of a bound session, or its end."""
+        bound = exchange.bound
+        with nullcontext() if bound is None else bound.streaming():
+            async with self._while_valid(turn, exchange):
+                await self.legs.bound(exchange.caller, turn.scope, turn.receive, turn.send)
 
     async def _post(self, turn: _Turn, exchange: Exchange, version: str | None, *, modern: bool) -> None:
         if not await turn.read():
@@ -204,7 +217,8 @@ class Front:
             await self._handshake(turn, exchange, version, answers_us=answers_us)
 
     async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
-        if self.legs.opens_bound(turn.params.get("capabilities")):
+        if self.legs.opens_bound(exchange.caller, turn.params.get("capabilities")):
+            exchange.binds = True
             receive = replay(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
@@ -218,13 +232,11 @@ class Front:
     async def _handshake(
         self, turn: _Turn, exchange: Exchange, version: str | None, *, answers_us: bool
     ) -> None:
-        session_id = turn.headers.get(SESSION_HEADER)
-        if session_id is not None and self.legs.is_bound(session_id):
+        session = await self._find_session(exchange, turn.headers.get(SESSION_HEADER))
+        if exchange.bound is not None:
             receive = replay(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
-        session = await self.sessions.find(exchange.caller, session_id)
-        exchange.session_id, exchange.session = session.id, session
         if turn.method == "notifications/cancelled":
             cancelled = turn.params.get("requestId")
             if isinstance(cancelled, int | str):
@@ -238,6 +250,20 @@ class Front:
             turn.headers[MCP_PROTOCOL_VERSION_HEADER] = session.revision
             scope = with_headers(scope, mcp_protocol_version=session.revision)
         await self._dispatch(turn, exchange, scope, logs=LOG_LEVEL in session.preferences)
+
+    async def _find_session(self, exchange: Exchange, session_id: str | None) -> Session:
+        """Return the session of a request, the companion where it is bound, and note it in the exchange."""
+        if session_id is not None and self.legs.is_bound(session_id):
+            exchange.bound = self.bound.find(exchange.caller, session_id)
+            session_id = exchange.bound.session_id
+        try:
+            session = await self.sessions.find(exchange.caller, session_id)
+        except RefusedError:
+            if exchange.bound is not None:
+                await self.bound.end(exchange.bound)
+            raise
+        exchange.session_id, exchange.session = session.id, session
+        return session
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
         streams = wants_stream(turn.params, logs=logs)

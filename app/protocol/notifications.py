@@ -1,6 +1,6 @@
 """Open streams of this process and what is told to them: GET of the handshake revision, ``subscriptions/listen``."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -8,40 +8,68 @@ from typing import Any, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp.server.subscriptions import SUBSCRIPTION_ID_META_KEY
-from mcp_types import (
-    Notification,
-    SubscriptionFilter,
-    SubscriptionsAcknowledgedNotification,
-    SubscriptionsAcknowledgedNotificationParams,
-    SubscriptionsListenRequestParams,
-    SubscriptionsListenResult,
-)
 
 from app.core.errors import OverloadedError
-from app.protocol.exchange import Context, exchange_of
 
 LIST_CHANGED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "tools/list": "toolsListChanged",
         "prompts/list": "promptsListChanged",
         "resources/list": "resourcesListChanged",
+        "groups/list": "groupsListChanged",
     }
 )
-"""The filter of ``subscriptions/listen`` that belongs to each list."""
+"""The filter of ``subscriptions/listen`` that belongs to each list; the last one is ours."""
 
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
+_LIST_OF: Final = MappingProxyType(
+    {
+        "tool": "tools",
+        "prompt": "prompts",
+        "resource": "resources",
+        "template": "resources",
+        "group": "groups",
+    }
+)
 _BACKLOG = 256
 _RETRY_AFTER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One notification to clients; ``tenant`` None is for all of them."""
+    """One notification to clients.
+
+    ``tenant`` None is for all of them, ``session`` for the streams of one session alone. ``source`` names the server
+    and its own URI where a resource behind this server was updated: each stream shows it as its client knows it.
+    """
 
     method: str
     params: Mapping[str, Any] = field(default_factory=dict)
     tenant: str | None = None
+    session: str | None = None
+    source: tuple[str, str] | None = None
+
+
+View = Callable[[Told], Sequence[Told]]
+"""What a stream shows of one notification: nothing, or it, in the form its client knows."""
+
+
+def everything(told: Told) -> Sequence[Told]:
+    """Show it as it is."""
+    return (told,)
+
+
+def list_changes(tenant: str | None, changed: Collection[str], *, session: str | None = None) -> list[Told]:
+    """Return what clients are told after ``changed``: names of ``Catalog.fingerprints``, each list once.
+
+    A change of a mapping to concerns is told to all streams: whom it concerns is the host's to know.
+    """
+    lists = dict.fromkeys(
+        _LIST_OF[kind]
+        for kind in (name.removesuffix(" concerns") for name in sorted(changed))
+        if kind in _LIST_OF
+    )
+    return [Told(f"notifications/{name}/list_changed", tenant=tenant, session=session) for name in lists]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +77,7 @@ class _Listener:
     tenant: str
     owner: object
     name: object
-    accepts: Callable[[Told], bool]
+    view: View
     stream: MemoryObjectSendStream[Told]
 
 
@@ -64,10 +92,11 @@ class Notifications:
     def publish(self, told: Told) -> None:
         """Queue ``told`` on every stream it concerns; a stream that does not keep up is ended."""
         for listener in list(self._listeners.values()):
-            if told.tenant not in (None, listener.tenant) or not listener.accepts(told):
+            if told.tenant not in (None, listener.tenant) or told.session not in (None, listener.name):
                 continue
             try:
-                listener.stream.send_nowait(told)
+                for shown in listener.view(told):
+                    listener.stream.send_nowait(shown)
             except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 listener.stream.close()
 
@@ -97,14 +126,15 @@ class Notifications:
         *,
         owner: object = None,
         name: object = None,
-        accepts: Callable[[Told], bool] = lambda _: True,
+        view: View = everything,
+        counted: bool = True,
     ) -> Iterator[MemoryObjectReceiveStream[Told]]:
         """Open a stream; another one with the same ``name`` ends, for it is the same client's former one.
 
-        ``owner`` is the request that the stream answers.
+        ``owner`` is the request that the stream answers; a stream that is not ``counted`` is bounded elsewhere.
         """
         mine = [other for other in self._listeners.values() if other.tenant == tenant]
-        if self._closed or len(mine) >= self._per_tenant:
+        if self._closed or (counted and len(mine) >= self._per_tenant):
             raise OverloadedError(
                 "No more notification streams can be opened now.", retry_after_s=_RETRY_AFTER_S
             )
@@ -113,63 +143,10 @@ class Notifications:
                 other.stream.close()
         sender, receiver = anyio.create_memory_object_stream[Told](_BACKLOG)
         token = object()
-        self._listeners[token] = _Listener(tenant, owner, name, accepts, sender)
+        self._listeners[token] = _Listener(tenant, owner, name, view, sender)
         try:
             yield receiver
         finally:
             del self._listeners[token]
             sender.close()
             receiver.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """Answers ``subscriptions/listen``; ``served`` are the methods that the server has."""
-
-    notifications: Notifications
-    served: frozenset[str]
-
-    async def __call__(
-        self, context: Context, params: SubscriptionsListenRequestParams
-    ) -> SubscriptionsListenResult:
-        """Acknowledge what will be sent, then send it until the client leaves or the process stops."""
-        honored = self._honored(params.notifications)
-        methods = frozenset(_method_of(key) for key in honored if key != "resourceSubscriptions")
-        uris = frozenset(honored.get("resourceSubscriptions", ()))
-        meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
-
-        def accepts(told: Told) -> bool:
-            return told.method in methods or (
-                told.method == RESOURCE_UPDATED and told.params.get("uri") in uris
-            )
-
-        exchange = exchange_of(context)
-        with self.notifications.listen(exchange.caller.tenant, owner=exchange, accepts=accepts) as stream:
-            acknowledged = SubscriptionsAcknowledgedNotificationParams(
-                notifications=SubscriptionFilter.model_validate(honored), _meta=meta
-            )
-            await context.session.send_notification(
-                SubscriptionsAcknowledgedNotification(params=acknowledged),
-                related_request_id=context.request_id,
-            )
-            async for told in stream:
-                notification = Notification[dict[str, Any], str](
-                    method=told.method, params={**told.params, "_meta": meta}
-                )
-                await context.session.send_notification(
-                    notification,  # type: ignore[arg-type]  # ours may have names that the SDK does not list
-                    related_request_id=context.request_id,
-                )
-        return SubscriptionsListenResult(_meta=meta)
-
-    def _honored(self, wanted: SubscriptionFilter) -> dict[str, Any]:
-        asked = wanted.model_dump(by_alias=True, exclude_none=True)
-        kinds = {key for method, key in LIST_CHANGED.items() if method in self.served}
-        honored: dict[str, Any] = {key: True for key in kinds if asked.get(key) is True}
-        if asked.get("resourceSubscriptions") and "resources/read" in self.served:
-            honored["resourceSubscriptions"] = asked["resourceSubscriptions"]
-        return honored
-
-
-def _method_of(key: str) -> str:
-    return f"notifications/{key.removesuffix('ListChanged')}/list_changed"

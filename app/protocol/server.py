@@ -9,24 +9,28 @@ from mcp.server import Server
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from mcp_types import SetLevelRequestParams, SubscriptionsListenRequestParams
+from mcp_types import NotificationParams, SetLevelRequestParams, SubscriptionsListenRequestParams
 from mcp_types.methods import CacheableMethod
 from starlette.types import ASGIApp
 
 from app.core.access import Caller
+from app.protocol.bound import BoundSessions, roots_changed
+from app.protocol.callbacks import Callbacks
 from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities
 from app.protocol.direct import Direct
 from app.protocol.exchange import Context, exchange_of
 from app.protocol.front import Front
 from app.protocol.guards import Guard, Running, guarded
-from app.protocol.legs import Legs
+from app.protocol.legs import CallsBack, Legs
 from app.protocol.middleware import MiddlewareMethods
-from app.protocol.notifications import Listen, Notifications, Told
+from app.protocol.notifications import Notifications, Told
 from app.protocol.primitives import Method, Primitives
 from app.protocol.sessions import VirtualSessions
+from app.protocol.subscriptions import Listen
 from app.services.access import AccessService
 from app.services.invoke import InvokeService
-from app.services.sessions import SessionService
+from app.services.sessions import DEFAULT_IDLE_S, SessionService
+from app.services.subscriptions import SubscriptionService
 
 NAME = "sluice"
 _INSTRUCTIONS = (
@@ -41,6 +45,8 @@ class Mcp:
     app: ASGIApp
     legs: Legs
     notifications: Notifications
+    callbacks: Callbacks
+    bound: BoundSessions
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -50,6 +56,7 @@ class Mcp:
                 yield
             finally:
                 self.notifications.close()
+                await self.callbacks.close()
 
     def publish(self, told: Told) -> None:
         """Tell the clients whose streams are open in this process."""
@@ -76,36 +83,65 @@ def build_mcp(
     ping_s: float = 15.0,
     deadline_s: float = 60.0,
     direct: bool = True,
+    callbacks: Callbacks | None = None,
+    subscriptions: SubscriptionService | None = None,
+    calls_back: CallsBack = lambda _tenant: True,
+    session_idle_s: float = DEFAULT_IDLE_S,
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
+    ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is
+    bound to this process.
     ``direct`` off sends our own methods through the SDK's transports too, for tests that compare the two.
     """
     notifications = Notifications()
-    virtual = VirtualSessions(sessions, notifications, ping_s)
+    callbacks = callbacks or Callbacks()
+    virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
+    bound = BoundSessions(virtual, callbacks.dedicated)
     running = Running()
     methods = dict(MiddlewareMethods(invoke, page_size).methods())
     ours = frozenset(methods) if direct else frozenset[str]()
     if primitives is not None:
         methods |= primitives.methods()
-    server = _server(methods, virtual, running, version=version, traced=traced)
+    server = _server(methods, virtual, bound, running, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
-    calls_back = primitives is not None and primitives.calls_back
-    legs = Legs(server, calls_back=calls_back, max_body_bytes=max_body_bytes)
+    if primitives is None or not primitives.calls_back:
+        calls_back = _never
+    legs = Legs(server, calls_back=calls_back, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
+    bound.end_of_sdk = legs.end_bound
     security = TransportSecurityMiddleware(
         TransportSecuritySettings(
             allowed_hosts=_any_port(allowed_hosts), allowed_origins=_any_port(allowed_origins)
         )
     )
     front = Front(
-        access, virtual, legs, Direct(server, ours), running, security, anonymous, deadline_s, 4 * ping_s
+        access,
+        virtual,
+        bound,
+        legs,
+        Direct(server, ours),
+        running,
+        security,
+        anonymous,
+        deadline_s,
+        4 * ping_s,
     )
-    return Mcp(front, legs, notifications)
+    return Mcp(front, legs, notifications, callbacks, bound)
+
+
+def _never(_tenant: str) -> bool:
+    return False
 
 
 def _server(
-    methods: dict[str, Method], sessions: VirtualSessions, running: Running, *, version: str, traced: bool
+    methods: dict[str, Method],
+    sessions: VirtualSessions,
+    bound: BoundSessions,
+    running: Running,
+    *,
+    version: str,
+    traced: bool,
 ) -> Server[Any]:
     server: Server[Any] = Server(
         NAME,
@@ -116,8 +152,12 @@ def _server(
     )
     if not traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
-    server.middleware += [Guard(running), Capabilities((CONTEXT_MIDDLEWARE,)), _begins_sessions(sessions)]
-    listen = Listen(sessions.notifications, frozenset(methods))
+    server.middleware += [
+        Guard(running),
+        Capabilities((CONTEXT_MIDDLEWARE,)),
+        _begins_sessions(sessions, bound),
+    ]
+    listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions)
     methods = {
         **methods,
         "subscriptions/listen": Method(SubscriptionsListenRequestParams, listen),
@@ -127,17 +167,22 @@ def _server(
     for name, method in methods.items():
         safe = guarded(method)
         server.add_request_handler(name, safe.params, safe.handle)
+    server.add_notification_handler("notifications/roots/list_changed", NotificationParams, roots_changed)
     return server
 
 
-def _begins_sessions(sessions: VirtualSessions) -> Any:
-    """Return the middleware that begins a virtual session once ``initialize`` succeeded."""
+def _begins_sessions(sessions: VirtualSessions, bound: BoundSessions) -> Any:
+    """Return the middleware that begins a session once ``initialize`` succeeded, of either kind."""
 
     async def begin(context: Context, call_next: CallNext) -> HandlerResult:
         result = await call_next(context)
         exchange = exchange_of(context)
-        if context.method == "initialize" and exchange.begins and isinstance(result, dict):
-            exchange.session_id = await sessions.begin(exchange.caller, result["protocolVersion"])
+        if context.method == "initialize" and isinstance(result, dict):
+            if exchange.begins:
+                exchange.session = await sessions.begin(exchange.caller, result["protocolVersion"])
+                exchange.session_id = exchange.session.id
+            elif exchange.binds:
+                await bound.begin(context, result["protocolVersion"])
         return result
 
     return begin
@@ -151,6 +196,8 @@ def _remembered(method: Method, sessions: VirtualSessions) -> Method:
         exchange = exchange_of(context)
         if exchange.session_id is not None:
             await sessions.set_log_level(exchange.caller, exchange.session_id, params.level)
+        if exchange.bound is not None and exchange.bound.links is not None:
+            await exchange.bound.links.set_level(params.level)
         return result
 
     return replace(method, handle=handle)

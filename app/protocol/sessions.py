@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
 from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
@@ -14,8 +15,10 @@ from app.core.errors import NotFoundError, ServiceError
 from app.protocol.answers import answer_empty
 from app.protocol.errors import RefusedError
 from app.protocol.exchange import Exchange
-from app.protocol.notifications import Notifications
+from app.protocol.notifications import Notifications, Told
+from app.protocol.subscriptions import session_view
 from app.services.sessions import Session, SessionService
+from app.services.subscriptions import SubscriptionService
 
 SESSION_HEADER: Final = "mcp-session-id"
 LOG_LEVEL: Final = "logLevel"
@@ -34,10 +37,11 @@ class VirtualSessions:
     service: SessionService
     notifications: Notifications
     ping_s: float
+    subscriptions: SubscriptionService | None = None
 
-    async def begin(self, caller: Caller, revision: str) -> str:
-        """Return the id of a new session."""
-        return (await self.service.start(caller, revision)).id
+    async def begin(self, caller: Caller, revision: str) -> Session:
+        """Return a new session."""
+        return await self.service.start(caller, revision)
 
     async def find(self, caller: Caller, session_id: str | None) -> Session:
         """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs."""
@@ -63,27 +67,38 @@ class VirtualSessions:
         """Answer GET: server-sent events until the client leaves, the session ends or the process stops."""
         session = await self.find(exchange.caller, session_id)
         tenant = exchange.caller.tenant
-        with self.notifications.listen(tenant, owner=exchange, name=session.id) as told:
-            await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _STREAM_HEADERS})
-            await _write(send, b": open\r\n\r\n")
-            async with anyio.create_task_group() as group:
-                group.start_soon(_cancel_on_disconnect, receive, group.cancel_scope)
-                silent = 0
-                while silent < _CHECK_EVERY or await self._alive(exchange.caller, session.id):
-                    silent = silent % _CHECK_EVERY + 1
-                    with anyio.move_on_after(self.ping_s) as timer:
-                        try:
-                            event = await told.receive()
-                        except anyio.EndOfStream:
-                            break
-                    await _write(
-                        send,
-                        b": ping\r\n\r\n" if timer.cancelled_caught else _event(event.method, event.params),
-                    )
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-                group.cancel_scope.cancel()
+        async with session_view(self.subscriptions, exchange.caller, session.id) as view:
+            with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as told:
+                await self._write_all(exchange.caller, session, told, receive, send)
 
-    async def _alive(self, caller: Caller, session_id: str) -> bool:
+    async def _write_all(
+        self,
+        caller: Caller,
+        session: Session,
+        told: MemoryObjectReceiveStream[Told],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _STREAM_HEADERS})
+        await _write(send, b": open\r\n\r\n")
+        async with anyio.create_task_group() as group:
+            group.start_soon(_cancel_on_disconnect, receive, group.cancel_scope)
+            silent = 0
+            while silent < _CHECK_EVERY or await self.alive(caller, session.id):
+                silent = silent % _CHECK_EVERY + 1
+                with anyio.move_on_after(self.ping_s) as timer:
+                    try:
+                        event = await told.receive()
+                    except anyio.EndOfStream:
+                        break
+                await _write(
+                    send, b": ping\r\n\r\n" if timer.cancelled_caught else _event(event.method, event.params)
+                )
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            group.cancel_scope.cancel()
+
+    async def alive(self, caller: Caller, session_id: str) -> bool:
+        """Return whether the session still is, and note that it is in use."""
         try:
             await self.service.resume(caller, session_id)
         except NotFoundError:
