@@ -13,6 +13,7 @@ from app.core.strictjson import dumps, loads
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.store.servers import StoredServer
 
+_AROUND: Final = ("tool_filter", "aliases", "disclosure")
 _REACH: Final = ("type", "url", "command", "args", "cwd")
 
 
@@ -57,6 +58,22 @@ class GivenServer:
 def reached(settings: MCPServerSettings) -> Mapping[str, Any]:
     """Return the part of the settings that decides which program answers."""
     return {name: getattr(settings, name) for name in _REACH}
+
+
+def connection_of(settings: MCPServerSettings) -> tuple[Any, ...]:
+    """Return the part of the settings after whose change a server must be approved again, secrets included."""
+    return (reached(settings), *(getattr(settings, part) for part in sorted(SECRET_FIELDS)))
+
+
+def changed_parts(before: ServerEntry, after: ServerEntry) -> str:
+    """Return the names of what is different, with commas between; never a value."""
+    settings = [
+        name
+        for name in MCPServerSettings.model_fields
+        if getattr(before.settings, name) != getattr(after.settings, name)
+    ]
+    around = [name for name in _AROUND if getattr(before, name) != getattr(after, name)]
+    return ",".join(sorted(settings + around))
 
 
 def shown(settings: MCPServerSettings) -> dict[str, Any]:
