@@ -16,6 +16,10 @@ from app.engines.pii.pool import PoolDetector
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
+from app.services.concerns import ConcernService
+from app.services.description_files import DescriptionFiles
+from app.services.disclosure import DescriptionService
+from app.services.disclosure_gate import DisclosureService
 from app.services.erasure import ErasureSink
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
@@ -45,6 +49,9 @@ class House:
     tenants: TenantService
     policies: PolicyService
     groups: GroupService
+    concerns: ConcernService
+    descriptions: DescriptionService
+    disclosure: DisclosureService
     vault: VaultService
     sessions: SessionService
     detector: PoolDetector
@@ -113,18 +120,31 @@ async def opened(
         registry = Registry.discover(app.middlewares, Engines(detector=detector, now=now))
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         groups = GroupService(database, audit, registry.middlewares, now)
+        concerns = ConcernService(database, audit, policies, now)
+        descriptions = DescriptionService(
+            *(database, audit, _description_files(settings), settings.upstreams.tenant, changes.tell)
+        )
+        disclosure = DisclosureService(database, audit, descriptions)
         vault = VaultService(
             database, writer, custodian, audit, _erasures(settings.key_file), settings.vault.default_ttl_s
         )
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
-        for listener in (access.changed, policies.changed, groups.changed):
+        for listener in (
+            access.changed,
+            policies.changed,
+            groups.changed,
+            concerns.changed,
+            descriptions.changed,
+        ):
             changes.subscribe(listener)
+        await stack.enter_async_context(descriptions.watching())
         traffic = Traffic(slots=settings.traffic.max_concurrency)
         jobs = housekeeping(
             purge_scopes=vault.purge_expired,
             purge_every_s=settings.vault.purge_interval_s,
             sessions=sessions,
             access=access,
+            purge_disclosures=disclosure.purge_expired,
         )
         yield House(
             settings=settings,
@@ -135,7 +155,10 @@ async def opened(
             access=access,
             tenants=TenantService(access),
             policies=policies,
+            descriptions=descriptions,
+            disclosure=disclosure,
             groups=groups,
+            concerns=concerns,
             vault=vault,
             sessions=sessions,
             detector=detector,
@@ -143,6 +166,17 @@ async def opened(
             invoke=InvokeService(registry, policies, vault, audit, detector, traffic, observe),
             background=Background(database, jobs),
         )
+
+
+def _description_files(settings: Settings) -> DescriptionFiles | None:
+    folder = settings.upstreams.descriptions
+    if folder is not None and not folder.is_dir():
+        raise ConfigurationError(
+            [
+                f"SLUICE_UPSTREAMS__DESCRIPTIONS names {folder}, which is no folder; make it, or unset the variable."
+            ]
+        )
+    return DescriptionFiles(folder) if folder is not None else None
 
 
 def _erasures(key_file: Path) -> ErasureSink:

@@ -133,8 +133,10 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         invoke=house.invoke,
         policies=house.policies,
         groups=house.groups,
+        concerns=house.concerns,
         vault=house.vault,
         audit=house.audit,
+        descriptions=house.descriptions,
         anonymous=anonymous,
     )
 

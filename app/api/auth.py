@@ -14,7 +14,9 @@ from app.core.policy import Limits
 from app.core.request import RequestInfo
 from app.services.access import AccessService
 from app.services.audit import AuditService
+from app.services.concerns import ConcernService
 from app.services.groups import GroupService
+from app.services.disclosure import DescriptionService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService
 from app.services.tenants import TenantService
@@ -40,8 +42,10 @@ class Services:
     invoke: InvokeService
     policies: PolicyService
     groups: GroupService
+    concerns: ConcernService
     vault: VaultService
     audit: AuditService
+    descriptions: DescriptionService
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)

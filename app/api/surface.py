@@ -6,7 +6,19 @@ from typing import Any, Final
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from app.api import access, audit, groups, invoke, policies, stream, tenants, vault
+from app.api import (
+    access,
+    audit,
+    concerns,
+    descriptions,
+    groups,
+    invoke,
+    mappings,
+    policies,
+    stream,
+    tenants,
+    vault,
+)
 from app.api.errors import PROBLEM_TYPE, PROBLEMS, install_error_handlers
 from app.api.health import Readiness, health_router
 from app.api.observability import Metrics
@@ -38,7 +50,19 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
     """
     install_error_handlers(app)
     # The stream route comes first: its path would otherwise be a middleware's name.
-    for part in (stream, invoke, vault, audit, access, tenants, policies, groups):
+    for part in (
+        stream,
+        invoke,
+        vault,
+        audit,
+        access,
+        tenants,
+        policies,
+        groups,
+        concerns,
+        mappings,
+        descriptions,
+    ):
         app.include_router(part.router)
     app.include_router(health_router(readiness, metrics))
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

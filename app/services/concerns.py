@@ -27,6 +27,7 @@ from app.services.concern_changes import (
     ConcernInfo,
     ConcernState,
     MappingInfo,
+    MappingKey,
     check_mapping,
     fitted,
     read_state,
@@ -144,6 +145,13 @@ class ConcernService:
         state = await self._state(caller, "concerns.mappings.list", request)
         return list(state.mappings.values())
 
+    async def get_mapping(
+        self, caller: Caller, kind: Kind, name: str, request: RequestInfo | None = None
+    ) -> MappingInfo:
+        """Return the mapping of exactly that kind and name, or raise NotFoundError."""
+        state = await self._state(caller, "concerns.mappings.get", request)
+        return _mapped(state, (kind, name))
+
     async def put_mapping(
         self, caller: Caller, mapping: ConcernMapping, request: RequestInfo | None = None
     ) -> tuple[MappingInfo, bool]:
@@ -166,8 +174,7 @@ class ConcernService:
         """Remove a mapping, or raise NotFoundError."""
 
         def change(held: ConcernState) -> ConcernState:
-            if (kind, name) not in held.mappings:
-                raise NotFoundError("There is no such mapping.")
+            _mapped(held, (kind, name))
             kept = {key: one for key, one in held.mappings.items() if key != (kind, name)}
             return ConcernState(held.concerns, kept)
 
@@ -272,6 +279,12 @@ def _found(state: ConcernState, name: str) -> ConcernInfo:
     if name not in state.concerns:
         raise NotFoundError("There is no such concern.")
     return state.concerns[name]
+
+
+def _mapped(state: ConcernState, key: MappingKey) -> MappingInfo:
+    if key not in state.mappings:
+        raise NotFoundError("There is no such mapping.")
+    return state.mappings[key]
 
 
 async def _check_key(tx: ConcernTransaction, caller: Caller, key_id: str) -> None:

@@ -20,6 +20,7 @@ from app.core.access import SYSTEM_TENANT, Role
 from app.core.errors import ConflictError
 from app.core.registry import Registry
 from app.services.access import HOST, AccessService
+from app.services.concerns import ConcernService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService, argument_check
@@ -111,6 +112,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
         ),
         policies=policies,
         groups=GroupService(database, vault.audit, registry.middlewares),
+        concerns=ConcernService(database, vault.audit, policies),
         vault=vault.service,
         audit=vault.audit,
     )

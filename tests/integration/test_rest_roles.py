@@ -48,6 +48,16 @@ ALLOWED: dict[str, set[Role] | None] = {
     "PUT /api/v1/groups/{name}": OPERATOR,
     "PATCH /api/v1/groups/{name}/members": OPERATOR,
     "DELETE /api/v1/groups/{name}": OPERATOR,
+    "GET /api/v1/concerns": OPERATOR,
+    "GET /api/v1/concerns/{name}": OPERATOR,
+    "PUT /api/v1/concerns/{name}": OPERATOR,
+    "DELETE /api/v1/concerns/{name}": OPERATOR,
+    "GET /api/v1/concerns/preferences/{key_id}": OPERATOR,
+    "PUT /api/v1/concerns/preferences/{key_id}": OPERATOR,
+    "GET /api/v1/concern-mappings": OPERATOR,
+    "PUT /api/v1/concern-mappings": OPERATOR,
+    "GET /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
+    "DELETE /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
 }
 """Who may pass, in an ordinary tenant; written by hand, on purpose."""
 

@@ -1,0 +1,177 @@
+"""Concerns over REST: what hosts may ask for, and what callers prefer where they do not ask."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Body as FromBody
+from fastapi import Path, Query, Response
+from fastapi.openapi.models import Example
+from pydantic import ConfigDict, Field
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.core.concerns import ConcernDefinition
+from app.core.errors import InvalidArgumentsError
+from app.services.concern_changes import ConcernInfo
+from app.services.concerns import Preferences
+
+_EXAMPLES: Final = {
+    "security": Example(
+        summary="A list of values, in order",
+        value={
+            "name": "security",
+            "description": "Security level required for the operation",
+            "values": ["high", "medium", "low"],
+            "default": "medium",
+        },
+    ),
+    "latency": Example(
+        summary="A range; a value outside becomes the nearest one",
+        value={
+            "name": "latency",
+            "description": "Seconds that an answer may take",
+            "values": {"min": 1, "max": 60, "step": 1},
+            "default": 10,
+            "on_invalid": "clamp",
+        },
+    ),
+}
+
+ConcernPath = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        description="Name of a concern.",
+        examples=["security"],
+    ),
+]
+OwnerPath = Annotated[
+    str,
+    Path(
+        pattern=r"^(?:[0-9a-f]{8}|anonymous)$",
+        description="Id of an API key; `anonymous` where the service asks for none.",
+        examples=["0123abcd"],
+    ),
+]
+ForceQuery = Annotated[
+    bool, Query(description="Also where mappings use what goes away; it is taken out of them.")
+]
+DefinitionBody = Annotated[ConcernDefinition, FromBody(openapi_examples=_EXAMPLES)]
+
+router = new_router("/concerns", "concerns")
+
+
+class ConcernAnswer(Answer):
+    """A concern and where it comes from."""
+
+    concern: dict[str, Any] = Field(description="In the form in which it is declared.")
+    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    created: datetime
+    updated: datetime
+
+
+class PreferencesBody(Body):
+    """What a caller prefers where its sessions and requests say nothing."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"concerns": {"security": "high"}}]})
+
+    concerns: dict[str, Any] = Field(
+        description="Values by name of the concern; an empty object removes what is stored."
+    )
+
+
+class PreferencesAnswer(Answer):
+    """What a caller prefers."""
+
+    key_id: str
+    concerns: dict[str, Any]
+    warnings: list[dict[str, str]] = Field(
+        description="What was ignored or moved to the nearest value, by `concern`, `code` and `message`."
+    )
+
+
+@router.get("", summary="List concerns")
+async def list_concerns(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[ConcernAnswer]:
+    """By name; needs the role operator."""
+    held = await services.concerns.list(caller, info)
+    found = [one for one in held if one.definition.name > (cursor or "")]
+    following = found[limit - 1].definition.name if len(found) > limit else None
+    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+
+
+@router.get("/preferences/{key_id}", summary="Get what a caller prefers")
+async def get_preferences(
+    key_id: OwnerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> PreferencesAnswer:
+    """One's own with any role, those of the tenant's other keys with the role operator."""
+    return _preferred(await services.concerns.preferences(caller, key_id, info))
+
+
+@router.put("/preferences/{key_id}", summary="Change what a caller prefers")
+async def put_preferences(
+    key_id: OwnerPath, body: PreferencesBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> PreferencesAnswer:
+    """Replace it; one's own with any role, those of the tenant's other keys with the role operator."""
+    return _preferred(await services.concerns.put_preferences(caller, key_id, body.concerns, info))
+
+
+@router.get("/{name}", summary="Get a concern")
+async def get_concern(
+    name: ConcernPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> ConcernAnswer:
+    """Needs the role operator."""
+    return _answer(await services.concerns.get(caller, name, info))
+
+
+@router.put(
+    "/{name}",
+    summary="Declare or replace a concern",
+    responses={201: {"model": ConcernAnswer, "description": "The concern is new."}},
+)
+async def put_concern(
+    name: ConcernPath,
+    body: DefinitionBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    response: Response,
+    *,
+    force: ForceQuery = False,
+) -> ConcernAnswer:
+    """Store the whole definition, in every process at once; clients are told. Needs the role operator."""
+    if body.name != name:
+        raise InvalidArgumentsError(
+            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+        )
+    stored, new = await services.concerns.put(caller, body, info, force=force)
+    response.status_code = 201 if new else 200
+    return _answer(stored)
+
+
+@router.delete("/{name}", status_code=204, summary="Take a concern back")
+async def delete_concern(
+    name: ConcernPath, caller: CallerDep, services: ServicesDep, info: InfoDep, *, force: ForceQuery = False
+) -> None:
+    """Let it filter nothing any more; needs the role operator."""
+    await services.concerns.delete(caller, name, info, force=force)
+
+
+def _answer(found: ConcernInfo) -> ConcernAnswer:
+    concern = found.definition.model_dump(mode="json")
+    return ConcernAnswer(concern=concern, origin=found.origin, created=found.created, updated=found.updated)
+
+
+def _preferred(found: Preferences) -> PreferencesAnswer:
+    warnings: list[Mapping[str, str]] = list(found.warnings)
+    return PreferencesAnswer(
+        key_id=found.key_id,
+        concerns=dict(found.concerns),
+        warnings=[dict(one) for one in warnings],
+    )

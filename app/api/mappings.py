@@ -1,0 +1,127 @@
+"""Mappings over REST: which values of which concerns the primitives answer to."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Body as FromBody
+from fastapi import Path, Query, Response
+from fastapi.openapi.models import Example
+from pydantic import Field
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.fields import Answer, LimitQuery, Page
+from app.core.catalog import Kind
+from app.core.concerns import ConcernMapping
+from app.core.errors import InvalidArgumentsError
+from app.services.concern_changes import MappingInfo
+
+_MAX_NAME: Final = 2048
+_EXAMPLES: Final = {
+    "one tool": Example(
+        summary="One tool",
+        value={
+            "kind": "tool",
+            "name": "crypto__encryptData",
+            "concerns": {"security": "high", "cost": "minimal"},
+        },
+    ),
+    "pattern": Example(
+        summary="All tools of a server, for any of two values and for a range",
+        value={
+            "kind": "tool",
+            "name": "reports__*",
+            "concerns": {"security": ["low", "medium"], "latency": {"max": 5}},
+        },
+    ),
+}
+KindPath = Annotated[Kind, Path(description="Kind of the primitives.", examples=["tool"])]
+NamePath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=_MAX_NAME,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        description="Exposed name or pattern, exactly as it was stored.",
+        examples=["crypto__encryptData"],
+    ),
+]
+MappingCursor = Annotated[
+    str | None, Query(max_length=_MAX_NAME + 32, description="`next` of the page before.")
+]
+MappingBody = Annotated[ConcernMapping, FromBody(openapi_examples=_EXAMPLES)]
+
+router = new_router("/concern-mappings", "concerns")
+
+
+class MappingAnswer(Answer):
+    """A mapping and where it comes from."""
+
+    mapping: dict[str, Any] = Field(description="In the form in which it is stored: kind, name, concerns.")
+    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    created: datetime
+    updated: datetime
+
+
+@router.get("", summary="List mappings to concerns")
+async def list_mappings(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: MappingCursor = None,
+) -> Page[MappingAnswer]:
+    """By kind and name; needs the role operator."""
+    after = _after(cursor)
+    held = await services.concerns.mappings(caller, info)
+    found = [one for one in held if (one.mapping.kind.value, one.mapping.name) > after]
+    last = found[limit - 1].mapping if len(found) > limit else None
+    following = f"{last.kind.value} {last.name}" if last is not None else None
+    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+
+
+@router.put(
+    "",
+    summary="Map primitives to concerns",
+    responses={201: {"model": MappingAnswer, "description": "The mapping is new."}},
+)
+async def put_mapping(
+    body: MappingBody, caller: CallerDep, services: ServicesDep, info: InfoDep, response: Response
+) -> MappingAnswer:
+    """Store what a name or pattern is mapped to, whole, in every process at once; needs the role operator.
+
+    Of several that name a primitive one applies: the exact name, else the pattern with the most characters
+    besides `*`, of equals the first in alphabetical order. An empty `concerns` says that nothing filters it.
+    """
+    stored, new = await services.concerns.put_mapping(caller, body, info)
+    response.status_code = 201 if new else 200
+    return _answer(stored)
+
+
+@router.get("/{kind}/{name:path}", summary="Get a mapping")
+async def get_mapping(
+    kind: KindPath, name: NamePath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> MappingAnswer:
+    """Return the one of exactly this name or pattern; needs the role operator."""
+    return _answer(await services.concerns.get_mapping(caller, kind, name, info))
+
+
+@router.delete("/{kind}/{name:path}", status_code=204, summary="Remove a mapping")
+async def delete_mapping(
+    kind: KindPath, name: NamePath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> None:
+    """Let what else names the primitives apply again, their own `_meta.concerns` last; needs the role operator."""
+    await services.concerns.delete_mapping(caller, kind, name, info)
+
+
+def _after(cursor: str | None) -> tuple[str, str]:
+    if cursor is None:
+        return ("", "")
+    kind, space, name = cursor.partition(" ")
+    if not space:
+        raise InvalidArgumentsError("The cursor is not one of this list.", details={"parameter": "cursor"})
+    return kind, name
+
+
+def _answer(found: MappingInfo) -> MappingAnswer:
+    mapping = found.mapping.model_dump(mode="json")
+    return MappingAnswer(mapping=mapping, origin=found.origin, created=found.created, updated=found.updated)
