@@ -15,8 +15,8 @@ from app.core.request import RequestInfo
 from app.services.access import AccessService
 from app.services.audit import AuditService
 from app.services.concerns import ConcernService
-from app.services.groups import GroupService
 from app.services.disclosure import DescriptionService
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService
 from app.services.tenants import TenantService

@@ -87,6 +87,7 @@ def housekeeping(
     purge_every_s: float,
     sessions: SessionService,
     access: AccessService,
+    purge_disclosures: Callable[[], Awaitable[object]],
 ) -> list[Job]:
     """Return the jobs of every installation."""
     database = access.database
@@ -102,6 +103,7 @@ def housekeeping(
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),
         Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
+        Job("purge-disclosures", _MINUTE_S, purge_disclosures),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

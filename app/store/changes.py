@@ -53,6 +53,10 @@ class Changes:
 
         return unsubscribe
 
+    def tell(self, changed: Changed) -> None:
+        """Pass on what concerns this process alone, such as a file of its host."""
+        self._tell(changed)
+
     async def listen(self) -> AsyncGenerator[Changed, None]:
         """Yield changes from now on; end by closing the iterator."""
         arrived: asyncio.Queue[Changed] = asyncio.Queue()

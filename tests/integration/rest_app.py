@@ -21,6 +21,7 @@ from app.core.errors import ConflictError
 from app.core.registry import Registry
 from app.services.access import HOST, AccessService
 from app.services.concerns import ConcernService
+from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService, argument_check
@@ -115,4 +116,5 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
         concerns=ConcernService(database, vault.audit, policies),
         vault=vault.service,
         audit=vault.audit,
+        descriptions=DescriptionService(database, vault.audit),
     )

@@ -27,8 +27,15 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def purge_scopes() -> None:
         purged.append("scopes")
 
+    async def purge_disclosures() -> None:
+        purged.append("disclosures")
+
     listed = housekeeping(
-        purge_scopes=purge_scopes, purge_every_s=60, sessions=replica.sessions, access=replica.access
+        purge_scopes=purge_scopes,
+        purge_every_s=60,
+        sessions=replica.sessions,
+        access=replica.access,
+        purge_disclosures=purge_disclosures,
     )
     return {job.name: job for job in listed}
 
@@ -39,7 +46,7 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
     for job in jobs_of(replica, purged).values():
         assert await background.once(job)
         assert await background.once(job)
-    assert purged == ["scopes", "scopes"]
+    assert purged == ["scopes", "scopes", "disclosures", "disclosures"]
 
 
 async def test_an_old_secret_is_forgotten_after_its_overlap(replica: Replica, tenant: str) -> None:
