@@ -32,7 +32,7 @@ class MCPServerSettings(BaseModel):
     Without ``type`` a ``command`` means stdio and a ``url`` streamable HTTP.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
 
     type: ServerType = Field(default="stdio", description="stdio, http (streamable HTTP) or sse (legacy).")
     command: str | None = Field(default=None, min_length=1, max_length=4096)

@@ -19,6 +19,8 @@ class ToolFilter:
         """
         if names is None:
             return cls()
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise ValueError("a tool filter is a list of names")
         signs = {name.startswith("-") for name in names}
         if len(signs) > 1:
             raise ValueError("a tool filter is all names or all names with a - in front, not a mixture")

@@ -1,0 +1,75 @@
+"""Connections that belong to one client session, for what a server asks of that client."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+from app.core.errors import OverloadedError
+from app.upstream.options import Link
+
+log = logging.getLogger("sluice.upstream")
+
+
+class LinkBudget:
+    """How many such connections a process keeps open, all servers and tenants together."""
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self.taken = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count one connection; raises OverloadedError where all are taken."""
+        if self.taken >= self.maximum:
+            raise OverloadedError(
+                "Too many clients have connections of their own to servers; try again later.",
+                details={"limit": "max_dedicated", "maximum": self.maximum},
+                retry_after_s=1,
+            )
+        self.taken += 1
+        try:
+            yield
+        finally:
+            self.taken -= 1
+
+
+class OwnedLink:
+    """A connection that a task of its own enters and leaves, so that whoever uses it may come and go in any task."""
+
+    def __init__(self, opener: Callable[[], AbstractAsyncContextManager[Link]]) -> None:
+        self._opener = opener
+        self._leave = asyncio.Event()
+        self._link: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own())
+
+    async def opened(self) -> Link:
+        """Return the connection, or raise why there is none."""
+        return await asyncio.shield(self._link)
+
+    def leave(self) -> None:
+        """Have the connection closed soon."""
+        self._leave.set()
+
+    async def closed(self, *, timeout_s: float) -> None:
+        """Close the connection, by force where it does not close in time."""
+        self.leave()
+        if not self._link.done():
+            self._owner.cancel()
+        await asyncio.wait({self._owner}, timeout=timeout_s)
+        self._owner.cancel()
+        await asyncio.wait({self._owner})
+
+    async def _own(self) -> None:
+        try:
+            async with self._opener() as link:
+                self._link.set_result(link)
+                await self._leave.wait()
+        except Exception as error:  # noqa: BLE001 - whoever waits for the connection has it
+            if self._link.done():
+                log.info("a connection of one client ended with %s", type(error).__name__)
+            else:
+                self._link.set_exception(error)
+                self._link.exception()  # whoever waits raises it; that nobody does is no fault
+        finally:
+            self._link.cancel()

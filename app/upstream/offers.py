@@ -1,0 +1,168 @@
+"""Asking a server for everything that it offers, page by page and within bounds."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from app.core.catalog import NAME_FIELD, Kind, Offer
+from app.core.errors import TooLargeError, UpstreamUnavailableError
+from app.core.strictjson import dumps
+from app.core.upstream import UpstreamError
+from app.upstream.options import Link
+
+CHANGES: Final[Mapping[str, frozenset[Kind]]] = MappingProxyType(
+    {
+        "notifications/tools/list_changed": frozenset({Kind.TOOL}),
+        "notifications/prompts/list_changed": frozenset({Kind.PROMPT}),
+        "notifications/resources/list_changed": frozenset({Kind.RESOURCE, Kind.TEMPLATE}),
+    }
+)
+"""Which lists a notification says are other than before."""
+
+LONGEST_NAME: Final = 2048
+MOST_PAGES: Final = 1000
+
+_LISTS: Final[Mapping[Kind, tuple[str, str, str]]] = MappingProxyType(
+    {
+        Kind.TOOL: ("tools", "tools/list", "tools"),
+        Kind.PROMPT: ("prompts", "prompts/list", "prompts"),
+        Kind.RESOURCE: ("resources", "resources/list", "resources"),
+        Kind.TEMPLATE: ("resources", "resources/templates/list", "resourceTemplates"),
+    }
+)
+"""The capability that declares a list, the method that asks for it, the member of the result that holds it."""
+
+_METHOD_NOT_FOUND = -32601
+
+log = logging.getLogger("sluice.upstream")
+
+
+def declared(capabilities: Mapping[str, Any]) -> list[Kind]:
+    """Return the kinds that a server says it offers."""
+    return [kind for kind, (capability, _, _) in _LISTS.items() if capabilities.get(capability) is not None]
+
+
+async def listed(
+    link: Link, server: str, kind: Kind, *, timeout_s: float, most_bytes: int
+) -> tuple[Offer, ...]:
+    """Return all that the server offers of a kind, in its own order, each name once.
+
+    Entries that are no definitions are left out and counted in the log. A server that does not know the method
+    offers none; any other fault is raised, so that half a list is never taken for the whole.
+    """
+    _, method, member = _LISTS[kind]
+    found: dict[str, Offer] = {}
+    entries = size = 0
+    cursor: str | None = None
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + timeout_s
+    for _ in range(MOST_PAGES):
+        params = {} if cursor is None else {"cursor": cursor}
+        try:
+            page = await link.request(method, params, timeout_s=max(0.01, deadline - clock()))
+        except UpstreamError as error:
+            if error.code == _METHOD_NOT_FOUND:
+                return ()
+            raise
+        size += len(dumps(page))
+        if size > most_bytes:
+            raise TooLargeError(
+                f"Server {server!r} lists more than {most_bytes} bytes under {method}.",
+                details={"server": server, "limit": "max_result_bytes", "maximum": most_bytes},
+            )
+        rows = page.get(member)
+        if not isinstance(rows, list):
+            raise _broken(server, method)
+        entries += len(rows)
+        for row in rows:
+            offer = _offer(kind, server, row)
+            if offer is not None:
+                found.setdefault(offer.own_name, offer)
+        following = page.get("nextCursor")
+        if following is None:
+            if entries > len(found):
+                log.warning("%s of %s: %d entries left out", method, server, entries - len(found))
+            return tuple(found.values())
+        if not isinstance(following, str) or following == cursor:
+            raise _broken(server, method)
+        cursor = following
+    raise TooLargeError(
+        f"Server {server!r} lists more than {MOST_PAGES} pages under {method}.",
+        details={"server": server, "limit": "pages", "maximum": MOST_PAGES},
+    )
+
+
+class Inventory:
+    """What a server was last heard to offer, list by list."""
+
+    def __init__(self, server: str, *, timeout_s: float, most_bytes: int) -> None:
+        self.missing: set[Kind] = set()
+        """Lists that could not be read when they were last asked for; what they held before is kept."""
+
+        self._server, self._timeout_s, self._most_bytes = server, timeout_s, most_bytes
+        self._lists: dict[Kind, tuple[Offer, ...]] = {}
+        self._schemas: dict[str, Mapping[str, Any]] = {}
+
+    async def read(self, link: Link, kinds: Collection[Kind]) -> BaseException | None:
+        """Ask for these lists, and forget those that the server declares no longer.
+
+        One that fails leaves the others alone. Returned is the fault where nothing that the server declares was read.
+        """
+        wanted, has = sorted(kinds), declared(link.capabilities)
+        asked = (
+            listed(link, self._server, kind, timeout_s=self._timeout_s, most_bytes=self._most_bytes)
+            for kind in wanted
+        )
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        fault: BaseException | None = None
+        for kind, result in zip(wanted, results, strict=True):
+            if isinstance(result, BaseException):
+                fault = result
+                self.missing.add(kind)
+            else:
+                self._lists[kind] = result
+                self.missing.discard(kind)
+        self.missing &= set(has)
+        self._lists = {kind: self._lists[kind] for kind in _LISTS if kind in self._lists and kind in has}
+        self._schemas = {
+            one.own_name: one.definition["inputSchema"] for one in self._lists.get(Kind.TOOL, ())
+        }
+        return fault if self.missing.issuperset(has) else None
+
+    def offers(self) -> tuple[Offer, ...]:
+        """Return everything: tools, prompts, resources, templates, each in the server's own order."""
+        return tuple(offer for found in self._lists.values() for offer in found)
+
+    def counts(self) -> dict[Kind, int]:
+        """Return how much there is, by kind."""
+        return {kind: len(found) for kind, found in self._lists.items()}
+
+    def schema_of(self, tool: str) -> Mapping[str, Any] | None:
+        """Return the input schema of a tool by the server's own name."""
+        return self._schemas.get(tool)
+
+    def fault(self) -> str | None:
+        """Return in a sentence which lists are missing."""
+        if not self.missing:
+            return None
+        kinds = " and ".join(f"{kind.value}s" for kind in sorted(self.missing))
+        return f"Server {self._server!r} could not be asked for its {kinds}; what it offered before is kept."
+
+
+def _offer(kind: Kind, server: str, row: Any) -> Offer | None:
+    if not isinstance(row, dict):
+        return None
+    name = row.get(NAME_FIELD[kind])
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
+        return None
+    if kind is Kind.TOOL and not isinstance(row.get("inputSchema"), dict):
+        return None
+    return Offer(kind, server, name, row)
+
+
+def _broken(server: str, method: str) -> UpstreamUnavailableError:
+    return UpstreamUnavailableError(
+        f"Server {server!r} broke the protocol in its answer to {method}.", details={"server": server}
+    )

@@ -1,0 +1,45 @@
+"""On what terms the connections of an aggregator are made."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.servers import MCPServerSettings
+from app.upstream.dedicated import LinkBudget
+from app.upstream.link import open_link
+from app.upstream.options import Link, LinkOptions
+
+Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextManager[Link]]
+
+
+def _any_network(_server: str) -> tuple[str, ...] | None:
+    """Take settings as given by the host: any address but those of cloud metadata."""
+    return None
+
+
+def _ignore_change(_server: str) -> None:
+    """Follow no change: the lists are read when they are needed."""
+
+
+def _ignore_notification(_server: str, _method: str, _params: Mapping[str, Any]) -> None:
+    """Hear nothing of what servers say unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatorOptions:
+    """Limits of the connections of one aggregator, and who hears of them.
+
+    ``on_change(server)`` follows a change of its offers or status; ``on_notification(server, method, params)`` has
+    what belongs to no request (``notifications/resources/updated`` with the server's own URI, log messages) but
+    list_changed, which the connection answers itself. ``allowed_networks(server)``: see ``LinkOptions``. One
+    ``dedicated`` budget is meant to be given to all aggregators of a process.
+    """
+
+    connect_timeout_s: float = 10.0
+    max_result_bytes: int = 8 * 1024 * 1024
+    allowed_networks: Callable[[str], tuple[str, ...] | None] = _any_network
+    on_change: Callable[[str], None] = _ignore_change
+    on_notification: Callable[[str, str, Mapping[str, Any]], None] = _ignore_notification
+    dedicated: LinkBudget = field(default_factory=lambda: LinkBudget(256))
+    opener: Opener = open_link
