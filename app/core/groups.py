@@ -246,15 +246,17 @@ def stamped(definition: Mapping[str, Any], groups: Sequence[str]) -> Mapping[str
     return definition
 
 
-def visible_groups(tree: GroupTree, primitives: Iterable[Primitive], *, restricted: bool) -> frozenset[str]:
+def visible_groups(
+    tree: GroupTree, primitives: Iterable[Primitive], *, restricted: bool, more: Collection[str] = ()
+) -> frozenset[str]:
     """Return the names of the groups that a caller sees who sees these primitives.
 
     Where nothing is withheld from the caller (``restricted`` False) that is every group, empty ones included; else
-    those with a visible primitive in them or below.
+    those with a visible primitive in them or below; ``more`` are the groups of what is no ``Primitive``.
     """
     if not restricted:
         return frozenset(tree.groups)
-    return tree.upward({name for one in primitives for name in one.groups})
+    return tree.upward({*more, *(name for one in primitives for name in one.groups)})
 
 
 def hidden_by_session(preferences: Mapping[str, Any], tree: GroupTree) -> Callable[[Primitive], bool]:

@@ -22,6 +22,7 @@ class Feature:
 
 
 CONTEXT_MIDDLEWARE: Final = Feature("contextMiddleware", {}, {})
+GROUPS: Final = Feature("groups", {"listChanged": True}, {"listChanged": True})
 
 
 @dataclass(frozen=True, slots=True)

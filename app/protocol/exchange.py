@@ -33,7 +33,8 @@ class Exchange:
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
     came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
     afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
-    keeps them all. ``failure`` is the error that was answered, from which the front takes the HTTP status.
+    keeps them all. ``group`` is the one whose endpoint this is, None at /mcp. ``failure`` is the error that was
+    answered, from which the front takes the HTTP status.
     ``spliced`` names a member of the result and has its elements as JSON; ``encoded`` is the result's JSON, if it is
     known, for those who write it.
     """
@@ -41,6 +42,7 @@ class Exchange:
     caller: Caller
     info: RequestInfo
     sessions: SessionService
+    group: str | None = None
     begins: bool = False
     session_id: str | None = None
     session: Session | None = None
