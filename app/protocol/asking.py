@@ -17,6 +17,9 @@ CAPABILITY_OF: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The capability that a client declares where it may be asked this."""
 
+ANSWER_S: Final = 600.0
+"""How long a client, and the person before it, may take for an answer."""
+
 _Raw = RootModel[dict[str, Any]]
 
 
@@ -59,6 +62,7 @@ async def ask_over(
         answer = await session.send_request(
             request,  # type: ignore[arg-type]
             _Raw,
+            request_read_timeout_seconds=ANSWER_S,
             metadata=ServerMessageMetadata(related_request_id=related),
         )
     except MCPError as error:

@@ -1,7 +1,7 @@
 """What goes back to the client while a server works: progress, logs and questions, on either revision."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_args
 
 from mcp_types import (
@@ -13,7 +13,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.upstream import Hooks, UpstreamError
-from app.protocol.asking import CAPABILITY_OF, ask_over, missing_capability, notify_over
+from app.protocol.asking import ANSWER_S, CAPABILITY_OF, ask_over, missing_capability, notify_over
 from app.protocol.exchange import Context, exchange_of
 from app.protocol.parking import STATE_PREFIX, Parked, Parking
 from app.protocol.sessions import LOG_LEVEL
@@ -116,6 +116,10 @@ class Callbacks:
         The client is asked in the way of its own revision: by requests in the handshake revision, by a result of
         type ``input_required`` in the modern one.
         """
+        if callbacks_of(capabilities_of(context)):
+            # The time that a person takes for an answer is not the time of the work.
+            exchange = exchange_of(context)
+            exchange.info = replace(exchange.info, deadline=exchange.info.deadline + ANSWER_S)
         if is_modern(context):
             return await self._modern(context, params, call)
         return await _handshake(context, params, call)

@@ -15,6 +15,7 @@ from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, OverloadedError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
+from app.protocol.asking import ANSWER_S
 from app.protocol.exchange import Context, exchange_of
 
 STATE_PREFIX: Final = "dev.sluice/waiting."
@@ -22,7 +23,6 @@ _ANSWERS: Final = frozenset({"inputResponses", "requestState", "_meta"})
 _MOST = 1024
 _MOST_OF_ONE = 32
 _MOST_QUESTIONS = 64
-_WAIT_S = 600.0
 _CANCELLED: Final = -32800
 _TOO_MANY: Final = -32603
 
@@ -74,7 +74,7 @@ Work = Callable[[Parked], Awaitable[dict[str, Any]]]
 class Parking:
     """The waiting calls of this process, each under a state that only its caller can use, and only once."""
 
-    wait_s: float = _WAIT_S
+    wait_s: float = ANSWER_S
     _parked: dict[str, Parked] = field(default_factory=dict)
 
     @property

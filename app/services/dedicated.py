@@ -5,10 +5,10 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from app.core.errors import OverloadedError, ServiceError, UpstreamUnavailableError
+from app.core.errors import DeadlineExceededError, OverloadedError, ServiceError, UpstreamUnavailableError
 from app.core.strictjson import dumps
 from app.core.upstream import Hooks, UpstreamError
 from app.upstream.options import Link
@@ -24,6 +24,9 @@ _TOLD: Final = frozenset(
 _METHOD_NOT_FOUND: Final = -32601
 _MOST_POOLED = 256
 _IDLE_S = 60.0
+_LONGEST_ASKING_S = 3600.0
+"""What the time of a call may be extended by while its client is being asked."""
+
 
 log = logging.getLogger("sluice.upstreams")
 
@@ -45,6 +48,35 @@ def callbacks_of(capabilities: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in capabilities.items() if name in _CALLBACKS}
 
 
+class _Call:
+    """A request under way, whose time does not run while its client is being asked."""
+
+    def __init__(self, hooks: Hooks, limit: asyncio.Timeout) -> None:
+        self._limit = limit
+        self._asking = 0
+        self._left_s = 0.0
+        self.ask: Ask | None = None
+        if hooks.ask is not None:
+            self.ask = self._pausing(hooks.ask)
+        self.hooks = replace(hooks, ask=self.ask)
+
+    def _pausing(self, ask: Ask) -> Ask:
+        async def asked(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+            loop = asyncio.get_running_loop()
+            if not self._asking:
+                self._left_s = (self._limit.when() or loop.time()) - loop.time()
+                self._limit.reschedule(None)
+            self._asking += 1
+            try:
+                return await ask(method, params)
+            finally:
+                self._asking -= 1
+                if not self._asking and not self._limit.expired():
+                    self._limit.reschedule(loop.time() + self._left_s)
+
+        return asked
+
+
 class OwnLink:
     """One connection of one client to one server; opened and closed by a task of its own.
 
@@ -56,7 +88,7 @@ class OwnLink:
         self.server = server
         self._ask = ask
         self._tell = tell
-        self._calls: list[Hooks] = []
+        self._calls: list[_Call] = []
         self._stop = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
         self._opened: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
@@ -81,11 +113,21 @@ class OwnLink:
     ) -> dict[str, Any]:
         """Return the server's raw result."""
         link = await self.opened()
-        self._calls.append(hooks)
         try:
-            return await link.request(method, params, hooks=hooks, timeout_s=timeout_s)
-        finally:
-            self._calls.remove(hooks)
+            async with asyncio.timeout(timeout_s) as limit:
+                call = _Call(hooks, limit)
+                self._calls.append(call)
+                try:
+                    return await link.request(
+                        method, params, hooks=call.hooks, timeout_s=timeout_s + _LONGEST_ASKING_S
+                    )
+                finally:
+                    self._calls.remove(call)
+        except TimeoutError:
+            raise DeadlineExceededError(
+                f"Server {self.server!r} did not answer within {timeout_s:g} seconds.",
+                details={"server": self.server},
+            ) from None
 
     async def close(self) -> None:
         """End it and wait until it has ended."""
@@ -123,16 +165,15 @@ class OwnLink:
                 self._opened.cancel()
 
     async def _asked(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        for hooks in reversed(self._calls):
-            if hooks.ask is not None:
-                return await hooks.ask(method, params)
+        for call in reversed(self._calls):
+            if call.ask is not None:
+                return await call.ask(method, params)
         return await self._ask(method, params)
 
     def _told(self, method: str, params: Mapping[str, Any]) -> None:
         if method not in _TOLD:
             return  # changes of lists and resources are heard on the connection that all share
-        hooks = self._calls[-1] if self._calls else None
-        tell = hooks.notify if hooks is not None and hooks.notify is not None else self._tell
+        tell = (self._calls[-1].hooks.notify if self._calls else None) or self._tell
         task = asyncio.create_task(self._quietly(tell(method, params)))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
