@@ -7,8 +7,9 @@ from app.core.catalog import Offer
 from app.core.errors import ConflictError, UpstreamUnavailableError
 from app.core.servers import ServerEntry
 from app.services.pins import PINNED_KINDS
-from app.upstream.connection import AggregatorOptions, Connection
+from app.upstream.connection import Connection
 from app.upstream.status import ServerStatus
+from app.upstream.terms import AggregatorOptions
 
 __all__ = ["Inspection", "ServerStatus", "inspect"]
 

@@ -34,9 +34,10 @@ from app.store.servers import (
 )
 from app.store.tenants import find_tenant
 from app.upstream.aggregator import MCPAggregator
-from app.upstream.connection import AggregatorOptions, Connection
+from app.upstream.connection import Connection
 from app.upstream.dedicated import LinkBudget
 from app.upstream.registry import ServerRegistry
+from app.upstream.terms import AggregatorOptions
 
 DECLARED: Final = "file"
 """The actor in the record where the first listing of a declared server is approved."""
