@@ -1,4 +1,4 @@
-"""The short way for our own methods: the SDK's kernel without its transports, answered as one JSON body.
+"""The short way for most methods: the SDK's kernel without its transports, answered as one JSON body.
 
 Whatever is not plainly a good request is left to the SDK's own transport before anything was done, so the
 answers are the same; a differential test holds the two side by side.
@@ -21,6 +21,7 @@ from mcp.shared.inbound import (
     ERROR_CODE_HTTP_STATUS,
     MCP_METHOD_HEADER,
     MCP_NAME_HEADER,
+    MCP_PARAM_HEADER_PREFIX,
     MCP_PROTOCOL_VERSION_HEADER,
     InboundModernRoute,
     classify_inbound_request,
@@ -34,10 +35,12 @@ from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
 from app.core.offload import off_loop
-from app.protocol.exchange import Fields
+from app.protocol.exchange import SCOPE_KEY, Exchange, Fields
 
 _USED_ONCE = frozenset({"accept", MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER})
 _TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")
+_PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
+_CALL = "tools/call"
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
 
@@ -89,11 +92,12 @@ class Direct:
         if message.get("method") not in self.methods or "id" not in message:
             return False
         version = _version(fields, message)
-        if version is None:
+        if version is None or (
+            message["method"] == _CALL and self._repeats_arguments(fields, message, version)
+        ):
             return False
         with _until_disconnect(receive):
-            status, body = await self._answer(Request(scope), message, version)
-            encoded = await off_loop(size, strictjson.dumps, body)
+            status, encoded = await self._answer(Request(scope), message, version, size)
             headers = [
                 (b"content-type", b"application/json"),
                 (b"content-length", str(len(encoded)).encode()),
@@ -102,9 +106,19 @@ class Direct:
             await send({"type": "http.response.body", "body": encoded})
         return True
 
+    def _repeats_arguments(self, fields: Fields, message: dict[str, Any], version: str) -> bool:
+        """Return whether headers repeat a tool's arguments, or should: the SDK compares the two."""
+        if version in HANDSHAKE_PROTOCOL_VERSIONS:
+            return False
+        name = (message.get("params") or {}).get("name")
+        schema = self.server.get_tool_input_schema
+        return any(field.startswith(_PARAM_PREFIX) for field in fields) or (
+            schema is not None and isinstance(name, str) and schema(name) is not None
+        )
+
     async def _answer(
-        self, request: Request, message: dict[str, Any], version: str
-    ) -> tuple[int, dict[str, Any]]:
+        self, request: Request, message: dict[str, Any], version: str, size: int
+    ) -> tuple[int, bytes]:
         dispatch = _Dispatch(message["id"], ServerMessageMetadata(request_context=request))
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         try:
@@ -114,8 +128,14 @@ class Direct:
         except MCPError as error:
             answer["error"] = error.error.model_dump(exclude_none=True)
             modern = version not in HANDSHAKE_PROTOCOL_VERSIONS
-            return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), answer
-        return 200, answer
+            return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), strictjson.dumps(answer)
+        exchange: Exchange = request.scope[SCOPE_KEY]
+        if exchange.encoded is not None:
+            return 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
+                strictjson.dumps(message["id"]),
+                exchange.encoded,
+            )
+        return 200, await off_loop(size, strictjson.dumps, answer)
 
 
 def _version(fields: Fields, message: dict[str, Any]) -> str | None:

@@ -1,7 +1,7 @@
 """The front of /mcp: who asks, is it one JSON-RPC message, which leg of the SDK serves it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -25,7 +25,6 @@ from app.protocol.errors import RefusedError, internal_error
 from app.protocol.exchange import SCOPE_KEY, Exchange, Fields, bearer_of, read_body, replay, with_headers
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
-from app.protocol.middleware import INVOKE
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
 from app.services.access import AccessService
 from app.services.sessions import Session
@@ -88,7 +87,11 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off."""
+    """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off.
+
+    ``counted`` are the methods that count against the tenant's rate by themselves; ``expect`` is told who calls a tool
+    before the SDK looks at the call.
+    """
 
     access: AccessService
     sessions: VirtualSessions
@@ -100,6 +103,8 @@ class Front:
     anonymous: Caller | None
     deadline_s: float
     recheck_s: float
+    counted: frozenset[str]
+    expect: Callable[[Caller], Awaitable[None]]
     requests: Traffic = field(default_factory=Traffic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -207,9 +212,11 @@ class Front:
         turn.message_id = message_id(turn.message)
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
-        if turn.method != INVOKE:  # which counts itself
+        if turn.method not in self.counted:
             await self.requests.count(exchange.caller.tenant)
         if modern:
+            if turn.method == "tools/call":
+                await self.expect(exchange.caller)
             await self._dispatch(turn, exchange, turn.scope, logs=False)
         elif turn.method == "initialize":
             await self._initialize(turn, exchange)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -99,7 +99,7 @@ def guarded(method: Method) -> Method:
             return {"resultType": "complete", **result}
         return result
 
-    return Method(method.params, handle)
+    return replace(method, handle=handle)
 
 
 def _with_request_id(error: MCPError, exchange: Exchange) -> MCPError:

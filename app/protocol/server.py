@@ -5,15 +5,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from mcp.server import Server
+from mcp.server import NotificationOptions, Server
 from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.models import InitializationOptions
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp_types import NotificationParams, SetLevelRequestParams, SubscriptionsListenRequestParams
 from mcp_types.methods import CacheableMethod
 from starlette.types import ASGIApp
 
 from app.core.access import Caller
+from app.protocol.aggregated import AggregatedPrimitives
 from app.protocol.bound import BoundSessions, roots_changed
 from app.protocol.callbacks import Callbacks
 from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities
@@ -22,11 +24,12 @@ from app.protocol.exchange import Context, exchange_of
 from app.protocol.front import Front
 from app.protocol.guards import Guard, Running, guarded
 from app.protocol.legs import CallsBack, Legs
-from app.protocol.middleware import MiddlewareMethods
+from app.protocol.middleware import INVOKE, MiddlewareMethods
 from app.protocol.notifications import Notifications, Told
 from app.protocol.primitives import Method, Primitives
 from app.protocol.sessions import VirtualSessions
 from app.protocol.subscriptions import Listen
+from app.protocol.unsieved import Unsieved
 from app.services.access import AccessService
 from app.services.invoke import InvokeService
 from app.services.sessions import DEFAULT_IDLE_S, SessionService
@@ -100,9 +103,10 @@ def build_mcp(
     bound = BoundSessions(virtual, callbacks.dedicated)
     running = Running()
     methods = dict(MiddlewareMethods(invoke, page_size).methods())
-    ours = frozenset(methods) if direct else frozenset[str]()
+    ours = frozenset(methods)
     if primitives is not None:
         methods |= primitives.methods()
+    raw = frozenset(name for name, method in methods.items() if method.raw)
     server = _server(methods, virtual, bound, running, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
@@ -120,18 +124,40 @@ def build_mcp(
         virtual,
         bound,
         legs,
-        Direct(server, ours),
+        Direct(server, ours | raw if direct else frozenset()),
         running,
         security,
         anonymous,
         deadline_s,
         4 * ping_s,
+        counted=frozenset({INVOKE}) | raw,
+        expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
     )
     return Mcp(front, legs, notifications, callbacks, bound)
 
 
 def _never(_tenant: str) -> bool:
     return False
+
+
+async def _nobody(_caller: Caller) -> None:
+    """Expect nothing of a provider that is not asked for schemas by caller."""
+
+
+class _Announcing(Server[Any]):
+    """Says in the handshake too that lists may change, which the SDK's transports have no way to be told."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what ``initialize`` answers."""
+        changing = NotificationOptions(prompts_changed=True, resources_changed=True, tools_changed=True)
+        return super().create_initialization_options(
+            notification_options or changing, experimental_capabilities, extensions
+        )
 
 
 def _server(
@@ -143,7 +169,7 @@ def _server(
     version: str,
     traced: bool,
 ) -> Server[Any]:
-    server: Server[Any] = Server(
+    server = _Announcing(
         NAME,
         version=version,
         title="Sluice",
@@ -156,6 +182,7 @@ def _server(
         Guard(running),
         Capabilities((CONTEXT_MIDDLEWARE,)),
         _begins_sessions(sessions, bound),
+        Unsieved({name: guarded(method) for name, method in methods.items() if method.raw}, server),
     ]
     listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions)
     methods = {

@@ -40,7 +40,7 @@ _ENVELOPE: Final = frozenset(
 )
 """Members of a request's ``_meta`` that belong to the connection with the client, not to the server behind."""
 
-Gate = Callable[[Primitive], Awaitable[Mapping[str, Any] | None]]
+Gate = Callable[[View, Primitive], Awaitable[Mapping[str, Any] | None]]
 """Returns the tool result that takes the place of a call, or None where the call may go on."""
 
 
@@ -92,13 +92,13 @@ class ForwardService:
                 journey, view, "There is no such tool; tools/list has those that you may call."
             )
         journey.primitive = tool
-        if gate is not None and (instead := await gate(tool)) is not None:
-            self.traffic.spend(asked.caller.tenant, view.policy.limits)
-            await journey.refused("description_required")
-            return dict(instead)
-        arguments = asked.params.get("arguments") or {}
-        journey.given = dumps(arguments)
-        _check_depth(journey.given, view.policy.limits.max_depth)
+        async with journey.refusals():
+            if gate is not None and (instead := await gate(view, tool)) is not None:
+                self.traffic.spend(asked.caller.tenant, view.policy.limits)
+                await journey.refused("description_required")
+                return dict(instead)
+            journey.given = dumps(asked.params.get("arguments") or {})
+            _check_depth(journey.given, view.policy.limits.max_depth)
         own = {**asked.params, "name": tool.own_name}
         return await self._forwarded(journey, view, tool, "tools/call", own)
 

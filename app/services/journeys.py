@@ -10,7 +10,13 @@ from typing import Any
 from app.core.access import Caller
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, OUTCOME_SENT
 from app.core.catalog import Primitive
-from app.core.errors import AuditUnavailableError, InternalError, ServiceError, StoreUnavailableError
+from app.core.errors import (
+    AuditUnavailableError,
+    InternalError,
+    RateLimitedError,
+    ServiceError,
+    StoreUnavailableError,
+)
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -66,6 +72,17 @@ class Journey:
         """Record that the request was not passed on."""
         self.error_code = code
         await self._record(OUTCOME_REFUSED)
+
+    @asynccontextmanager
+    async def refusals(self) -> AsyncIterator[None]:
+        """Record it when what happens inside is refused, and pass the refusal on."""
+        try:
+            yield
+        except (AuditUnavailableError, StoreUnavailableError, RateLimitedError):
+            raise
+        except ServiceError as error:
+            await self.refused(error.code)
+            raise
 
     @asynccontextmanager
     async def recorded(self) -> AsyncIterator[None]:

@@ -24,6 +24,7 @@ _TENANTS = 1024
 _VIEWS_PER_TENANT = 256
 _LISTS_PER_VIEW = 128
 
+T = TypeVar("T")
 V = TypeVar("V")
 
 
@@ -104,6 +105,7 @@ class View:
     primitives: Mapping[Kind, Mapping[str, Primitive]]
     restricted: bool
     lists: _Recent[Listed] = field(default_factory=lambda: _Recent(_LISTS_PER_VIEW), repr=False)
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def of(self, kind: Kind) -> Mapping[str, Primitive]:
         """Return the visible primitives of a kind by exposed name."""
@@ -117,6 +119,13 @@ class View:
     def all(self) -> tuple[Primitive, ...]:
         """Return every visible primitive."""
         return tuple(one for found in self.primitives.values() for one in found.values())
+
+    def remembered(self, name: str, make: Callable[["View"], T]) -> T:
+        """Return what ``make`` says of this view, asked once."""
+        if name not in self.facts:
+            self.facts[name] = make(self)
+        found: T = self.facts[name]
+        return found
 
     @cached_property
     def servers(self) -> frozenset[str]:
