@@ -6,11 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from ipaddress import ip_network
 from pathlib import Path
 
 import app.middlewares
 from app.core.engines import Engines
 from app.core.registry import Registry
+from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.pii.pool import PoolDetector
 from app.services.access import AccessService
@@ -25,9 +27,12 @@ from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.keyring import KeyringService
 from app.services.policies import PolicyService, argument_check
+from app.services.servers import ServerService
 from app.services.sessions import SessionService
+from app.services.tenant_servers import UpstreamRules
 from app.services.tenants import TenantService
 from app.services.traffic import Traffic
+from app.services.upstreams import UpstreamService
 from app.services.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
@@ -50,6 +55,8 @@ class House:
     policies: PolicyService
     groups: GroupService
     concerns: ConcernService
+    upstreams: UpstreamService
+    servers: ServerService
     descriptions: DescriptionService
     disclosure: DisclosureService
     vault: VaultService
@@ -121,6 +128,7 @@ async def opened(
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         groups = GroupService(database, audit, registry.middlewares, now)
         concerns = ConcernService(database, audit, policies, now)
+        upstreams = UpstreamService(database, audit, upstream_rules(settings), now=now)
         descriptions = DescriptionService(
             *(database, audit, _description_files(settings), settings.upstreams.tenant, changes.tell)
         )
@@ -134,6 +142,7 @@ async def opened(
             policies.changed,
             groups.changed,
             concerns.changed,
+            upstreams.changed,
             descriptions.changed,
         ):
             changes.subscribe(listener)
@@ -159,6 +168,8 @@ async def opened(
             disclosure=disclosure,
             groups=groups,
             concerns=concerns,
+            upstreams=upstreams,
+            servers=ServerService(database, audit, upstreams, now),
             vault=vault,
             sessions=sessions,
             detector=detector,
@@ -182,3 +193,25 @@ def _description_files(settings: Settings) -> DescriptionFiles | None:
 def _erasures(key_file: Path) -> ErasureSink:
     """Return the file that remembers erasures; it lies where the keys lie, not in the database's backups."""
     return ErasureSink(key_file.with_name("erasures.jsonl"))
+
+
+def upstream_rules(settings: Settings) -> UpstreamRules:
+    """Return what the settings say of the servers behind this one."""
+    section = settings.upstreams
+    try:
+        filters = parse_filters(section.filter or "")
+        for network in section.allowed_networks:
+            ip_network(network)
+    except ValueError as error:
+        raise ConfigurationError(
+            [f"SLUICE_UPSTREAMS__FILTER or __ALLOWED_NETWORKS is wrong: {error}."]
+        ) from None
+    return UpstreamRules(
+        connect_timeout_s=section.connect_timeout_s,
+        max_result_bytes=section.max_result_bytes,
+        servers=frozenset(section.servers),
+        filters={server: ToolFilter.parse(names) for server, names in filters.items()},
+        stdio_over_rest=section.stdio_over_rest,
+        allowed_networks=section.allowed_networks,
+        max_dedicated=section.max_dedicated,
+    )

@@ -78,6 +78,7 @@ def create_app(
             readiness.checks.update(_checks(house))
             mcp = _mcp(house, anonymous, primitives)
             surface.append(mcp)
+            stack.callback(house.changes.subscribe(mcp.changed))
             service.state.mcp = mcp
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
@@ -86,6 +87,7 @@ def create_app(
             if settings.detection.warm:
                 await house.detector.start()
             await stack.enter_async_context(house.background.running())
+            await stack.enter_async_context(house.upstreams.running())
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
@@ -134,6 +136,8 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         policies=house.policies,
         groups=house.groups,
         concerns=house.concerns,
+        upstreams=house.upstreams,
+        servers=house.servers,
         vault=house.vault,
         audit=house.audit,
         descriptions=house.descriptions,
@@ -147,6 +151,7 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         invoke=house.invoke,
         access=house.access,
         sessions=house.sessions,
+        concerns=house.concerns,
         version=app.__version__,
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
@@ -166,9 +171,13 @@ def _checks(house: House) -> dict[str, Callable[[], Awaitable[Any]]]:
         # A detector that waits for its first call is as it should be.
         return house.detector.ready or not house.settings.detection.warm
 
+    async def upstreams() -> bool:
+        return house.upstreams.ready
+
     return {
         "database": house.database.ping,
         "keys": house.keyring.check,
         "schema": schema,
         "detector": detector,
+        "upstreams": upstreams,
     }

@@ -19,8 +19,10 @@ from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService
+from app.services.servers import ServerService
 from app.services.tenants import TenantService
 from app.services.traffic import Traffic
+from app.services.upstreams import UpstreamService
 from app.services.vault import VaultService
 
 _BEARER = HTTPBearer(
@@ -43,6 +45,8 @@ class Services:
     policies: PolicyService
     groups: GroupService
     concerns: ConcernService
+    upstreams: UpstreamService
+    servers: ServerService
     vault: VaultService
     audit: AuditService
     descriptions: DescriptionService

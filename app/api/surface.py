@@ -61,6 +61,7 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
         groups,
         concerns,
         mappings,
+        servers,
         descriptions,
     ):
         app.include_router(part.router)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -128,9 +128,11 @@ class TenantServers:
         self._dedicated = dedicated
         self._rows: Mapping[str, _Row] = {}
         self._pins: Mapping[str, Mapping[PinName, str]] = {}
+        self._read: tuple[Sequence[StoredServer], Mapping[tuple[str, str, str], str]] | None = None
         self._approved: Approved | None = None
         self._reviews: dict[str, list[Review]] = {}
         self._told: dict[str, frozenset[tuple[str, str, str | None]]] = {}
+        self._untold = False
         self._stale, self._woken = True, asyncio.Event()
         self._woken.set()
 
@@ -187,8 +189,12 @@ class TenantServers:
         return self._reviews.get(name, [])
 
     def _heard(self, _server: str) -> None:
-        self._approved = None
+        self._overtaken()
         self._woken.set()
+
+    def _overtaken(self) -> None:
+        """Compare again at the next question, and tell those who follow."""
+        self._approved, self._untold = None, True
 
     def _networks_of(self, server: str) -> tuple[str, ...] | None:
         row = self._rows.get(server)
@@ -205,15 +211,37 @@ class TenantServers:
             self.loaded.set()
         for name, row in self._rows.items():
             await self._pin_first(aggregator, name, row)
-        self._report()
-        self._on_change(self.tenant)
+        if self._untold:
+            self._untold = False
+            self._report()
+            self._on_change(self.tenant)
 
     async def _load(self, aggregator: MCPAggregator) -> None:
+        """Bring the connections to what is stored, where that is other than before."""
         async with self._database.transaction(self.tenant, write=False) as tx:
             known = await find_tenant(tx, self.tenant)
             shut = known is None or known.disabled is not None
             stored = [] if shut else await list_servers(tx, self.tenant)
             digests = await list_pin_digests(tx, self.tenant)
+        if (stored, digests) == self._read:
+            return
+        self._rows, self.faults = self._servable(stored)
+        pins: dict[str, dict[PinName, str]] = {}
+        for (server, kind, name), digest in digests.items():
+            pins.setdefault(server, {})[PinName(Kind(kind), name)] = digest
+        self._pins = pins
+        try:
+            await aggregator.update(
+                ServerRegistry({name: row.entry.settings for name, row in self._rows.items()}),
+                {name: self._filter_of(row.entry) for name, row in self._rows.items()},
+                {name: dict(row.entry.aliases) for name, row in self._rows.items()},
+            )
+        finally:
+            self._overtaken()
+        self._read = (stored, digests)
+
+    def _servable(self, stored: Sequence[StoredServer]) -> tuple[dict[str, _Row], dict[str, str]]:
+        """Return the rows to connect to, and why others that should be are not."""
         rows, faults = {}, {}
         for one in stored:
             if one.state != SERVER_APPROVED or (self._rules.servers and one.name not in self._rules.servers):
@@ -228,16 +256,7 @@ class TenantServers:
                 rows[one.name] = _Row(one, entry)
             else:
                 faults[one.name] = refusal
-        pins: dict[str, dict[PinName, str]] = {}
-        for (server, kind, name), digest in digests.items():
-            pins.setdefault(server, {})[PinName(Kind(kind), name)] = digest
-        self._rows, self._pins, self.faults, self._approved = rows, pins, faults, None
-        await aggregator.update(
-            ServerRegistry({name: row.entry.settings for name, row in rows.items()}),
-            {name: self._filter_of(row.entry) for name, row in rows.items()},
-            {name: dict(row.entry.aliases) for name, row in rows.items()},
-        )
-        self._approved = None
+        return rows, faults
 
     def _filter_of(self, entry: ServerEntry) -> list[str] | None:
         own = ToolFilter.parse(entry.tool_filter)

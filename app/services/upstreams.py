@@ -5,7 +5,7 @@ import logging
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from app.upstream.dedicated import LinkBudget
 from app.upstream.status import ServerStatus
 
 _RETRY_S: Final = 1.0
+_LOOK_S: Final = 3.0
 
 log = logging.getLogger("sluice.upstreams")
 
@@ -205,9 +206,14 @@ class UpstreamService:
         self._settled.set()
 
     async def _catch_up(self) -> None:
-        """After a lost connection to the database, look at every tenant again."""
+        """Look at every tenant again after a lost connection to the database, which may have lost announcements.
+
+        On SQLite, where nothing announces what a command on the host changes, look now and then.
+        """
         while True:
-            await self._missed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S if self._database.embedded else None):
+                    await self._missed.wait()
             self._missed.clear()
             try:
                 named = {tenant for tenant, _ in await self._names()}

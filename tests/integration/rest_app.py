@@ -25,8 +25,10 @@ from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.policies import PolicyService, argument_check
+from app.services.servers import ServerService
 from app.services.tenants import TenantService
 from app.services.traffic import Traffic
+from app.services.upstreams import UpstreamService
 from app.store.database import Database
 from tests.factories import Vault, open_vault
 from tests.fakes import FakeMasker, engines
@@ -105,6 +107,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
     registry = Registry.discover(app.middlewares, engines())
     access = AccessService(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
+    upstreams = UpstreamService(database, vault.audit)
     return Services(
         access=access,
         tenants=TenantService(access),
@@ -114,6 +117,8 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
         policies=policies,
         groups=GroupService(database, vault.audit, registry.middlewares),
         concerns=ConcernService(database, vault.audit, policies),
+        upstreams=upstreams,
+        servers=ServerService(database, vault.audit, upstreams),
         vault=vault.service,
         audit=vault.audit,
         descriptions=DescriptionService(database, vault.audit),
