@@ -15,6 +15,7 @@ from app.api import (
     invoke,
     mappings,
     policies,
+    servers,
     stream,
     tenants,
     vault,
