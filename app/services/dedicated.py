@@ -22,6 +22,9 @@ _TOLD: Final = frozenset(
     {"notifications/message", "notifications/progress", "notifications/elicitation/complete"}
 )
 _METHOD_NOT_FOUND: Final = -32601
+_WITHOUT_SESSIONS: Final = "2026-07-28"
+"""The first revision in which servers ask by results, for which any connection will do."""
+
 _MOST_POOLED = 256
 _IDLE_S = 60.0
 _LONGEST_ASKING_S = 3600.0
@@ -336,7 +339,8 @@ class CallLinks:
     ) -> dict[str, Any]:
         """Return the server's raw result: over a connection of its own where only such a one can be asked over."""
         connection = self.dedicated.connection(self.tenant, server)
-        if connection.modern:
+        await connection.settled()
+        if (connection.status.protocol_version or "") >= _WITHOUT_SESSIONS:
             return await connection.request(method, params, hooks=hooks, timeout_s=timeout_s)
         async with self.dedicated.taken(self.tenant, self.key_id, server, self.capabilities) as link:
             return await link.request(method, params, hooks, timeout_s or connection.settings.timeout_s)

@@ -12,7 +12,7 @@ from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.events import Changed
 from app.core.naming import qualified
 from app.core.upstream import UpstreamError
-from app.services.sessions import SESSION_CHANGED, SessionService, session_key
+from app.services.sessions import SessionService, session_key
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 
@@ -65,9 +65,6 @@ class SubscriptionService:
     sessions: SessionService
     upstreams: "UpstreamService"
     resolve: Resolve
-    tell: Callable[[str, str], None] = lambda _tenant, _session: None
-    """Told the tenant and the session whose lists changed for it alone, where its stream is open in this process."""
-
     _watches: set[Watch] = field(default_factory=set)
     _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -125,9 +122,6 @@ class SubscriptionService:
         if changed.kind == SUBSCRIPTIONS_CHANGED:
             if (found := self._sessions.get(changed.name or "")) is not None:
                 self._start(self._follow_session(*found))
-        elif changed.kind == SESSION_CHANGED:
-            if (found := self._sessions.get(changed.name or "")) is not None:
-                self.tell(found[1].caller.tenant, found[0])
         elif changed.kind == EVERYTHING:
             for found in list(self._sessions.values()):
                 self._start(self._follow_session(*found))

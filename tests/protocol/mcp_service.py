@@ -53,7 +53,7 @@ async def service(
     settings = settings_of(database_url, required=required, warm=warm)
     with unchanged_logging():
         app = create_app(settings, primitives=primitives)
-        async with _listening(app) as url:
+        async with listening(app) as url:
             yield url, app
 
 
@@ -71,7 +71,8 @@ def unchanged_logging() -> Iterator[None]:
 
 
 @contextlib.asynccontextmanager
-async def _listening(app: FastAPI) -> AsyncIterator[str]:
+async def listening(app: FastAPI) -> AsyncIterator[str]:
+    """Serve ``app`` on a free port and yield the URL of /mcp."""
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=10)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())

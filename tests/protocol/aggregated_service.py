@@ -1,0 +1,87 @@
+"""The whole service with MCP servers behind it: for tests of what passes through, and what comes back."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.main import create_app
+from app.services.catalogs import CatalogService
+from app.settings import UpstreamsSettings
+from tests.protocol.mcp_service import listening, settings_of, unchanged_logging
+from tests.upstreams.running import serving
+from tests.upstreams.scripted import ScriptedServer
+
+
+@contextlib.asynccontextmanager
+async def aggregated(
+    folder: Path,
+    servers: Mapping[str, Mapping[str, Any]],
+    *,
+    database_url: str | None = None,
+    required: bool = True,
+    declared: Mapping[str, Any] | None = None,
+    **upstreams: Any,
+) -> AsyncIterator[tuple[str, FastAPI]]:
+    """Serve everything with ``servers`` in its file; yield the URL of /mcp once each server was listed or failed."""
+    file = folder / "sluice.json"
+    file.write_text(json.dumps({"mcpServers": servers, **(declared or {})}))
+    settings = settings_of(database_url or f"sqlite:///{folder}/aggregated.db", required=required)
+    settings = settings.model_copy(update={"upstreams": UpstreamsSettings(config=file, **upstreams)})
+    with unchanged_logging():
+        app = create_app(settings)
+        async with listening(app) as url:
+            await app.state.house.upstreams.settled()
+            yield url, app
+
+
+def catalogs_of(app: FastAPI) -> CatalogService:
+    found: CatalogService = app.state.house.catalogs
+    return found
+
+
+class OnlyHandshake:
+    """A server that does not know the revision without sessions."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and Request(scope).headers.get("mcp-protocol-version", "") > "2025-11-25":
+            error = {"code": -32600, "message": "Bad Request: Unsupported protocol version"}
+            await JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+class OnlyModern:
+    """A server that knows no handshake."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and Request(scope).headers.get("mcp-protocol-version", "") < "2026-07-28":
+            error = {
+                "code": -32022,
+                "message": "Unsupported protocol version",
+                "data": {"supported": ["2026-07-28"], "requested": "2025-11-25"},
+            }
+            await JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 400)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+@contextmanager
+def serving_era(script: ScriptedServer, era: Any = None):
+    """Serve ``script`` over HTTP in both revisions, or behind ``OnlyHandshake`` or ``OnlyModern``."""
+    app = script.server().streamable_http_app()
+    with serving(app if era is None else era(app)) as port:
+        yield f"http://127.0.0.1:{port}/mcp"
