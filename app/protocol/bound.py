@@ -86,7 +86,7 @@ class BoundSessions:
         """Return how many there are."""
         return len(self._by_id)
 
-    async def begin(self, context: Context, revision: str) -> None:
+    async def begin(self, context: Context, revision: str, remembered: Mapping[str, Any]) -> None:
         """Give the SDK's session that ``initialize`` just began its companion; it ends with it."""
         exchange = exchange_of(context)
         caller = exchange.caller
@@ -94,7 +94,7 @@ class BoundSessions:
             raise OverloadedError("This process serves no more sessions of this kind now.", retry_after_s=5.0)
         # The SDK offers its connection, which knows the session's id and its end, to nobody but itself.
         connection = context.session._connection  # noqa: SLF001
-        session = await self._virtual.begin(caller, revision)
+        session = await self._virtual.begin(caller, revision, remembered)
         params = context.params or {}
         bound = Bound(
             str(connection.session_id), caller, session.id, context.session, params.get("capabilities") or {}

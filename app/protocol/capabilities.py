@@ -1,12 +1,13 @@
 """What the server says it can do, in every place where some client looks for it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp.server.context import CallNext, HandlerResult
 
-from app.protocol.exchange import Context
+from app.core.access import Caller
+from app.protocol.exchange import Context, exchange_of
 
 VENDOR: Final = "dev.sluice/"
 _DESCRIBING = frozenset({"initialize", "server/discover"})
@@ -21,6 +22,9 @@ class Feature:
     extension: Mapping[str, Any]
 
 
+FeatureSource = Callable[[Caller], Awaitable[Feature | None]]
+"""Tells what is served to a caller; None: nothing."""
+
 CONTEXT_MIDDLEWARE: Final = Feature("contextMiddleware", {}, {})
 GROUPS: Final = Feature("groups", {"listChanged": True}, {"listChanged": True})
 
@@ -34,21 +38,29 @@ class Capabilities:
     """
 
     features: tuple[Feature, ...]
+    sources: tuple[FeatureSource, ...] = ()
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let the SDK answer, then complete what it says about capabilities."""
         result = await call_next(ctx)
         if ctx.method in _DESCRIBING and isinstance(result, dict):
-            shown = self._completed(result["capabilities"], handshake=ctx.method == "initialize")
+            features = await self._served_to(exchange_of(ctx).caller)
+            handshake = ctx.method == "initialize"
+            shown = _completed(result["capabilities"], features, handshake=handshake)
             return {**result, "capabilities": shown}
         return result
 
-    def _completed(self, shown: Mapping[str, Any], *, handshake: bool) -> dict[str, Any]:
-        extensions = {VENDOR + feature.key: dict(feature.extension) for feature in self.features}
-        capabilities = {**shown, "extensions": {**shown.get("extensions", {}), **extensions}}
-        for feature in self.features:
-            capabilities[feature.key] = feature.value
-        if handshake:
-            experimental = {feature.key: dict(feature.extension) for feature in self.features}
-            capabilities["experimental"] = {**shown.get("experimental", {}), **experimental}
-        return capabilities
+    async def _served_to(self, caller: Caller) -> Sequence[Feature]:
+        found = [await source(caller) for source in self.sources]
+        return [*self.features, *(one for one in found if one is not None)]
+
+
+def _completed(shown: Mapping[str, Any], features: Sequence[Feature], *, handshake: bool) -> dict[str, Any]:
+    extensions = {VENDOR + feature.key: dict(feature.extension) for feature in features}
+    capabilities = {**shown, "extensions": {**shown.get("extensions", {}), **extensions}}
+    for feature in features:
+        capabilities[feature.key] = feature.value
+    if handshake:
+        experimental = {feature.key: dict(feature.extension) for feature in features}
+        capabilities["experimental"] = {**shown.get("experimental", {}), **experimental}
+    return capabilities

@@ -19,6 +19,7 @@ from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
 from app.protocol.bound import BoundSessions
+from app.protocol.concerns import CONCERNS, note_initialized
 from app.protocol.direct import Direct
 from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
@@ -240,6 +241,9 @@ class Front:
         self, turn: _Turn, exchange: Exchange, version: str | None, *, answers_us: bool
     ) -> None:
         session = await self._find_session(exchange, turn.headers.get(SESSION_HEADER))
+        if turn.method == "notifications/initialized":
+            service, raw = self.sessions.service, turn.params.get(CONCERNS)
+            await note_initialized(service, exchange.caller, session.id, raw)
         if exchange.bound is not None:
             receive = replay(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)

@@ -10,6 +10,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from app.core.errors import OverloadedError
+from app.services.sessions import session_key
 
 LIST_CHANGED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -39,8 +40,9 @@ _RETRY_AFTER_S = 5.0
 class Told:
     """One notification to clients.
 
-    ``tenant`` None is for all of them, ``session`` for the streams of one session alone. ``source`` names the server
-    and its own URI where a resource behind this server was updated: each stream shows it as its client knows it.
+    ``tenant`` None is for all of them, ``session`` (its ``session_key``) for the streams of one session alone.
+    ``source`` names the server and its own URI where a resource behind this server was updated: each stream shows
+    it as its client knows it.
     """
 
     method: str
@@ -77,6 +79,7 @@ class _Listener:
     tenant: str
     owner: object
     name: object
+    session: str | None
     view: View
     stream: MemoryObjectSendStream[Told]
 
@@ -92,7 +95,7 @@ class Notifications:
     def publish(self, told: Told) -> None:
         """Queue ``told`` on every stream it concerns; a stream that does not keep up is ended."""
         for listener in list(self._listeners.values()):
-            if told.tenant not in (None, listener.tenant) or told.session not in (None, listener.name):
+            if told.tenant not in (None, listener.tenant) or told.session not in (None, listener.session):
                 continue
             try:
                 for shown in listener.view(told):
@@ -125,12 +128,14 @@ class Notifications:
         tenant: str,
         *,
         owner: object = None,
-        name: object = None,
+        name: str | None = None,
+        handle: str | None = None,
         view: View = everything,
         counted: bool = True,
     ) -> Iterator[MemoryObjectReceiveStream[Told]]:
         """Open a stream; another one with the same ``name`` ends, for it is the same client's former one.
 
+        ``name`` is the id of the session that the stream belongs to, as is ``handle``, of which there may be several.
         ``owner`` is the request that the stream answers; a stream that is not ``counted`` is bounded elsewhere.
         """
         mine = [other for other in self._listeners.values() if other.tenant == tenant]
@@ -143,7 +148,9 @@ class Notifications:
                 other.stream.close()
         sender, receiver = anyio.create_memory_object_stream[Told](_BACKLOG)
         token = object()
-        self._listeners[token] = _Listener(tenant, owner, name, view, sender)
+        session = name or handle
+        key = session_key(session) if session is not None else None
+        self._listeners[token] = _Listener(tenant, owner, name, key, view, sender)
         try:
             yield receiver
         finally:

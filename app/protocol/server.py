@@ -15,27 +15,31 @@ from mcp_types.methods import CacheableMethod
 from starlette.types import ASGIApp
 
 from app.core.access import Caller
+from app.core.events import Changed
 from app.protocol.aggregated import AggregatedPrimitives
 from app.protocol.bound import BoundSessions, roots_changed
 from app.protocol.callbacks import Callbacks
-from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities
+from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities, FeatureSource
+from app.protocol.concerns import CONCERNS, ConcernMethods, initial
 from app.protocol.direct import Direct
 from app.protocol.exchange import Context, exchange_of
 from app.protocol.front import Front
 from app.protocol.guards import Guard, Running, guarded
 from app.protocol.legs import CallsBack, Legs
 from app.protocol.middleware import INVOKE, MiddlewareMethods
-from app.protocol.notifications import Notifications, Told
+from app.protocol.notifications import Notifications, Told, list_changes
 from app.protocol.primitives import Method, Primitives
 from app.protocol.sessions import VirtualSessions
 from app.protocol.subscriptions import Listen
 from app.protocol.unsieved import Unsieved
 from app.services.access import AccessService
+from app.services.concerns import ConcernService
 from app.services.invoke import InvokeService
-from app.services.sessions import DEFAULT_IDLE_S, SessionService
+from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.subscriptions import SubscriptionService
 
 NAME = "sluice"
+_SESSION_LISTS = ("tool", "prompt", "resource")
 _INSTRUCTIONS = (
     "Context middleware: middleware/list names the transformations, middleware/invoke applies one."
 )
@@ -65,6 +69,12 @@ class Mcp:
         """Tell the clients whose streams are open in this process."""
         self.notifications.publish(told)
 
+    def changed(self, changed: Changed) -> None:
+        """Tell the streams of a session, in whichever process they are, that it sees other lists now."""
+        if changed.kind == SESSION_CHANGED:
+            for told in list_changes(changed.tenant, _SESSION_LISTS, session=changed.name):
+                self.publish(told)
+
     def drain(self) -> None:
         """End the open streams, which otherwise keep a stopping server waiting; call it at SIGTERM."""
         self.notifications.close()
@@ -90,6 +100,7 @@ def build_mcp(
     subscriptions: SubscriptionService | None = None,
     calls_back: CallsBack = lambda _tenant: True,
     session_idle_s: float = DEFAULT_IDLE_S,
+    concerns: ConcernService | None = None,
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
@@ -103,11 +114,17 @@ def build_mcp(
     bound = BoundSessions(virtual, callbacks.dedicated)
     running = Running()
     methods = dict(MiddlewareMethods(invoke, page_size).methods())
+    sources: list[FeatureSource] = []
+    if concerns is not None:
+        concern_methods = ConcernMethods(concerns)
+        methods |= concern_methods.methods()
+        sources.append(concern_methods.feature)
     ours = frozenset(methods)
     if primitives is not None:
         methods |= primitives.methods()
     raw = frozenset(name for name, method in methods.items() if method.raw)
-    server = _server(methods, virtual, bound, running, version=version, traced=traced)
+    capabilities = Capabilities((CONTEXT_MIDDLEWARE,), tuple(sources))
+    server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
     if primitives is None or not primitives.calls_back:
@@ -165,6 +182,7 @@ def _server(
     sessions: VirtualSessions,
     bound: BoundSessions,
     running: Running,
+    capabilities: Capabilities,
     *,
     version: str,
     traced: bool,
@@ -180,7 +198,7 @@ def _server(
         server.middleware.clear()
     server.middleware += [
         Guard(running),
-        Capabilities((CONTEXT_MIDDLEWARE,)),
+        capabilities,
         _begins_sessions(sessions, bound),
         Unsieved({name: guarded(method) for name, method in methods.items() if method.raw}, server),
     ]
@@ -205,11 +223,13 @@ def _begins_sessions(sessions: VirtualSessions, bound: BoundSessions) -> Any:
         result = await call_next(context)
         exchange = exchange_of(context)
         if context.method == "initialize" and isinstance(result, dict):
+            remembered = initial((context.params or {}).get(CONCERNS))
             if exchange.begins:
-                exchange.session = await sessions.begin(exchange.caller, result["protocolVersion"])
+                revision = result["protocolVersion"]
+                exchange.session = await sessions.begin(exchange.caller, revision, remembered)
                 exchange.session_id = exchange.session.id
             elif exchange.binds:
-                await bound.begin(context, result["protocolVersion"])
+                await bound.begin(context, result["protocolVersion"], remembered)
         return result
 
     return begin

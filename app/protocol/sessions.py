@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
@@ -39,18 +40,21 @@ class VirtualSessions:
     ping_s: float
     subscriptions: SubscriptionService | None = None
 
-    async def begin(self, caller: Caller, revision: str) -> Session:
-        """Return a new session."""
-        return await self.service.start(caller, revision)
+    async def begin(self, caller: Caller, revision: str, remembered: Mapping[str, Any]) -> Session:
+        """Return a new session that remembers ``remembered``."""
+        return await self.service.start(caller, revision, remembered)
 
     async def find(self, caller: Caller, session_id: str | None) -> Session:
         """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs."""
         if session_id is None:
             raise RefusedError("The header Mcp-Session-Id is missing; begin with initialize.")
         try:
-            return await self.service.resume(caller, session_id)
+            found = await self.service.resume(caller, session_id)
         except NotFoundError:
             raise no_session() from None
+        if found.revision not in HANDSHAKE_PROTOCOL_VERSIONS:  # a handle, which is no session by itself
+            raise no_session()
+        return found
 
     async def set_log_level(self, caller: Caller, session_id: str, level: Any) -> None:
         """Remember which logs the client wants, for the requests that other replicas serve."""

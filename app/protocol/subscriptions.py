@@ -26,6 +26,7 @@ from app.protocol.notifications import (
     everything,
 )
 from app.protocol.primitives import Method
+from app.protocol.state import state_of
 from app.services.subscriptions import SubscriptionService, Watch
 
 _MOST_URIS: Final = 256
@@ -48,6 +49,7 @@ class Listen:
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         exchange = exchange_of(context)
         caller = exchange.caller
+        handle = (await state_of(context)).handle
 
         async def tell(method: str, shown: Mapping[str, Any]) -> None:
             notification = Notification[dict[str, Any], str](method=method, params={**shown, "_meta": meta})
@@ -61,9 +63,9 @@ class Listen:
             def view(told: Told) -> Sequence[Told]:
                 if told.method == RESOURCE_UPDATED:
                     return updates(told)
-                return (told,) if told.method in methods and told.session is None else ()
+                return (told,) if told.method in methods else ()
 
-            with self.notifications.listen(caller.tenant, owner=exchange, view=view) as stream:
+            with self.notifications.listen(caller.tenant, owner=exchange, handle=handle, view=view) as stream:
                 await tell("notifications/subscriptions/acknowledged", {"notifications": honored})
                 async for told in stream:
                     await tell(told.method, told.params)
