@@ -1,16 +1,35 @@
 """What one request makes of the lists: narrowed by groups and concerns, described in one stage or two."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
 from app.core.catalog import Kind, Primitive
+from app.core.concerns import matches
 from app.core.disclosure import any_staged, staged_for
+from app.core.groups import GroupTree, disabled_groups, hidden_by_session, visible_groups
+from app.core.strictjson import dumps
+from app.protocol.concerns import effective_concerns
 from app.protocol.disclosure import disclosure_resources, gate, is_descriptions_uri, read_descriptions
 from app.protocol.exchange import Context, exchange_of
+from app.protocol.groups import (
+    AGENTIC_TOOLS,
+    NARROWING_META,
+    agentic_tools,
+    apply_agentic,
+    endpoint_of,
+    narrowing_of,
+)
+from app.protocol.state import state_of
+from app.services.concerns import ConcernService
 from app.services.disclosure_gate import DisclosureService
 from app.services.forwarding import Gate
+from app.services.groups import GroupService
 from app.services.listing import NO_EXTRA, Extra, Filter, ListingService, View
+from app.services.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +47,54 @@ class Shaping:
     """Asks groups, concerns and disclosure what they make of a request."""
 
     listing: ListingService
+    groups: GroupService
+    concerns: ConcernService
     disclosure: DisclosureService
+
+    async def within(self, context: Context) -> frozenset[str] | None:
+        """Return the groups of the endpoint that the request came to, None at the one that serves everything."""
+        exchange = exchange_of(context)
+        if exchange.group is None:
+            return None
+        return endpoint_of(context, await self.groups.tree(exchange.caller.tenant))
 
     async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
         """Return the shape of a list for this request."""
-        return Shape(
-            short=_short(context, view) if kind is Kind.TOOL else None,
-            extra=_descriptions(context, view, kind),
-        )
+        caller = exchange_of(context).caller
+        tree = await self.groups.tree(caller.tenant)
+        filters: list[Filter] = []
+        if NARROWING_META in _meta(context):
+            filters.append(_narrowing(context, view, tree))
+        effective = await effective_concerns(context, self.concerns)
+        if effective.fingerprint:
+            definitions = (await self.concerns.table(caller.tenant)).definitions
+            filters.append(
+                Filter(
+                    f"concerns {effective.fingerprint}",
+                    lambda one: matches(one.concerns, effective.configuration, definitions),
+                )
+            )
+        extra = _descriptions(context, view, kind)
+        if _is_agentic(context, view):
+            filters.append(_switched_off(exchange_of(context).session, tree))
+            if kind is Kind.TOOL:
+                extra = _agentic(view, tree)
+        short = _short(context, view) if kind is Kind.TOOL else None
+        return Shape(tuple(filters), short, extra, effective.warnings)
 
     async def own_tool(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the result of a tool of this server's own, or None where the name is none."""
-        return None
+        if params["name"] not in AGENTIC_TOOLS:
+            return None
+        exchange = exchange_of(context)
+        view = await self.listing.view(exchange.caller, exchange.info, await self.within(context))
+        if not _is_agentic(context, view):
+            return None
+        await self.listing.admitted(exchange.caller, exchange.info)
+        tree = await self.groups.tree(exchange.caller.tenant)
+        state = await state_of(context)
+        visible = visible_groups(tree, view.all, restricted=view.restricted)
+        return await apply_agentic(state, params["name"], params.get("arguments"), tree, visible)
 
     async def own_resource(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return what is read of this server's own resources, or None where the URI is none."""
@@ -47,7 +102,8 @@ class Shaping:
         if not is_descriptions_uri(uri):
             return None
         exchange = exchange_of(context)
-        view = await self.listing.admitted(exchange.caller, exchange.info)
+        within = await self.within(context)
+        view = await self.listing.admitted(exchange.caller, exchange.info, within)
         return await read_descriptions(context, self.disclosure, view.policy, view.of(Kind.TOOL), uri)
 
     def gate(self, context: Context) -> Gate:
@@ -57,6 +113,34 @@ class Shaping:
             return await gate(context, self.disclosure, view.policy, tool)
 
         return described
+
+
+def _meta(context: Context) -> Mapping[str, Any]:
+    meta = (context.params or {}).get("_meta")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _narrowing(context: Context, view: View, tree: GroupTree) -> Filter:
+    visible = visible_groups(tree, view.all, restricted=view.restricted)
+    wanted = narrowing_of(context, tree, visible) or frozenset()
+    return Filter(f"groups {sorted(wanted)}", lambda one: not wanted.isdisjoint(one.groups))
+
+
+def _is_agentic(context: Context, view: View) -> bool:
+    """Return whether the model of this session may switch groups; what it switched must be remembered somewhere."""
+    has_session = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
+    return view.policy.agentic_groups and has_session and exchange_of(context).session is not None
+
+
+def _switched_off(session: Session | None, tree: GroupTree) -> Filter:
+    preferences = session.preferences if session is not None else {}
+    is_hidden = hidden_by_session(preferences, tree)
+    return Filter(f"off {sorted(disabled_groups(preferences, tree))}", lambda one: not is_hidden(one))
+
+
+def _agentic(view: View, tree: GroupTree) -> Extra:
+    tools = agentic_tools(tree, visible_groups(tree, view.all, restricted=view.restricted))
+    return Extra(hashlib.sha256(dumps(tools)).hexdigest(), tools)
 
 
 def _descriptions(context: Context, view: View, kind: Kind) -> Extra:

@@ -23,6 +23,7 @@ USERS: Final = (Role.INVOKER, Role.RESTORER)
 _TENANTS = 1024
 _VIEWS_PER_TENANT = 256
 _LISTS_PER_VIEW = 128
+_NARROWED_PER_VIEW = 64
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -105,6 +106,7 @@ class View:
     primitives: Mapping[Kind, Mapping[str, Primitive]]
     restricted: bool
     lists: _Recent[Listed] = field(default_factory=lambda: _Recent(_LISTS_PER_VIEW), repr=False)
+    narrowed: "_Recent[View]" = field(default_factory=lambda: _Recent(_NARROWED_PER_VIEW), repr=False)
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def of(self, kind: Kind) -> Mapping[str, Primitive]:
@@ -119,6 +121,10 @@ class View:
     def all(self) -> tuple[Primitive, ...]:
         """Return every visible primitive."""
         return tuple(one for found in self.primitives.values() for one in found.values())
+
+    def within(self, groups: frozenset[str]) -> "View":
+        """Return the view of an endpoint where only what is directly in one of ``groups`` exists."""
+        return self.narrowed.get(groups) or self.narrowed.put(groups, _narrowed(self, groups))
 
     def remembered(self, name: str, make: Callable[["View"], T]) -> T:
         """Return what ``make`` says of this view, asked once."""
@@ -155,8 +161,10 @@ class ListingService:
         default_factory=WeakKeyDictionary
     )
 
-    async def view(self, caller: Caller, request: RequestInfo | None = None) -> View:
-        """Return what the caller may see now; it needs one of the roles in ``USERS``."""
+    async def view(
+        self, caller: Caller, request: RequestInfo | None = None, within: frozenset[str] | None = None
+    ) -> View:
+        """Return what the caller may see now, at an endpoint of the groups ``within``; needs a role of ``USERS``."""
         if caller.roles.isdisjoint(USERS):
             async with self.audit.refusals(caller, "primitives.list", request):
                 caller.require(*USERS)
@@ -166,11 +174,14 @@ class ListingService:
         if known is None or known.catalog is not catalog or known.version != version:
             known = self.tenants.put(caller.tenant, _Tenant(catalog, version))
         key = None if policy.grants is None else (caller.key_id, caller.roles)
-        return known.views.get(key) or known.views.put(key, _view(catalog, version, policy, caller))
+        view = known.views.get(key) or known.views.put(key, _view(catalog, version, policy, caller))
+        return view if within is None else view.within(within)
 
-    async def admitted(self, caller: Caller, request: RequestInfo | None = None) -> View:
+    async def admitted(
+        self, caller: Caller, request: RequestInfo | None = None, within: frozenset[str] | None = None
+    ) -> View:
         """Return the view for a request that counts against the tenant's rate."""
-        view = await self.view(caller, request)
+        view = await self.view(caller, request, within)
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
@@ -242,6 +253,14 @@ def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> Vie
         for kind, found in catalog.primitives.items()
     }
     return View(catalog, policy, version, primitives, restricted=True)
+
+
+def _narrowed(view: View, groups: frozenset[str]) -> View:
+    primitives = {
+        kind: {name: one for name, one in found.items() if not groups.isdisjoint(one.groups)}
+        for kind, found in view.primitives.items()
+    }
+    return View(view.catalog, view.policy, view.policy_version, primitives, restricted=True)
 
 
 def _is_for(grant: Grant, caller: Caller) -> bool:
