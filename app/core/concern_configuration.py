@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
-from app.core.concerns import MAX_CONCERNS, ConcernDefinition, Scalar, is_scalar
+from app.core.concerns import MAX_CONCERNS, ConcernDefinition, Scalar, is_scalar, matches
 from app.core.errors import InvalidArgumentsError
 from app.core.strictjson import dumps
 
@@ -46,22 +46,26 @@ class Effective:
 
     configuration: Mapping[str, Scalar] = field(default_factory=dict)
     warnings: tuple[Mapping[str, str], ...] = ()
+    definitions: Mapping[str, ConcernDefinition] = field(default_factory=dict, repr=False)
+
+    def lists(self, mapped: Mapping[str, Any]) -> bool:
+        """Return whether a primitive with these mapped values is listed."""
+        return matches(mapped, self.configuration, self.definitions)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return what cursors are bound to; empty where nothing filters."""
-        return fingerprint(self.configuration)
+        """Return what cursors and remembered lists are bound to; empty where nothing filters."""
+        if not self.configuration:
+            return ""
+        said = [[name, value, self._values(name)] for name, value in self.configuration.items()]
+        return hashlib.sha256(dumps(said)).hexdigest()[:16]
+
+    def _values(self, name: str) -> Any:
+        definition = self.definitions.get(name)
+        return definition.wire()["values"] if definition is not None else None
 
 
 NOTHING_CONFIGURED: Final = Effective()
-
-
-def fingerprint(configuration: Mapping[str, Scalar]) -> str:
-    """Return a short digest of an effective configuration; empty where nothing filters."""
-    if not configuration:
-        return ""
-    named = [[name, configuration[name]] for name in sorted(configuration)]
-    return hashlib.sha256(dumps(named)).hexdigest()[:16]
 
 
 def given(raw: Any, pointer: str) -> Layer:
@@ -107,7 +111,8 @@ def effective(
             if decided.get(name) is None:
                 decided[name] = definition.default
     configuration = {name: decided[name] for name in sorted(decided) if decided[name] is not None}
-    return Effective(MappingProxyType(configuration), tuple(warnings.values()))  # type: ignore[arg-type]
+    found: Mapping[str, Any] = MappingProxyType(configuration)
+    return Effective(found, tuple(warnings.values()), definitions)
 
 
 def _mended(definition: ConcernDefinition, value: Any, pointer: str | None) -> Scalar | None:

@@ -17,13 +17,13 @@ from app.protocol.pagination import page
 from app.protocol.primitives import Method
 from app.protocol.state import SESSION_META, SessionState, state_of
 from app.services.concerns import ConcernService
+from app.services.listing import Filter
 from app.services.sessions import SessionService
 
 CONCERNS: Final = "concerns"
 """The member of params, of capabilities and of what a session remembers."""
 
 CONCERNS_KEY: Final = f"{VENDOR}concerns"
-WARNINGS_META: Final = f"{VENDOR}warnings"
 _POINTER: Final = "/_meta/dev.sluice~1concerns"
 _USERS: Final = (Role.INVOKER, Role.RESTORER, Role.OPERATOR)
 
@@ -101,9 +101,11 @@ async def effective_concerns(context: Context, concerns: ConcernService) -> Effe
     return await concerns.effective(exchange_of(context).caller, _remembered(state), asked)
 
 
-def warnings_meta(effective: Effective) -> dict[str, Any]:
-    """Return what the ``_meta`` of a filtered list says of values that were not taken as they were said."""
-    return {WARNINGS_META: [dict(one) for one in effective.warnings]} if effective.warnings else {}
+def concern_filter(effective: Effective) -> Filter | None:
+    """Return what leaves primitives out of a list, None where nothing does."""
+    if not effective.configuration:
+        return None
+    return Filter(f"concerns {effective.fingerprint}", lambda one: effective.lists(one.concerns))
 
 
 def initial(raw: Any) -> dict[str, Any]:
