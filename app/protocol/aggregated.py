@@ -104,8 +104,7 @@ class AggregatedPrimitives:
     async def _list(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any]:
         exchange = exchange_of(context)
         kind, member = _LISTS[context.method]
-        within = await self.shaping.within(context)
-        view = await self.listing.admitted(exchange.caller, exchange.info, within)
+        view = await self.listing.admitted(exchange.caller, exchange.info)
         shape = await self.shaping.shape(context, view, kind)
         listed = self.listing.listed(view, kind, shape.filters, short=shape.short, extra=shape.extra)
         shown, following = page_of(listed.entries, listed.fingerprint, params.get("cursor"), self.page_size)
@@ -144,10 +143,9 @@ class AggregatedPrimitives:
     ) -> dict[str, Any]:
         exchange = exchange_of(context)
         scope = _scope(exchange, params)
-        within = await self.shaping.within(context)
 
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            return await forward(Asked(exchange.caller, params, exchange.info, hooks, scope, within))
+            return await forward(Asked(exchange.caller, params, exchange.info, hooks, scope))
 
         carried: Call = call
         return await self.callbacks.carried(context, params, carried)

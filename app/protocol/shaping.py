@@ -20,7 +20,6 @@ from app.protocol.groups import (
     NARROWING_META,
     agentic_tools,
     apply_agentic,
-    endpoint_of,
     narrowing_of,
 )
 from app.protocol.state import state_of
@@ -51,13 +50,6 @@ class Shaping:
     concerns: ConcernService
     disclosure: DisclosureService
 
-    async def within(self, context: Context) -> frozenset[str] | None:
-        """Return the groups of the endpoint that the request came to, None at the one that serves everything."""
-        exchange = exchange_of(context)
-        if exchange.group is None:
-            return None
-        return endpoint_of(context, await self.groups.tree(exchange.caller.tenant))
-
     async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
         """Return the shape of a list for this request."""
         caller = exchange_of(context).caller
@@ -87,7 +79,7 @@ class Shaping:
         if params["name"] not in AGENTIC_TOOLS:
             return None
         exchange = exchange_of(context)
-        view = await self.listing.view(exchange.caller, exchange.info, await self.within(context))
+        view = await self.listing.view(exchange.caller, exchange.info)
         if not _is_agentic(context, view):
             return None
         await self.listing.admitted(exchange.caller, exchange.info)
@@ -102,8 +94,7 @@ class Shaping:
         if not is_descriptions_uri(uri):
             return None
         exchange = exchange_of(context)
-        within = await self.within(context)
-        view = await self.listing.admitted(exchange.caller, exchange.info, within)
+        view = await self.listing.admitted(exchange.caller, exchange.info)
         return await read_descriptions(context, self.disclosure, view.policy, view.of(Kind.TOOL), uri)
 
     def gate(self, context: Context) -> Gate:

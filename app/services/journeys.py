@@ -29,17 +29,13 @@ _SENT_FIRST = "tool.call"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones.
-
-    ``within`` are the groups of the endpoint that it came to, None at the one that serves everything.
-    """
+    """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones."""
 
     caller: Caller
     params: Mapping[str, Any]
     request: RequestInfo
     hooks: Hooks = NO_HOOKS
     scope: Scope = field(default_factory=Scope)
-    within: frozenset[str] | None = None
 
 
 @dataclass(slots=True)

@@ -122,9 +122,9 @@ class View:
         """Return every visible primitive."""
         return tuple(one for found in self.primitives.values() for one in found.values())
 
-    def within(self, groups: frozenset[str]) -> "View":
-        """Return the view of an endpoint where only what is directly in one of ``groups`` exists."""
-        return self.narrowed.get(groups) or self.narrowed.put(groups, _narrowed(self, groups))
+    def within(self, group: str) -> "View":
+        """Return the view of the endpoint of a group: only what is in it, or in one below it, exists there."""
+        return self.narrowed.get(group) or self.narrowed.put(group, _narrowed(self, group))
 
     def remembered(self, name: str, make: Callable[["View"], T]) -> T:
         """Return what ``make`` says of this view, asked once."""
@@ -161,10 +161,8 @@ class ListingService:
         default_factory=WeakKeyDictionary
     )
 
-    async def view(
-        self, caller: Caller, request: RequestInfo | None = None, within: frozenset[str] | None = None
-    ) -> View:
-        """Return what the caller may see now, at an endpoint of the groups ``within``; needs a role of ``USERS``."""
+    async def view(self, caller: Caller, request: RequestInfo | None = None) -> View:
+        """Return what the caller may see now, at the endpoint of the request; it needs one of the roles in ``USERS``."""
         if caller.roles.isdisjoint(USERS):
             async with self.audit.refusals(caller, "primitives.list", request):
                 caller.require(*USERS)
@@ -175,13 +173,11 @@ class ListingService:
             known = self.tenants.put(caller.tenant, _Tenant(catalog, version))
         key = None if policy.grants is None else (caller.key_id, caller.roles)
         view = known.views.get(key) or known.views.put(key, _view(catalog, version, policy, caller))
-        return view if within is None else view.within(within)
+        return view if request is None or request.group is None else view.within(request.group)
 
-    async def admitted(
-        self, caller: Caller, request: RequestInfo | None = None, within: frozenset[str] | None = None
-    ) -> View:
+    async def admitted(self, caller: Caller, request: RequestInfo | None = None) -> View:
         """Return the view for a request that counts against the tenant's rate."""
-        view = await self.view(caller, request, within)
+        view = await self.view(caller, request)
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
@@ -255,9 +251,9 @@ def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> Vie
     return View(catalog, policy, version, primitives, restricted=True)
 
 
-def _narrowed(view: View, groups: frozenset[str]) -> View:
+def _narrowed(view: View, group: str) -> View:
     primitives = {
-        kind: {name: one for name, one in found.items() if not groups.isdisjoint(one.groups)}
+        kind: {name: one for name, one in found.items() if group in one.within}
         for kind, found in view.primitives.items()
     }
     return View(view.catalog, view.policy, view.policy_version, primitives, restricted=True)
