@@ -104,7 +104,7 @@ class AggregatedPrimitives:
     async def _list(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any]:
         exchange = exchange_of(context)
         kind, member = _LISTS[context.method]
-        view = await self.listing.admitted(exchange.caller, exchange.info)
+        view = await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
         shape = await self.shaping.shape(context, view, kind)
         listed = self.listing.listed(view, kind, shape.filters, short=shape.short, extra=shape.extra)
         shown, following = page_of(listed.entries, listed.fingerprint, params.get("cursor"), self.page_size)
@@ -145,7 +145,7 @@ class AggregatedPrimitives:
         scope = _scope(exchange, params)
 
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            return await forward(Asked(exchange.caller, params, exchange.info, hooks, scope))
+            return await forward(Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group))
 
         carried: Call = call
         return await self.callbacks.carried(context, params, carried)

@@ -79,7 +79,7 @@ class Shaping:
         if params["name"] not in AGENTIC_TOOLS:
             return None
         exchange = exchange_of(context)
-        view = await self.listing.view(exchange.caller, exchange.info)
+        view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
         if not _is_agentic(context, view):
             return None
         await self.listing.admitted(exchange.caller, exchange.info)
@@ -94,7 +94,7 @@ class Shaping:
         if not is_descriptions_uri(uri):
             return None
         exchange = exchange_of(context)
-        view = await self.listing.admitted(exchange.caller, exchange.info)
+        view = await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
         return await read_descriptions(context, self.disclosure, view.policy, view.of(Kind.TOOL), uri)
 
     def gate(self, context: Context) -> Gate:

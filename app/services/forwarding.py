@@ -85,7 +85,7 @@ class ForwardService:
     async def call_tool(self, asked: Asked, gate: Gate | None = None) -> dict[str, Any]:
         """Call a tool; what is sent is on record before it leaves, and what came of it before it is answered."""
         journey = self._journey(asked, "tool.call")
-        view = await self.listing.view(asked.caller, asked.request)
+        view = await self.listing.view(asked.caller, asked.request, asked.group)
         tool = view.find(Kind.TOOL, asked.params["name"])
         if tool is None:
             await self._unknown(
@@ -105,7 +105,7 @@ class ForwardService:
     async def get_prompt(self, asked: Asked) -> dict[str, Any]:
         """Return a prompt filled in by its server."""
         journey = self._journey(asked, "prompt.get")
-        view = await self.listing.view(asked.caller, asked.request)
+        view = await self.listing.view(asked.caller, asked.request, asked.group)
         prompt = view.find(Kind.PROMPT, asked.params["name"])
         if prompt is None:
             await self._unknown(
@@ -119,7 +119,7 @@ class ForwardService:
     async def read_resource(self, asked: Asked) -> dict[str, Any]:
         """Read a URI that a list holds, that a template covers, or that a result gave to this caller."""
         journey = self._journey(asked, "resource.read")
-        view = await self.listing.view(asked.caller, asked.request)
+        view = await self.listing.view(asked.caller, asked.request, asked.group)
         uri = asked.params["uri"]
         found = self.located(view, asked.caller, uri)
         if found is None:
@@ -135,7 +135,7 @@ class ForwardService:
     async def complete(self, asked: Asked) -> dict[str, Any]:
         """Suggest values for an argument of a prompt or a template; none where the server does not suggest any."""
         journey = self._journey(asked, "completion.complete")
-        view = await self.listing.view(asked.caller, asked.request)
+        view = await self.listing.view(asked.caller, asked.request, asked.group)
         ref = asked.params["ref"]
         field_name = "name" if ref.get("type") == "ref/prompt" else "uri"
         found = _referred(view, ref)

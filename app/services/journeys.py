@@ -29,13 +29,17 @@ _SENT_FIRST = "tool.call"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones."""
+    """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones.
+
+    ``group`` is the one whose endpoint it came to, None at the one that serves everything.
+    """
 
     caller: Caller
     params: Mapping[str, Any]
     request: RequestInfo
     hooks: Hooks = NO_HOOKS
     scope: Scope = field(default_factory=Scope)
+    group: str | None = None
 
 
 @dataclass(slots=True)

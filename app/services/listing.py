@@ -161,8 +161,10 @@ class ListingService:
         default_factory=WeakKeyDictionary
     )
 
-    async def view(self, caller: Caller, request: RequestInfo | None = None) -> View:
-        """Return what the caller may see now, at the endpoint of the request; it needs one of the roles in ``USERS``."""
+    async def view(
+        self, caller: Caller, request: RequestInfo | None = None, group: str | None = None
+    ) -> View:
+        """Return what the caller may see now, at the endpoint of ``group``; it needs one of the roles in ``USERS``."""
         if caller.roles.isdisjoint(USERS):
             async with self.audit.refusals(caller, "primitives.list", request):
                 caller.require(*USERS)
@@ -173,11 +175,13 @@ class ListingService:
             known = self.tenants.put(caller.tenant, _Tenant(catalog, version))
         key = None if policy.grants is None else (caller.key_id, caller.roles)
         view = known.views.get(key) or known.views.put(key, _view(catalog, version, policy, caller))
-        return view if request is None or request.group is None else view.within(request.group)
+        return view if group is None else view.within(group)
 
-    async def admitted(self, caller: Caller, request: RequestInfo | None = None) -> View:
+    async def admitted(
+        self, caller: Caller, request: RequestInfo | None = None, group: str | None = None
+    ) -> View:
         """Return the view for a request that counts against the tenant's rate."""
-        view = await self.view(caller, request)
+        view = await self.view(caller, request, group)
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
