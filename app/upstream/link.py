@@ -2,12 +2,15 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
-from app.core.errors import UpstreamUnavailableError
 from app.core.servers import MCPServerSettings
 from app.upstream.options import Link, LinkOptions
+from app.upstream.streamable import open_http
 
 __all__ = ["Link", "LinkOptions", "open_link"]
+
+_OPENERS: Final = {"http": open_http}
 
 
 @asynccontextmanager
@@ -15,9 +18,7 @@ async def open_link(name: str, settings: MCPServerSettings, options: LinkOptions
     """Connect to the server ``name`` and agree on a revision within ``connect_timeout_s``; enter and leave in one task.
 
     Raises UpstreamUnavailableError where it cannot be reached or does not speak MCP, UpstreamError where it refuses,
-    InvalidArgumentsError where its address is not allowed.
+    InvalidArgumentsError where its address is not allowed, DeadlineExceededError where it is too slow.
     """
-    raise UpstreamUnavailableError(
-        f"Server {name!r} cannot be reached yet: {settings.type}, {options.revision}."
-    )
-    yield
+    async with _OPENERS[settings.type](name, settings, options) as link:
+        yield link

@@ -1,0 +1,100 @@
+"""What can be wrong with a server, in our own words: its words stay out of messages and logs."""
+
+from typing import Any, Final
+
+import aiohttp
+
+from app.core.errors import (
+    DeadlineExceededError,
+    InvalidRequestError,
+    TooLargeError,
+    UpstreamUnavailableError,
+)
+from app.core.offload import off_loop
+from app.core.strictjson import loads
+
+_CREDENTIALS: Final = frozenset({401, 403})
+_REDIRECTS: Final = range(300, 400)
+
+
+class Faults:
+    """Makes the errors about one server."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+
+    def gone(self) -> UpstreamUnavailableError:
+        """Return the error of a request on a connection that is over."""
+        return self._unavailable("is not connected; try again later")
+
+    def broken(self, what: str = "gave an answer that is no valid MCP") -> UpstreamUnavailableError:
+        """Return the error for an answer that cannot be read."""
+        return self._unavailable(what)
+
+    def unreachable(self, error: BaseException) -> UpstreamUnavailableError:
+        """Return the error for a connection that failed, by the kind of failure alone."""
+        return self._unavailable(_reason(error))
+
+    def refused(self, status: int) -> UpstreamUnavailableError:
+        """Return the error for an HTTP status that carries no answer."""
+        if status in _CREDENTIALS:
+            what = f"refuses the credentials in its headers (HTTP {status})"
+        elif status in _REDIRECTS:
+            what = f"redirects elsewhere (HTTP {status}); give its final address as url"
+        else:
+            what = f"answered with HTTP status {status}"
+        return self._unavailable(what, status=status)
+
+    def late(self, timeout_s: float) -> DeadlineExceededError:
+        """Return the error for an answer that did not end in time."""
+        return DeadlineExceededError(
+            f"Server {self._server!r} did not answer within {timeout_s:g} seconds.",
+            details={"server": self._server},
+        )
+
+    def too_large(self, maximum: int) -> TooLargeError:
+        """Return the error for an answer of which no more is read."""
+        return TooLargeError(
+            f"An answer of server {self._server!r} is larger than {maximum} bytes, "
+            "the limit of SLUICE_UPSTREAMS__MAX_RESULT_BYTES.",
+            details={"server": self._server, "limit": "max_result_bytes", "maximum": maximum},
+        )
+
+    async def parsed(self, body: bytes) -> dict[str, Any]:
+        """Return the one JSON object that ``body`` is, parsed off the event loop where it is long."""
+        try:
+            message = await off_loop(len(body), loads, body)
+        except (InvalidRequestError, TooLargeError) as error:
+            fault = error
+        else:
+            if isinstance(message, dict):
+                return message
+            raise self.broken()
+        # Raised outside the handler, because a chained error would keep the body alive.
+        if isinstance(fault, TooLargeError):
+            raise TooLargeError(
+                f"An answer of server {self._server!r} nests too deep.",
+                details={"server": self._server, **fault.details},
+            )
+        raise self.broken()
+
+    def _unavailable(self, what: str, **details: Any) -> UpstreamUnavailableError:
+        return UpstreamUnavailableError(
+            f"Server {self._server!r} {what}.", details={"server": self._server, **details}
+        )
+
+
+_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (aiohttp.ClientConnectorDNSError, "cannot be reached: its host name is not known"),
+    (aiohttp.ClientConnectorCertificateError, "cannot be trusted: its certificate is not valid"),
+    (aiohttp.ClientSSLError, "cannot be reached: it does not speak TLS"),
+    (TimeoutError, "cannot be reached: the connection takes too long"),
+    (aiohttp.ClientConnectorError, "cannot be reached: the connection is refused"),
+    (aiohttp.ClientResponseError, "gave an answer that is no valid HTTP"),
+    (aiohttp.ClientPayloadError, "broke off its answer"),
+)
+"""The first that fits says it; more special kinds stand first."""
+
+
+def _reason(error: BaseException) -> str:
+    return next((what for kind, what in _REASONS if isinstance(error, kind)), "closed the connection")
