@@ -1,0 +1,142 @@
+"""``sluice servers``: the MCP servers behind this one, administered on the host."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show_table
+
+if TYPE_CHECKING:
+    from app.api.server_answers import PrimitiveAnswer, ServerAnswer
+    from app.assembly import House
+    from app.services.approval import Wanted
+
+commands = typer.Typer(
+    help="List, test, approve, pause and remove MCP servers. `sluice apply FILE` adds them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Name = Annotated[str, typer.Argument(help="Name of a server.")]
+Tenant = Annotated[str, typer.Option(help="Whose servers.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@commands.command("list", epilog="Example:\n\n\b\n  sluice servers list --tenant acme")
+def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
+    """List servers with their state; how their connections are, the running service tells (GET /api/v1/servers)."""
+    from app.api.server_answers import server_answer
+    from app.cli.host import caller_for, on_host
+
+    async def listed(host: "House") -> "list[ServerAnswer]":
+        found = await host.servers.list(caller_for(tenant))
+        return [server_answer(one, host.upstreams) for one in found]
+
+    found = on_host(listed)
+    if json:
+        show_json([one.model_dump(mode="json", exclude={"status"}) for one in found])
+    else:
+        show_table(
+            ("NAME", "STATE", "ORIGIN", "TYPE", "APPROVED"),
+            [(one.name, one.state, one.origin, one.settings["type"], one.approved) for one in found],
+        )
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice servers show github")
+def show(name: Name, tenant: Tenant = "default") -> None:
+    """Show the settings of a server as JSON: of its secrets the names only."""
+    from app.api.server_answers import server_answer
+    from app.cli.host import caller_for, on_host
+
+    async def shown(host: "House") -> "ServerAnswer":
+        found = await host.servers.get(caller_for(tenant), name)
+        return server_answer(found.known, host.upstreams)
+
+    show_json(on_host(shown).model_dump(mode="json", exclude={"status"}))
+
+
+@commands.command("test", epilog="Example:\n\n\b\n  sluice servers test github")
+def try_out(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
+    """Connect to a server from this host, list what it offers, and say what of that is approved."""
+    from app.api.server_answers import trial_answer
+    from app.cli.host import caller_for, on_host
+
+    trial = trial_answer(on_host(lambda host: host.servers.test(caller_for(tenant), name)))
+    if json:
+        show_json(trial.model_dump(mode="json"))
+    elif trial.ready:
+        counts = ", ".join(f"{count} {kind}s" for kind, count in trial.status.offered.items()) or "nothing"
+        print(f"{name} speaks {trial.status.protocol_version} and offers {counts}.")
+        _show_definitions(trial.primitives)
+        if trial.status.quarantined:
+            note(f"To serve what is held back: sluice servers approve {name}")
+    if not trial.ready:
+        fail(trial.status.error or f"{name} did not answer in time.", FAILED)
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice servers approve github
+  sluice servers approve github --only tool:list_issues --only prompt:triage"""
+)
+def approve(
+    name: Name,
+    tenant: Tenant = "default",
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="KIND:NAME", help="Only this definition; may be repeated.")
+    ] = None,
+) -> None:
+    """Connect to a server and approve what it offers now; a running service serves it from then on."""
+    from app.api.server_answers import approval_answer
+    from app.cli.host import caller_for, on_host
+
+    wanted = [_wanted(one) for one in only] if only else None
+    done = approval_answer(on_host(lambda host: host.servers.approve(caller_for(tenant), name, wanted)))
+    print(f"{name} is approved, {done.approved} definitions by this.")
+    if done.held_back:
+        note("Held back:")
+        _show_definitions(done.held_back)
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice servers pause github")
+def pause(name: Name, tenant: Tenant = "default") -> None:
+    """Serve nothing of a server until it is resumed."""
+    from app.cli.host import caller_for, on_host
+
+    on_host(lambda host: host.servers.pause(caller_for(tenant), name))
+    print(f"{name} is paused.")
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice servers resume github")
+def resume(name: Name, tenant: Tenant = "default") -> None:
+    """Serve a paused server as before; one that was never approved waits for that."""
+    from app.cli.host import caller_for, on_host
+
+    known = on_host(lambda host: host.servers.resume(caller_for(tenant), name))
+    print(f"{name} is {known.stored.state}.")
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice servers remove github --yes")
+def remove(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
+    """Forget a server, its secrets and what was approved of it; the file that declares it would bring it back."""
+    from app.cli.host import caller_for, on_host
+
+    confirm(f"Remove the server {name} and all that was approved of it?", yes=yes)
+    on_host(lambda host: host.servers.remove(caller_for(tenant), name, host=True))
+    print(f"{name} is removed.")
+
+
+def _wanted(text: str) -> "Wanted":
+    from app.core.catalog import Kind
+    from app.services.approval import Wanted
+
+    kind, colon, name = text.partition(":")
+    if not colon or not name or kind not in {"tool", "prompt", "template"}:
+        fail("A definition is written tool:NAME, prompt:NAME or template:NAME.", USAGE)
+    return Wanted(Kind(kind), name)
+
+
+def _show_definitions(primitives: "list[PrimitiveAnswer]") -> None:
+    show_table(("KIND", "NAME", "STATE"), [(one.kind, one.name, one.state) for one in primitives])
