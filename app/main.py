@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import app
 from app.api.auth import Services
 from app.api.edge import EdgeLimits
-from app.api.guard import MCP_PATH, Drain, Guard
+from app.api.guard import GROUP_PATH, MCP_PATH, Drain, Guard
 from app.api.health import Readiness
 from app.api.observability import Metrics, configure_logging
 from app.api.surface import OPENAPI_PATH, install_rest
@@ -22,6 +22,7 @@ from app.api.tracing import tracer_to
 from app.assembly import House, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.protocol.errors import WIRE_ERRORS
+from app.protocol.exchange import GROUP_KEY
 from app.protocol.primitives import Primitives
 from app.protocol.server import Mcp, build_mcp
 from app.services.bootstrap import bootstrap
@@ -35,17 +36,20 @@ DESCRIPTION = (
 
 @dataclass(slots=True)
 class McpDoor:
-    """Sends requests for /mcp to the MCP surface, before the REST routes are tried one by one."""
+    """Sends requests for /mcp and the groups' endpoints to the MCP surface, before REST routes are tried one by one."""
 
     app: ASGIApp
     surface: "list[Mcp]"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; the surface is there once the application has started."""
-        if scope["type"] == "http" and scope["path"] == MCP_PATH and self.surface:
-            await self.surface[0].app(scope, receive, send)
-        else:
+        path = scope["path"] if scope["type"] == "http" and self.surface else ""
+        if path.startswith(GROUP_PATH):
+            scope["state"][GROUP_KEY] = path.removeprefix(GROUP_PATH)
+        elif path != MCP_PATH:
             await self.app(scope, receive, send)
+            return
+        await self.surface[0].app(scope, receive, send)
 
 
 def create_app(

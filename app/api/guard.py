@@ -32,6 +32,9 @@ from app.core.ids import uuid7
 from app.core.strictjson import dumps
 
 MCP_PATH: Final = "/mcp"
+GROUP_PATH: Final = "/mcp/groups/"
+"""What stands before the name of a group in the address of its endpoint."""
+
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
 _PARSE_ERROR: Final = -32700
@@ -248,6 +251,8 @@ def _template(scope: Scope) -> str:
     path = getattr(scope.get("route"), "path", None)
     if isinstance(path, str):
         return path
+    if scope["path"].startswith(GROUP_PATH):
+        return GROUP_PATH + "{name}"
     return MCP_PATH if scope["path"] == MCP_PATH else UNMATCHED
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from app.protocol.bound import Bound
 
 SCOPE_KEY: Final = "sluice.mcp"
+GROUP_KEY: Final = "mcp_group"
+"""Where the door puts the name of the group whose endpoint a request came to, into the state of its scope."""
 
 Context = ServerRequestContext[Any, Request]
 

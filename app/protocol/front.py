@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
-from app.core.errors import InternalError, ServiceError, UnauthenticatedError
+from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.protocol.answers import answer_empty, answer_failure, answer_refusal, marked
@@ -23,7 +23,16 @@ from app.protocol.concerns import CONCERNS, note_initialized
 from app.protocol.direct import Direct
 from app.protocol.envelope import check_modern_headers, is_response, message_id, parse_message, the_object
 from app.protocol.errors import RefusedError, internal_error
-from app.protocol.exchange import SCOPE_KEY, Exchange, Fields, bearer_of, read_body, replay, with_headers
+from app.protocol.exchange import (
+    GROUP_KEY,
+    SCOPE_KEY,
+    Exchange,
+    Fields,
+    bearer_of,
+    read_body,
+    replay,
+    with_headers,
+)
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
@@ -91,7 +100,7 @@ class Front:
     """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off.
 
     ``counted`` are the methods that count against the tenant's rate by themselves; ``expect`` is told who calls a tool
-    before the SDK looks at the call.
+    before the SDK looks at the call; ``serves_group`` says whether the group of an endpoint is there.
     """
 
     access: AccessService
@@ -106,6 +115,7 @@ class Front:
     recheck_s: float
     counted: frozenset[str]
     expect: Callable[[Caller], Awaitable[None]]
+    serves_group: Callable[[Exchange], Awaitable[bool]]
     requests: Traffic = field(default_factory=Traffic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,9 +142,13 @@ class Front:
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
         caller = await self._caller(turn)
-        exchange = Exchange(caller, turn.info, self.sessions.service)
+        exchange = Exchange(caller, turn.info, self.sessions.service, turn.state.get(GROUP_KEY))
         turn.scope |= {SCOPE_KEY: exchange}
         turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
+        if exchange.group is not None and not await self.serves_group(exchange):
+            raise RefusedError(
+                "There is no such group.", status=HTTPStatus.NOT_FOUND, name=NotFoundError.code
+            )
         version = turn.headers.get(MCP_PROTOCOL_VERSION_HEADER)
         modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
         if turn.scope["method"] == "POST":
@@ -190,7 +204,7 @@ class Front:
             await self._find_session(exchange, session_id)
             await self._bound_request(turn, exchange)
         elif turn.scope["method"] == "DELETE":
-            await self.sessions.end(exchange.caller, session_id, turn.send)
+            await self.sessions.end(exchange, session_id, turn.send)
         elif accepts_stream(turn.scope):
             async with self._while_valid(turn, exchange):
                 await self.sessions.stream(exchange, session_id, turn.receive, turn.send)
@@ -268,7 +282,7 @@ class Front:
             exchange.bound = self.bound.find(exchange.caller, session_id)
             session_id = exchange.bound.session_id
         try:
-            session = await self.sessions.find(exchange.caller, session_id)
+            session = await self.sessions.find(exchange.caller, session_id, exchange.group)
         except RefusedError:
             if exchange.bound is not None:
                 await self.bound.end(exchange.bound)

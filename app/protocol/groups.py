@@ -18,7 +18,7 @@ from app.protocol.primitives import Method
 from app.protocol.state import SessionState
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
-from app.services.listing import ListingService, View
+from app.services.listing import ListingService
 
 NARROWING_META: Final = f"{VENDOR}groups"
 ENABLE: Final = "enable_groups"
@@ -65,13 +65,15 @@ class GroupMethods:
             "groups/get": Method(GroupParams, self._get),
         }
 
+    async def serves(self, exchange: Exchange) -> bool:
+        """Return whether the group whose endpoint a request came to is there for its caller."""
+        tree = await self.groups.tree(exchange.caller.tenant)
+        return exchange.group in tree.groups and exchange.group in await self._visible(exchange, tree)
+
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         exchange = exchange_of(context)
         tree = await self.groups.tree(exchange.caller.tenant)
-        view = await self.listing.view(exchange.caller, exchange.info)
-        visible = visible_groups(
-            tree, view.all, restricted=view.restricted, more=await self._of_middlewares(exchange, tree, view)
-        )
+        visible = await self._visible(exchange, tree)
         narrowing = narrowing_of(context, tree, visible)
         shown = visible if narrowing is None else visible & narrowing
         names = [name for name in tree.groups if name in shown]
@@ -86,9 +88,7 @@ class GroupMethods:
         exchange = exchange_of(context)
         tree = await self.groups.tree(exchange.caller.tenant)
         view = await self.listing.view(exchange.caller, exchange.info)
-        middlewares = [one.name for one in await self.invoke.list(exchange.caller, exchange.info)]
-        more = {group for name in middlewares for group in tree.direct(Kind.MIDDLEWARE, name)}
-        visible = visible_groups(tree, view.all, restricted=view.restricted, more=more)
+        visible = await self._visible(exchange, tree)
         within = endpoint_of(context, tree)
         name = params.name
         if name not in (visible if within is None else visible & within):
@@ -97,16 +97,19 @@ class GroupMethods:
             _LIST_OF[kind]: [one.name for one in view.of(kind).values() if name in one.groups]
             for kind in NAME_FIELD
         }
-        members["middleware"] = [one for one in middlewares if name in tree.direct(Kind.MIDDLEWARE, one)]
+        listed = await self.invoke.list(exchange.caller, exchange.info)
+        members["middleware"] = [one.name for one in listed if name in tree.direct(Kind.MIDDLEWARE, one.name)]
         members["groups"] = sorted(visible.intersection(tree.groups[name].subgroups))
         shown = {listed: names for listed, names in members.items() if names}
         return _cacheable(context, {"group": tree.wire()[name], "members": shown})
 
-    async def _of_middlewares(self, exchange: Exchange, tree: GroupTree, view: View) -> frozenset[str]:
+    async def _visible(self, exchange: Exchange, tree: GroupTree) -> frozenset[str]:
+        view = await self.listing.view(exchange.caller, exchange.info)
         if not view.restricted:
-            return frozenset()
+            return frozenset(tree.groups)
         listed = await self.invoke.list(exchange.caller, exchange.info)
-        return frozenset(group for one in listed for group in tree.direct(Kind.MIDDLEWARE, one.name))
+        more = {group for one in listed for group in tree.direct(Kind.MIDDLEWARE, one.name)}
+        return visible_groups(tree, view.all, restricted=True, more=more)
 
 
 def endpoint_of(context: Context, tree: GroupTree) -> frozenset[str] | None:

@@ -7,11 +7,15 @@ from typing import Any
 from mcp_types import PaginatedRequestParams, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from app.core.catalog import Kind
 from app.core.errors import InvalidArgumentsError, NotFoundError
+from app.core.groups import GroupTree, stamped
 from app.protocol.capabilities import VENDOR
 from app.protocol.exchange import Context, exchange_of, note
+from app.protocol.groups import endpoint_of, narrowing_of
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService, MiddlewareInfo
 
 INVOKE = "middleware/invoke"
@@ -31,6 +35,7 @@ class MiddlewareMethods:
 
     invoke: InvokeService
     page_size: int
+    groups: GroupService | None = None
 
     def methods(self) -> Mapping[str, Method]:
         """Return the methods by name."""
@@ -42,8 +47,13 @@ class MiddlewareMethods:
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         exchange = exchange_of(context)
         infos = await self.invoke.list(exchange.caller, exchange.info)
-        shown, following = page(infos, [info.name for info in infos], params.cursor, self.page_size)
-        result: dict[str, Any] = {"middleware": [_definition(info) for info in shown]}
+        tree = await self._tree(context)
+        narrowing = narrowing_of(context, tree)
+        grouped = [(info, tree.direct(Kind.MIDDLEWARE, info.name)) for info in infos]
+        listed = [one for one in grouped if narrowing is None or not narrowing.isdisjoint(one[1])]
+        shown, following = page(listed, [info.name for info, _ in listed], params.cursor, self.page_size)
+        definitions = [stamped(_definition(info), groups) for info, groups in shown]
+        result: dict[str, Any] = {"middleware": definitions}
         if following is not None:
             result["nextCursor"] = following
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -52,6 +62,8 @@ class MiddlewareMethods:
 
     async def _invoke(self, context: Context, params: InvokeParams) -> dict[str, Any]:
         exchange = exchange_of(context)
+        if exchange.group is not None:
+            await self._check_endpoint(context, params.name)
         try:
             outcome = await self.invoke.invoke(
                 exchange.caller,
@@ -70,6 +82,21 @@ class MiddlewareMethods:
         if outcome.metadata:
             result["metadata"] = outcome.metadata
         return result
+
+    async def _check_endpoint(self, context: Context, name: str) -> None:
+        """Refuse a middleware that is in no group of this endpoint, as if there was none of that name."""
+        tree = await self._tree(context)
+        within = endpoint_of(context, tree)
+        if within is not None and within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name)):
+            raise InvalidArgumentsError(
+                "There is no middleware of that name; list the middlewares to see those you may invoke.",
+                details={"pointer": "/name"},
+            )
+
+    async def _tree(self, context: Context) -> GroupTree:
+        if self.groups is None:
+            return GroupTree.build(())
+        return await self.groups.tree(exchange_of(context).caller.tenant)
 
 
 def _definition(info: MiddlewareInfo) -> dict[str, Any]:

@@ -19,22 +19,25 @@ from app.core.events import Changed
 from app.protocol.aggregated import AggregatedPrimitives
 from app.protocol.bound import BoundSessions, roots_changed
 from app.protocol.callbacks import Callbacks
-from app.protocol.capabilities import CONTEXT_MIDDLEWARE, Capabilities, FeatureSource
+from app.protocol.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
 from app.protocol.concerns import CONCERNS, ConcernMethods, initial
 from app.protocol.direct import Direct
-from app.protocol.exchange import Context, exchange_of
+from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.front import Front
+from app.protocol.groups import GroupMethods
 from app.protocol.guards import Guard, Running, guarded
 from app.protocol.legs import CallsBack, Legs
 from app.protocol.middleware import INVOKE, MiddlewareMethods
 from app.protocol.notifications import Notifications, Told, list_changes
 from app.protocol.primitives import Method, Primitives
-from app.protocol.sessions import VirtualSessions
+from app.protocol.sessions import ENDPOINT, VirtualSessions
 from app.protocol.subscriptions import Listen
 from app.protocol.unsieved import Unsieved
 from app.services.access import AccessService
 from app.services.concerns import ConcernService
+from app.services.groups import GroupService
 from app.services.invoke import InvokeService
+from app.services.listing import ListingService
 from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.subscriptions import SubscriptionService
 
@@ -101,6 +104,8 @@ def build_mcp(
     calls_back: CallsBack = lambda _tenant: True,
     session_idle_s: float = DEFAULT_IDLE_S,
     concerns: ConcernService | None = None,
+    groups: GroupService | None = None,
+    listing: ListingService | None = None,
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
@@ -113,7 +118,10 @@ def build_mcp(
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
     bound = BoundSessions(virtual, callbacks.dedicated)
     running = Running()
-    methods = dict(MiddlewareMethods(invoke, page_size).methods())
+    methods = dict(MiddlewareMethods(invoke, page_size, groups).methods())
+    grouping = GroupMethods(groups, listing, invoke, page_size) if groups and listing else None
+    features = (CONTEXT_MIDDLEWARE,) if grouping is None else (CONTEXT_MIDDLEWARE, GROUPS)
+    methods |= grouping.methods() if grouping is not None else {}
     sources: list[FeatureSource] = []
     if concerns is not None:
         concern_methods = ConcernMethods(concerns)
@@ -123,7 +131,7 @@ def build_mcp(
     if primitives is not None:
         methods |= primitives.methods()
     raw = frozenset(name for name, method in methods.items() if method.raw)
-    capabilities = Capabilities((CONTEXT_MIDDLEWARE,), tuple(sources))
+    capabilities = Capabilities(features, tuple(sources))
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
@@ -149,11 +157,16 @@ def build_mcp(
         4 * ping_s,
         counted=frozenset({INVOKE}) | raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
+        serves_group=grouping.serves if grouping is not None else _no_group,
     )
     return Mcp(front, legs, notifications, callbacks, bound)
 
 
 def _never(_tenant: str) -> bool:
+    return False
+
+
+async def _no_group(_exchange: Exchange) -> bool:
     return False
 
 
@@ -224,6 +237,8 @@ def _begins_sessions(sessions: VirtualSessions, bound: BoundSessions) -> Any:
         exchange = exchange_of(context)
         if context.method == "initialize" and isinstance(result, dict):
             remembered = initial((context.params or {}).get(CONCERNS))
+            if exchange.group is not None:
+                remembered[ENDPOINT] = exchange.group
             if exchange.begins:
                 revision = result["protocolVersion"]
                 exchange.session = await sessions.begin(exchange.caller, revision, remembered)

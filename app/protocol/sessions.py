@@ -23,6 +23,9 @@ from app.services.subscriptions import SubscriptionService
 
 SESSION_HEADER: Final = "mcp-session-id"
 LOG_LEVEL: Final = "logLevel"
+ENDPOINT: Final = "endpoint"
+"""Under which a session remembers the group at whose endpoint it began."""
+
 _STREAM_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -44,8 +47,11 @@ class VirtualSessions:
         """Return a new session that remembers ``remembered``."""
         return await self.service.start(caller, revision, remembered)
 
-    async def find(self, caller: Caller, session_id: str | None) -> Session:
-        """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs."""
+    async def find(self, caller: Caller, session_id: str | None, group: str | None = None) -> Session:
+        """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs.
+
+        It exists only at the endpoint where it began, that of ``group`` or (None) /mcp.
+        """
         if session_id is None:
             raise RefusedError("The header Mcp-Session-Id is missing; begin with initialize.")
         try:
@@ -54,22 +60,24 @@ class VirtualSessions:
             raise no_session() from None
         if found.revision not in HANDSHAKE_PROTOCOL_VERSIONS:  # a handle, which is no session by itself
             raise no_session()
+        if found.preferences.get(ENDPOINT) != group:
+            raise no_session()
         return found
 
     async def set_log_level(self, caller: Caller, session_id: str, level: Any) -> None:
         """Remember which logs the client wants, for the requests that other replicas serve."""
         await self.service.remember(caller, session_id, {LOG_LEVEL: level})
 
-    async def end(self, caller: Caller, session_id: str | None, send: Send) -> None:
+    async def end(self, exchange: Exchange, session_id: str | None, send: Send) -> None:
         """Answer DELETE."""
-        session = await self.find(caller, session_id)
-        await self.service.end(caller, session.id)
+        session = await self.find(exchange.caller, session_id, exchange.group)
+        await self.service.end(exchange.caller, session.id)
         self.notifications.end(name=session.id)
         await answer_empty(send, HTTPStatus.NO_CONTENT)
 
     async def stream(self, exchange: Exchange, session_id: str | None, receive: Receive, send: Send) -> None:
         """Answer GET: server-sent events until the client leaves, the session ends or the process stops."""
-        session = await self.find(exchange.caller, session_id)
+        session = await self.find(exchange.caller, session_id, exchange.group)
         tenant = exchange.caller.tenant
         async with session_view(self.subscriptions, exchange.caller, session.id) as view:
             with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as told:
