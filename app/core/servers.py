@@ -23,6 +23,8 @@ SECRET_FIELDS: Final = frozenset({"env", "headers"})
 
 ServerType = Literal["stdio", "http", "sse"]
 ServerName = Annotated[str, StringConstraints(pattern=rf"^{SERVER_NAME.pattern}$")]
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SPELLINGS: Final = {"streamable-http": "http", "streamable_http": "http", "streamableHttp": "http"}
 
 
@@ -73,11 +75,35 @@ class MCPServerSettings(BaseModel):
     def _is_http(cls, url: str | None) -> str | None:
         if url is not None:
             parts = urlsplit(url)
+            if _CONTROL.search(url) or " " in url:
+                raise ValueError("a server's url holds no spaces or control characters")
+            if parts.port == 0:  # asking for a port that is no number raises
+                raise ValueError("a server's port is between 1 and 65535")
             if parts.scheme not in {"http", "https"} or not parts.hostname:
                 raise ValueError("a server's url begins with https:// or http:// and names a host")
             if parts.username or parts.password:
                 raise ValueError("credentials do not belong into the url; give them as headers")
         return url
+
+    @field_validator("headers")
+    @classmethod
+    def _are_headers(cls, headers: dict[str, str]) -> dict[str, str]:
+        if not all(_HEADER.fullmatch(name) and not _CONTROL.search(value) for name, value in headers.items()):
+            raise ValueError("a header's name is a word and its value one line")
+        return headers
+
+    @field_validator("command", "cwd", "args", "env")
+    @classmethod
+    def _holds_no_nul(cls, given: Any) -> Any:
+        texts = [given] if isinstance(given, str) else given or []
+        if any("\0" in text for text in texts) or (
+            isinstance(given, dict)
+            and any("=" in name or not name or "\0" in value for name, value in given.items())
+        ):
+            raise ValueError(
+                "commands, their arguments and their environment hold no NUL, and no name in it an ="
+            )
+        return given
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
