@@ -18,17 +18,22 @@ from app.engines.pii.pool import PoolDetector
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
+from app.services.catalogs import CatalogService
 from app.services.concerns import ConcernService
+from app.services.dedicated import DedicatedLinks
 from app.services.description_files import DescriptionFiles
 from app.services.disclosure import DescriptionService
 from app.services.disclosure_gate import DisclosureService
 from app.services.erasure import ErasureSink
+from app.services.forwarding import ForwardService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.keyring import KeyringService
+from app.services.listing import ListingService
 from app.services.policies import PolicyService, argument_check
 from app.services.servers import ServerService
 from app.services.sessions import SessionService
+from app.services.subscriptions import SubscriptionService, resolving
 from app.services.tenant_servers import UpstreamRules
 from app.services.tenants import TenantService
 from app.services.traffic import Traffic
@@ -39,6 +44,7 @@ from app.store import migrate
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.writer import GroupWriter
+from app.upstream.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,11 @@ class House:
     detector: PoolDetector
     registry: Registry
     invoke: InvokeService
+    catalogs: CatalogService
+    listing: ListingService
+    forwarding: ForwardService
+    dedicated: DedicatedLinks
+    subscriptions: SubscriptionService
     background: Background
 
 
@@ -148,6 +159,16 @@ async def opened(
             changes.subscribe(listener)
         await stack.enter_async_context(descriptions.watching())
         traffic = Traffic(slots=settings.traffic.max_concurrency)
+        invoke = InvokeService(registry, policies, vault, audit, detector, traffic, observe)
+        catalogs = CatalogService(upstreams, groups, concerns, descriptions, tuple(registry.middlewares))
+        upstreams.on_change.append(catalogs.overtaken)
+        changes.subscribe(catalogs.changed)
+        listing = ListingService(catalogs, policies, audit, traffic)
+        forwarding = ForwardService(listing, invoke, traffic, audit, partial(_connection, upstreams))
+        subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
+        stack.push_async_callback(subscriptions.close)
+        catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))
+        changes.subscribe(subscriptions.changed)
         jobs = housekeeping(
             purge_scopes=vault.purge_expired,
             purge_every_s=settings.vault.purge_interval_s,
@@ -174,9 +195,19 @@ async def opened(
             sessions=sessions,
             detector=detector,
             registry=registry,
-            invoke=InvokeService(registry, policies, vault, audit, detector, traffic, observe),
+            invoke=invoke,
+            catalogs=catalogs,
+            listing=listing,
+            forwarding=forwarding,
+            dedicated=DedicatedLinks(upstreams),
+            subscriptions=subscriptions,
             background=Background(database, jobs),
         )
+
+
+def _connection(upstreams: UpstreamService, tenant: str, server: str) -> Connection | None:
+    aggregator = upstreams.aggregator(tenant)
+    return aggregator.connections.get(server) if aggregator is not None else None
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

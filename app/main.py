@@ -21,10 +21,13 @@ from app.api.surface import OPENAPI_PATH, install_rest
 from app.api.tracing import tracer_to
 from app.assembly import House, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.protocol.aggregated import AggregatedPrimitives
+from app.protocol.callbacks import Callbacks
 from app.protocol.errors import WIRE_ERRORS
 from app.protocol.exchange import GROUP_KEY
 from app.protocol.primitives import Primitives
 from app.protocol.server import Mcp, build_mcp
+from app.protocol.shaping import Shaping
 from app.services.bootstrap import bootstrap
 from app.settings import Settings
 from app.store import migrate
@@ -83,6 +86,8 @@ def create_app(
             mcp = _mcp(house, anonymous, primitives)
             surface.append(mcp)
             stack.callback(house.changes.subscribe(mcp.changed))
+            house.catalogs.subscribe(mcp.lists_changed)
+            house.upstreams.on_notification.append(mcp.server_told)
             service.state.mcp = mcp
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
@@ -151,6 +156,17 @@ def _services(house: House, anonymous: Caller | None) -> Services:
 
 def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
     http = house.settings.http
+    callbacks = Callbacks(house.dedicated)
+    served: dict[str, Any] = {}
+    if primitives is None:
+        primitives = AggregatedPrimitives(
+            house.listing,
+            house.forwarding,
+            callbacks,
+            Shaping(house.listing, house.groups, house.concerns, house.disclosure),
+            house.subscriptions,
+        )
+        served = {"subscriptions": house.subscriptions, "calls_back": house.dedicated.serves}
     return build_mcp(
         invoke=house.invoke,
         access=house.access,
@@ -162,6 +178,11 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         max_body_bytes=http.max_body_bytes,
         anonymous=anonymous,
         primitives=primitives,
+        callbacks=callbacks,
+        groups=house.groups,
+        listing=house.listing,
+        session_idle_s=house.settings.sessions.idle_s,
+        **served,
     )
 
 

@@ -1,6 +1,6 @@
 """Build the MCP surface: the SDK's server, our methods on it, and the front that stands before both."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, get_args
@@ -28,7 +28,7 @@ from app.protocol.groups import GroupMethods
 from app.protocol.guards import Guard, Running, guarded
 from app.protocol.legs import CallsBack, Legs
 from app.protocol.middleware import INVOKE, MiddlewareMethods
-from app.protocol.notifications import Notifications, Told, list_changes
+from app.protocol.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
 from app.protocol.primitives import Method, Primitives
 from app.protocol.sessions import ENDPOINT, VirtualSessions
 from app.protocol.subscriptions import Listen
@@ -77,6 +77,17 @@ class Mcp:
         if changed.kind == SESSION_CHANGED:
             for told in list_changes(changed.tenant, _SESSION_LISTS, session=changed.name):
                 self.publish(told)
+
+    def lists_changed(self, tenant: str, changed: frozenset[str]) -> None:
+        """Tell a tenant's streams which lists are others now: names of ``Catalog.fingerprints``."""
+        for told in list_changes(tenant, changed):
+            self.publish(told)
+
+    def server_told(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
+        """Pass on to those who follow a resource that its server says was updated."""
+        uri = params.get("uri")
+        if method == RESOURCE_UPDATED and isinstance(uri, str):
+            self.publish(Told(method, dict(params), tenant, source=(server, uri)))
 
     def drain(self) -> None:
         """End the open streams, which otherwise keep a stopping server waiting; call it at SIGTERM."""

@@ -6,16 +6,14 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from app.core.errors import DeadlineExceededError, OverloadedError, ServiceError, UpstreamUnavailableError
 from app.core.strictjson import dumps
 from app.core.upstream import Hooks, UpstreamError
+from app.services.upstreams import UpstreamService
+from app.upstream.connection import Connection
 from app.upstream.options import Link
-
-if TYPE_CHECKING:
-    from app.services.upstreams import UpstreamService
-    from app.upstream.connection import Connection
 
 _CALLBACKS: Final = frozenset({"sampling", "elicitation", "roots"})
 _TOLD: Final = frozenset(
@@ -98,7 +96,7 @@ class OwnLink:
         self._task: asyncio.Task[None] | None = None
         self.expiry: asyncio.TimerHandle | None = None
 
-    def start(self, connection: "Connection", capabilities: Mapping[str, Any]) -> None:
+    def start(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         """Begin to connect."""
         self._task = asyncio.create_task(self._own(connection, capabilities), name=f"own link {self.server}")
 
@@ -142,7 +140,7 @@ class OwnLink:
                 await asyncio.wait([self._task], timeout=5)
                 self._task.cancel()
 
-    async def _own(self, connection: "Connection", capabilities: Mapping[str, Any]) -> None:
+    async def _own(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         try:
             async with connection.dedicated(
                 capabilities, on_request=self._asked, on_notification=self._told
@@ -195,7 +193,7 @@ class DedicatedLinks:
     server's question can be told to belong to that call.
     """
 
-    upstreams: "UpstreamService"
+    upstreams: UpstreamService
     idle_s: float = _IDLE_S
     _idle: dict[tuple[str, str, str, str], list[OwnLink]] = field(default_factory=dict)
     _pooled: set[OwnLink] = field(default_factory=set)
@@ -210,7 +208,12 @@ class DedicatedLinks:
         """Return the connections for one call of the modern revision."""
         return CallLinks(self, tenant, key_id, callbacks_of(capabilities))
 
-    def connection(self, tenant: str, server: str) -> "Connection":
+    def serves(self, tenant: str) -> bool:
+        """Return whether a tenant has servers in this process: where it has none, nobody asks its clients."""
+        aggregator = self.upstreams.aggregator(tenant)
+        return aggregator is not None and bool(aggregator.connections)
+
+    def connection(self, tenant: str, server: str) -> Connection:
         """Return the tenant's shared connection to a server."""
         aggregator = self.upstreams.aggregator(tenant)
         found: Connection | None = aggregator.connections.get(server) if aggregator is not None else None

@@ -5,19 +5,19 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.events import Changed
 from app.core.naming import qualified
 from app.core.upstream import UpstreamError
+from app.services.forwarding import ForwardService
+from app.services.listing import ListingService
 from app.services.sessions import SessionService, session_key
+from app.services.upstreams import UpstreamService
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
-
-if TYPE_CHECKING:
-    from app.services.upstreams import UpstreamService
 
 SUBSCRIPTIONS_CHANGED: Final = "subscriptions"
 """A session follows other resources than before; the name is the digest of its id."""
@@ -63,7 +63,7 @@ class SubscriptionService:
 
     database: Database
     sessions: SessionService
-    upstreams: "UpstreamService"
+    upstreams: UpstreamService
     resolve: Resolve
     _watches: set[Watch] = field(default_factory=set)
     _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
@@ -186,3 +186,13 @@ class SubscriptionService:
             await work
         except ServiceError as error:
             log.info("a stream's subscriptions could not be looked up: %s", error.code)
+
+
+def resolving(listing: ListingService, forwarding: ForwardService) -> Resolve:
+    """Return what finds the resources that a caller may read, wherever they are."""
+
+    async def resolve(caller: Caller, uri: str) -> tuple[str, str] | None:
+        found = forwarding.located(await listing.view(caller), caller, uri)
+        return (found.server, found.uri) if found is not None else None
+
+    return resolve
