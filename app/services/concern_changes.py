@@ -1,6 +1,6 @@
 """What a change of concerns or of mappings does to the rest, and how it is stored."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
@@ -64,7 +64,7 @@ class ConcernState:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What storing changes, by name; a mapping's is "kind name"."""
+    """What storing changes, by name; a mapping's is "kind name". ``unchanged`` are those of the same origin."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -135,8 +135,8 @@ async def store_concerns(
         check_mapping(mapping, after.definitions, f"/concernMappings/{number}")
     after = fitted(after, force=force)
     plan = ConcernPlan(
-        _difference(held.concerns, after.concerns, str),
-        _difference(held.mappings, after.mappings, lambda key: f"{key[0]} {key[1]}"),
+        _difference(held.concerns, after.concerns, origin, str),
+        _difference(held.mappings, after.mappings, origin, lambda key: f"{key[0]} {key[1]}"),
     )
     if not dry_run:
         await write_state(tx, tenant, held, after)
@@ -225,15 +225,17 @@ def _of_others(held: Mapping[K, V], origin: Origin) -> dict[K, V]:
     return {key: one for key, one in held.items() if one.origin != origin}
 
 
-def _difference(held: Mapping[Any, V], after: Mapping[Any, V], spelled: Any) -> Difference:
+def _difference(
+    held: Mapping[Any, V], after: Mapping[Any, V], origin: Origin, spelled: Callable[[Any], str]
+) -> Difference:
     found = Difference(removed=sorted(spelled(key) for key in held.keys() - after.keys()))
     for key in sorted(after):
         if key not in held:
             found.created.append(spelled(key))
-        elif _alike(held[key], after[key]):
-            found.unchanged.append(spelled(key))
-        else:
+        elif not _alike(held[key], after[key]):
             found.updated.append(spelled(key))
+        elif after[key].origin == origin:
+            found.unchanged.append(spelled(key))
     return found
 
 
