@@ -8,11 +8,10 @@ from typing import Any
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog import Kind, Primitive
-from app.core.concerns import matches
 from app.core.disclosure import any_staged, staged_for
 from app.core.groups import GroupTree, disabled_groups, hidden_by_session, visible_groups
 from app.core.strictjson import dumps
-from app.protocol.concerns import effective_concerns
+from app.protocol.concerns import concern_filter, effective_concerns
 from app.protocol.disclosure import disclosure_resources, gate, is_descriptions_uri, read_descriptions
 from app.protocol.exchange import Context, exchange_of
 from app.protocol.groups import (
@@ -58,14 +57,9 @@ class Shaping:
         if NARROWING_META in _meta(context):
             filters.append(_narrowing(context, view, tree))
         effective = await effective_concerns(context, self.concerns)
-        if effective.fingerprint:
-            definitions = (await self.concerns.table(caller.tenant)).definitions
-            filters.append(
-                Filter(
-                    f"concerns {effective.fingerprint}",
-                    lambda one: matches(one.concerns, effective.configuration, definitions),
-                )
-            )
+        narrowed = concern_filter(effective)
+        if narrowed is not None:
+            filters.append(narrowed)
         extra = _descriptions(context, view, kind)
         if _is_agentic(context, view):
             filters.append(_switched_off(exchange_of(context).session, tree))
