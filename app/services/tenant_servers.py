@@ -17,7 +17,7 @@ from app.core.servers import ServerEntry
 from app.core.tool_filter import ToolFilter
 from app.services.approval import choose, pinned
 from app.services.audit import AuditService
-from app.services.pins import PinName, Review, review, served
+from app.services.pins import PinName, PinState, Review, review, served
 from app.services.sealing import opened
 from app.store.changes import announce
 from app.store.database import Database
@@ -229,7 +229,7 @@ class TenantServers:
         pins: dict[str, dict[PinName, str]] = {}
         for (server, kind, name), digest in digests.items():
             pins.setdefault(server, {})[PinName(Kind(kind), name)] = digest
-        self._pins = pins
+        before, self._pins = self._pins, pins
         try:
             await aggregator.update(
                 ServerRegistry({name: row.entry.settings for name, row in self._rows.items()}),
@@ -239,6 +239,10 @@ class TenantServers:
         finally:
             self._overtaken()
         self._read = (stored, digests)
+        for name, connection in aggregator.connections.items():
+            # Another process may have listed, for an approval, what this one was never told of.
+            if before.get(name) != pins.get(name) and any(_differs(one) for one in self.reviews(name)):
+                connection.refresh()
 
     def _servable(self, stored: Sequence[StoredServer]) -> tuple[dict[str, _Row], dict[str, str]]:
         """Return the rows to connect to, and why others that should be are not."""
@@ -322,3 +326,7 @@ class TenantServers:
                     len(found),
                 )
         self._told = {server: frozenset(found) for server, found in held.items()}
+
+
+def _differs(one: Review) -> bool:
+    return one.state in {PinState.CHANGED, PinState.NEW, PinState.GONE}

@@ -160,6 +160,11 @@ class Connection:
                 self._own_links.discard(own)
                 await own.closed(timeout_s=CLOSE_S)
 
+    def refresh(self) -> None:
+        """List the server again, soon, though it announced no change."""
+        self._dirty |= set(declared(self.status.capabilities))
+        self._kick.set()
+
     async def subscribe(self, uri: str) -> None:
         """Hear of updates of a resource (the server's own URI) until as many ``unsubscribe`` follow."""
         link = await self._usable()

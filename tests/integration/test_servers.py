@@ -83,7 +83,7 @@ async def test_a_changed_description_is_quarantined_until_it_is_approved(
         "gone",
         "approved",
     )
-    assert "server alpha of tenant" in caplog.text and "3 definitions are quarantined" in caplog.text
+    await until(lambda: f"alpha of tenant {operator.tenant}: 3 definitions are quarantined" in caplog.text)
     assert "stranger" not in caplog.text and "late" not in caplog.text
 
     await serving.servers.approve(operator, "alpha", [Wanted(Kind.TOOL, "echo")])
