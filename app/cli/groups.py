@@ -1,0 +1,179 @@
+"""``sluice groups``: groups of primitives, read and imported on the host."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import typer
+
+from app.cli.terminal import USAGE, fail, note, show_json, show_table
+
+if TYPE_CHECKING:
+    from app.assembly import House
+    from app.core.access import Caller
+    from app.services.group_changes import GroupPlan
+    from app.services.groups import GroupService
+
+T = TypeVar("T")
+
+commands = typer.Typer(
+    help="List, show, export and import groups of tools, prompts and resources.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Tenant = Annotated[str, typer.Option(help="Whose groups.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Format = Literal["yaml", "json"]
+
+
+@commands.command(
+    "list", epilog="Examples:\n\n\b\n  sluice groups list\n  sluice groups list --tenant acme --json"
+)
+def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
+    """List the groups of a tenant by name."""
+    found = _in_tenant(tenant, lambda groups, caller: groups.list(caller))
+    if json:
+        show_json([one.definition.declared() for one in found])
+        return
+    show_table(
+        ("NAME", "TITLE", "MEMBERS", "IN", "FROM"),
+        [
+            (
+                one.definition.name,
+                one.definition.title,
+                len(one.definition.distinct),
+                ", ".join(one.parents),
+                one.origin,
+            )
+            for one in found
+        ],
+    )
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice groups show email")
+def show(
+    name: Annotated[str, typer.Argument(help="Name of the group.")],
+    tenant: Tenant = "default",
+    *,
+    json: Json = False,
+) -> None:
+    """Show one group with its members."""
+    found = _in_tenant(tenant, lambda groups, caller: groups.get(caller, name))
+    if json:
+        show_json(found.definition.declared())
+        return
+    definition = found.definition
+    for label, value in (
+        ("Name", name),
+        ("Title", definition.title),
+        ("Description", definition.description),
+        ("In groups", ", ".join(found.parents)),
+        ("From", found.origin),
+    ):
+        if value:
+            print(f"{label}: {value}")
+    if not definition.members:
+        note("It has no members.")
+        return
+    print()
+    show_table(("KIND", "NAME", "SERVER"), [(one.kind, one.name, one.server) for one in definition.distinct])
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice groups export > groups.yaml
+  sluice groups export --format json --output groups.json"""
+)
+def export(
+    tenant: Tenant = "default",
+    form: Annotated[Format, typer.Option("--format", help="Of the document.")] = "yaml",
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file [default: standard output].")
+    ] = None,
+) -> None:
+    """Write all groups of a tenant as one document, the shape that `import` and the declarative file take."""
+    from app.services.documents import write_document
+
+    document = write_document(_in_tenant(tenant, lambda groups, caller: groups.export(caller)), form)
+    if output is None:
+        print(document, end="")
+    else:
+        output.write_text(document, encoding="utf-8")
+        note(f"Written to {output}.")
+
+
+@commands.command(
+    "import",
+    epilog="""Examples:
+
+\b
+  sluice groups import groups.yaml --dry-run      what would change
+  sluice groups import groups.yaml --prune        and nothing else stays
+  sluice groups export --tenant a | sluice groups import - --tenant b""",
+)
+def import_(
+    file: Annotated[str, typer.Argument(help="A .yaml, .yml or .json file; - is standard input (YAML).")],
+    tenant: Tenant = "default",
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove the groups that the file does not name.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Create and replace groups from a document, all or none; importing it again changes nothing."""
+    from app.core.errors import ServiceError
+
+    form: Format = "json" if file.lower().endswith(".json") else "yaml"
+    if file != "-" and not file.lower().endswith((".json", ".yaml", ".yml")):
+        fail("The name of the file ends with .yaml, .yml or .json.", USAGE)
+    body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    try:
+        plan = _in_tenant(
+            tenant,
+            lambda groups, caller: groups.import_document(caller, body, form, dry_run=dry_run, prune=prune),
+        )
+    except ServiceError as error:
+        place = error.details.get("pointer")
+        fail(f"{file}: {error.message}" + (f" (at {place})" if place else ""))
+    if json:
+        show_json(
+            {
+                "created": plan.created,
+                "updated": plan.updated,
+                "removed": plan.removed,
+                "unchanged": plan.unchanged,
+                "warnings": plan.warnings,
+            }
+        )
+        return
+    _tell(plan, dry_run=dry_run)
+
+
+def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable[T]]) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+
+    async def worked(host: "House") -> T:
+        await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+        return await work(host.groups, caller_for(tenant))
+
+    return on_host(worked)
+
+
+def _tell(plan: "GroupPlan", *, dry_run: bool) -> None:
+    for sign, names in (("+", plan.created), ("~", plan.updated), ("-", plan.removed)):
+        for name in names:
+            print(f"{sign} {name}")
+    for sentence in plan.warnings:
+        note(f"Note: {sentence}")
+    if not plan.changes:
+        note("Nothing changes.")
+    elif dry_run:
+        note("Nothing was changed: this was a dry run.")
