@@ -161,6 +161,7 @@ async def opened(
         traffic = Traffic(slots=settings.traffic.max_concurrency)
         invoke = InvokeService(registry, policies, vault, audit, detector, traffic, observe)
         catalogs = CatalogService(upstreams, groups, concerns, descriptions, tuple(registry.middlewares))
+        groups.catalog = catalogs.get
         upstreams.on_change.append(catalogs.overtaken)
         changes.subscribe(catalogs.changed)
         listing = ListingService(catalogs, policies, audit, traffic)

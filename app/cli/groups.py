@@ -162,6 +162,7 @@ def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable
 
     async def worked(host: "House") -> T:
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+        host.groups.catalog = None  # a command is connected to no server, so it cannot say what there is
         return await work(host.groups, caller_for(tenant))
 
     return on_host(worked)
