@@ -1,5 +1,8 @@
 """What can be wrong with a server, in our own words: its words stay out of messages and logs."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
@@ -59,6 +62,15 @@ class Faults:
             "the limit of SLUICE_UPSTREAMS__MAX_RESULT_BYTES.",
             details={"server": self._server, "limit": "max_result_bytes", "maximum": maximum},
         )
+
+    @asynccontextmanager
+    async def in_time(self, timeout_s: float) -> AsyncIterator[None]:
+        """Bound what is done inside."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                yield
+        except TimeoutError:
+            raise self.late(timeout_s) from None
 
     async def parsed(self, body: bytes) -> dict[str, Any]:
         """Return the one JSON object that ``body`` is, parsed off the event loop where it is long."""

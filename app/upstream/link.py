@@ -6,11 +6,13 @@ from typing import Final
 
 from app.core.servers import MCPServerSettings
 from app.upstream.options import Link, LinkOptions
+from app.upstream.sse import open_sse
+from app.upstream.stdio import open_stdio
 from app.upstream.streamable import open_http
 
 __all__ = ["Link", "LinkOptions", "open_link"]
 
-_OPENERS: Final = {"http": open_http}
+_OPENERS: Final = {"http": open_http, "stdio": open_stdio, "sse": open_sse}
 
 
 @asynccontextmanager

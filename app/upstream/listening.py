@@ -39,6 +39,7 @@ class Listening:
         self._faults = faults
         self._options = options
         self._tasks = tasks
+        self._turn = asyncio.Lock()
         self._wanted: dict[str, Any] = {}
         self._follower: asyncio.Task[None] | None = None
 
@@ -52,6 +53,10 @@ class Listening:
         }
         if uris:
             wanted["resourceSubscriptions"] = sorted(uris)
+        async with self._turn:
+            await self._changed_to(wanted)
+
+    async def _changed_to(self, wanted: dict[str, Any]) -> None:
         if wanted == self._wanted:
             return
         former, follower = self._follower, None
@@ -59,12 +64,10 @@ class Listening:
             confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             follower = self._tasks.spawn(self._follow(wanted, confirmed))
             try:
-                async with asyncio.timeout(self._options.connect_timeout_s):
+                async with self._faults.in_time(self._options.connect_timeout_s):
                     await confirmed
-            except BaseException as error:
+            except BaseException:
                 follower.cancel()
-                if isinstance(error, TimeoutError):
-                    raise self._faults.late(self._options.connect_timeout_s) from None
                 raise
         self._wanted, self._follower = wanted, follower
         if former is not None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, Final
 
@@ -19,10 +19,11 @@ from app.upstream.listening import Listening
 from app.upstream.negotiation import DISCOVER, INITIALIZE, Agreement, Negotiation
 from app.upstream.options import LinkOptions
 from app.upstream.tasks import Tasks
-from app.upstream.wire import COURTESY_S, Message, Wire, is_answer, result_of
+from app.upstream.wire import COURTESY_S, LOG, PROGRESS, Message, Wire, is_answer, result_of
 
-_PROGRESS: Final = "notifications/progress"
-_LOG: Final = "notifications/message"
+FIRST_STREAM_S: Final = 0.5
+"""How long a new connection waits for its stream, so that no change is missed between listing and hearing."""
+
 _CANCELLED: Final = "notifications/cancelled"
 
 
@@ -71,11 +72,15 @@ class LiveLink:
     async def agree(self) -> None:
         """Begin: find the revision that both sides know, and tell a handshake server that we are ready."""
         negotiation = Negotiation(self._probe, self._wire.closed.is_set, self._faults, self._options)
-        self._agreement = await negotiation.agreed()
-        self._envelope = Envelope(self._agreement.version, self._options.schema_of)
-        self._wire.agreed(self._agreement.version, modern=self.modern)
-        if not self.modern:
-            await self.notify("notifications/initialized")
+        async with self._faults.in_time(self._options.connect_timeout_s):
+            self._agreement = await negotiation.agreed()
+            self._envelope = Envelope(self._agreement.version, self._options.schema_of)
+            self._wire.agreed(self._agreement.version, modern=self.modern)
+            if not self.modern:
+                await self.notify("notifications/initialized")
+        if self.modern:
+            # Changes are heard before the first listing; a server that hesitates is not waited for.
+            await asyncio.wait({self._tasks.spawn(self._listen_to_lists())}, timeout=FIRST_STREAM_S)
 
     async def request(
         self,
@@ -116,6 +121,11 @@ class LiveLink:
             self._callbacks.cancel(params.get("requestId"))
         elif isinstance(method, str) and isinstance(params, dict):
             self._options.on_notification(method, params)
+
+    async def _listen_to_lists(self) -> None:
+        with suppress(UpstreamError, ServiceError):
+            # A server that refuses announces nothing, then.
+            await self._listening.listen(frozenset(), self.capabilities)
 
     async def _probe(
         self, method: str, params: Mapping[str, Any], version: str | None, timeout_s: float
@@ -184,15 +194,15 @@ class LiveLink:
     async def _told(self, message: Message, number: int, hooks: Hooks) -> None:
         """Pass on a notification that came with a request."""
         method, params = message.get("method"), message.get("params", {})
-        if method == _PROGRESS:
+        if method == PROGRESS:
             if hooks.notify and hooks.progress_token is not None and isinstance(params, dict):
                 # Compared as text: some servers answer a number with the same number as a string.
                 if str(params.get("progressToken")) != str(number):
                     return
-                await hooks.notify(_PROGRESS, {**params, "progressToken": hooks.progress_token})
-        elif method == _LOG:
+                await hooks.notify(PROGRESS, {**params, "progressToken": hooks.progress_token})
+        elif method == LOG:
             if hooks.notify and isinstance(params, dict):
-                await hooks.notify(_LOG, params)
+                await hooks.notify(LOG, params)
         else:
             self.stray(message)
 

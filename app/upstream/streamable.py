@@ -7,19 +7,15 @@ from typing import Final
 
 from app.core.errors import ServiceError
 from app.core.servers import MCPServerSettings
-from app.core.upstream import UpstreamError
 from app.upstream.dialing import open_session
 from app.upstream.faults import Faults
 from app.upstream.http import EVENTS, NOT_FOUND, OK, WIRE_ERRORS, HTTPWire, content_type
 from app.upstream.listening import suspect_lists
-from app.upstream.live import LiveLink
+from app.upstream.live import FIRST_STREAM_S, LiveLink
 from app.upstream.options import Link, LinkOptions
 from app.upstream.pauses import Pauses
 from app.upstream.tasks import Tasks
 from app.upstream.wire import Message
-
-_FIRST_STREAM_S: Final = 0.5
-"""How long a new connection waits for its stream, so that no change is missed between listing and hearing."""
 
 _SERVER_FAULTS: Final = range(500, 600)
 
@@ -33,12 +29,9 @@ async def open_http(name: str, settings: MCPServerSettings, options: LinkOptions
         wire = HTTPWire(url, session, faults, options.max_result_bytes, tasks)
         link = LiveLink(wire, faults, options, tasks, cancels_by_frame=False)
         try:
-            try:
-                async with asyncio.timeout(options.connect_timeout_s):
-                    await link.agree()
-            except TimeoutError:
-                raise faults.late(options.connect_timeout_s) from None
-            await _heard(link, wire, options, tasks)
+            await link.agree()
+            if not link.modern:
+                await _hear_session(link, wire, options, tasks)
             yield link
         finally:
             await tasks.aclose()
@@ -46,15 +39,8 @@ async def open_http(name: str, settings: MCPServerSettings, options: LinkOptions
             wire.closed.set()
 
 
-async def _heard(link: LiveLink, wire: HTTPWire, options: LinkOptions, tasks: Tasks) -> None:
+async def _hear_session(link: LiveLink, wire: HTTPWire, options: LinkOptions, tasks: Tasks) -> None:
     """Begin to hear what the server says unasked, if it says anything."""
-    if link.modern:
-        try:
-            await link.listen(())
-        except (UpstreamError, ServiceError):
-            # It announces nothing, then; its owner lists it anew now and then.
-            return
-        return
     opened = asyncio.Event()
 
     def missed() -> None:
@@ -62,7 +48,7 @@ async def _heard(link: LiveLink, wire: HTTPWire, options: LinkOptions, tasks: Ta
 
     tasks.spawn(_follow(wire, link.stray, missed, opened))
     try:
-        async with asyncio.timeout(_FIRST_STREAM_S):
+        async with asyncio.timeout(FIRST_STREAM_S):
             await opened.wait()
     except TimeoutError:
         return

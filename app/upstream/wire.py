@@ -7,6 +7,8 @@ from typing import Any, Final, Protocol
 from app.core.upstream import UpstreamError
 from app.upstream.faults import Faults
 
+PROGRESS: Final = "notifications/progress"
+LOG: Final = "notifications/message"
 COURTESY_S: Final = 2.0
 """How long something that the server need not hear of may take."""
 
