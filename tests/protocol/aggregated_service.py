@@ -1,5 +1,6 @@
 """The whole service with MCP servers behind it: for tests of what passes through, and what comes back."""
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -12,8 +13,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.main import create_app
 from app.services.catalogs import CatalogService
+from app.services.declaration_files import read_file
+from app.services.declarations import DeclarationService
+from app.services.pins import PinState
 from app.settings import UpstreamsSettings
 from tests.protocol.mcp_service import listening, settings_of, unchanged_logging
 from tests.upstreams.running import serving
@@ -38,8 +43,44 @@ async def aggregated(
     with unchanged_logging():
         app = create_app(settings)
         async with listening(app) as url:
-            await app.state.house.upstreams.settled()
+            await apply(app, file)
+            for name in servers:
+                await connection_of(app, name).settled()
+            await listed(app)
             yield url, app
+
+
+async def listed(app: FastAPI) -> None:
+    """Wait until what servers of the file offer was approved and stands in the catalog."""
+    house = app.state.house
+    async with asyncio.timeout(20):
+        while True:
+            await asyncio.sleep(0.02)
+            aggregator = house.upstreams.aggregator(DEFAULT_TENANT)
+            names = [name for name, one in aggregator.connections.items() if one.status.state == "ready"]
+            reviews = [one for name in names for one in house.upstreams.reviews(DEFAULT_TENANT, name)]
+            offered = len(house.upstreams.approved(DEFAULT_TENANT).offers)
+            catalog = await house.catalogs.get(DEFAULT_TENANT)
+            shown = sum(map(len, catalog.primitives.values())) + len(catalog.shadowed)
+            if shown == offered and not any(one.state == PinState.NEW for one in reviews):
+                return
+
+
+async def apply(app: FastAPI, file: Path) -> None:
+    """Apply a declarative file, as `sluice apply` does, and wait until its servers are begun."""
+    house = app.state.house
+    caller = Caller(DEFAULT_TENANT, "tests", frozenset({Role.OPERATOR}))
+    service = DeclarationService(house.database, house.audit, house.servers)
+    await service.apply(caller, read_file(file))
+    names = json.loads(file.read_text())["mcpServers"]
+    async with asyncio.timeout(20):
+        while any(connection_of(app, name) is None for name in names):
+            await asyncio.sleep(0.01)
+
+
+def connection_of(app: FastAPI, name: str) -> Any:
+    aggregator = app.state.house.upstreams.aggregator(DEFAULT_TENANT)
+    return aggregator.connections.get(name) if aggregator is not None else None
 
 
 def catalogs_of(app: FastAPI) -> CatalogService:

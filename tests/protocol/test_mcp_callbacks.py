@@ -1,0 +1,329 @@
+"""What servers ask of clients: carried to the one client that is meant, whatever revision each side speaks."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import Request
+from pydantic import RootModel
+
+from app.core.access import Role
+from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern, aggregated, serving_era
+from tests.protocol.answering import ACCEPTED, ANSWERS, EVERYTHING, SAMPLED, answering
+from tests.protocol.mcp_service import KEY
+from tests.protocol.mcp_wire import MODERN, PREFIX, client
+from tests.upstreams.scripted import ScriptedServer, stdio_settings, text
+
+ALICE = str(KEY)
+Raw = RootModel[dict[str, Any]]
+
+
+@contextlib.asynccontextmanager
+async def behind(folder: Path, script: ScriptedServer, era: Any = None) -> AsyncIterator[tuple[str, Any]]:
+    """Serve ``script`` behind the whole service."""
+    with serving_era(script, era) as upstream:
+        async with aggregated(folder, {"alpha": {"url": upstream}}) as served:
+            yield served
+
+
+@contextlib.asynccontextmanager
+async def modern(url: str, capabilities: dict[str, Any], key: str = ALICE) -> AsyncIterator[Any]:
+    """Yield ``call(name, **params)`` of a client of the revision without sessions."""
+    async with client(url, MODERN, None) as wire:
+        wire.http.headers["authorization"] = f"Bearer {key}"
+
+        async def call(name: str, **params: Any) -> Any:
+            return await wire.call(
+                "tools/call",
+                {f"{PREFIX}clientCapabilities": capabilities},
+                {"mcp-name": name},
+                name=name,
+                arguments={},
+                **params,
+            )
+
+        yield call
+
+
+async def raw_question(context: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
+    """Ask with members that no model knows, and tell what came back."""
+    params = {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "?", "x-note": None}}],
+        "maxTokens": 10**30,
+        "x-unknown": {"kept": [1, None]},
+    }
+    answer = await context.session._request_outbound.send_raw_request("sampling/createMessage", params)
+    return {**text("asked"), "structuredContent": answer}
+
+
+@pytest.mark.parametrize("era", [None, OnlyHandshake])
+async def test_questions_of_a_server_reach_the_client_of_the_call_and_answers_come_back(tmp_path, era):
+    async with behind(tmp_path, ScriptedServer(), era) as (url, _), answering(url, ALICE) as caller:
+        sampled = await caller.tool("alpha__sample", ask="Capital of France?")
+        elicited = await caller.tool("alpha__elicit", ask="Who are you?")
+        rooted = await caller.tool("alpha__roots")
+
+    assert sampled.result["content"][0]["text"] == "model said Paris"
+    assert elicited.result["content"][0]["text"] == 'accept {"name": "Ada"}'
+    assert rooted.result["content"][0]["text"] == "file:///home/ada"
+    assert [one["method"] for one in caller.asked] == [
+        "sampling/createMessage",
+        "elicitation/create",
+        "roots/list",
+    ]
+    assert caller.asked[1]["params"]["message"] == "Who are you?"
+
+
+async def test_members_that_no_model_knows_survive_in_questions_and_answers(tmp_path):
+    script = ScriptedServer()
+    script.add_tool("raw", raw_question)
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+        reply = await caller.tool("alpha__raw")
+
+    asked = caller.asked[0]["params"]
+    assert asked["x-unknown"] == {"kept": [1, None]}
+    assert asked["messages"][0]["content"]["x-note"] is None
+    assert asked["maxTokens"] == 10**30
+    assert reply.result["structuredContent"] == SAMPLED
+
+
+async def test_a_client_is_asked_nothing_that_it_did_not_declare(tmp_path):
+    async with (
+        behind(tmp_path, ScriptedServer()) as (url, _),
+        answering(url, ALICE, {"roots": {}}) as caller,
+    ):
+        refused = await caller.tool("alpha__sample")
+        served = await caller.tool("alpha__roots")
+
+    assert "error" in refused.message or refused.result["isError"]
+    assert served.result["content"][0]["text"] == "file:///home/ada"
+    assert [one["method"] for one in caller.asked] == ["roots/list"]
+
+
+async def test_a_refusal_of_the_client_reaches_the_server(tmp_path):
+    async with (
+        behind(tmp_path, ScriptedServer()) as (url, _),
+        answering(url, ALICE, answers={}) as caller,
+    ):
+        reply = await caller.tool("alpha__sample")
+
+    assert reply.error["code"] == -1
+    assert reply.error["message"] == "No."
+
+
+async def test_two_sessions_of_one_key_are_each_asked_their_own_questions(tmp_path):
+    ada = {**ANSWERS, "elicitation/create": {"action": "accept", "content": {"name": "Ada"}}}
+    bob = {**ANSWERS, "elicitation/create": {"action": "accept", "content": {"name": "Bob"}}}
+    async with (
+        behind(tmp_path, ScriptedServer()) as (url, _),
+        answering(url, ALICE, answers=ada) as one,
+        answering(url, ALICE, answers=bob) as two,
+    ):
+        replies = await asyncio.gather(*(who.tool("alpha__elicit") for who in (one, two) * 5))
+
+    said = [reply.result["content"][0]["text"] for reply in replies]
+    assert said == ['accept {"name": "Ada"}', 'accept {"name": "Bob"}'] * 5
+    assert len(one.asked) == len(two.asked) == 5
+
+
+async def test_questions_over_stdio_reach_the_client_of_the_call(tmp_path):
+    servers = {"alpha": stdio_settings()}
+    async with aggregated(tmp_path, servers) as (url, _), answering(url, ALICE) as caller:
+        reply = await caller.tool("alpha__sample")
+
+    assert reply.result["content"][0]["text"] == "model said Paris"
+
+
+async def test_progress_and_logs_come_on_the_stream_of_the_call(tmp_path):
+    async with behind(tmp_path, ScriptedServer()) as (url, _), answering(url, ALICE) as caller:
+        progressed = await caller.tool("alpha__progress", {"progressToken": "mine"})
+        await caller.call("logging/setLevel", level="debug")
+        logged = await caller.tool("alpha__log", say="hello")
+        await caller.call("logging/setLevel", level="error")
+        silent = await caller.tool("alpha__log", say="hello")
+
+    steps = [one["params"] for one in progressed.notifications]
+    assert [step["progress"] for step in steps] == [1, 2, 3]
+    assert {step["progressToken"] for step in steps} == {"mine"}
+    assert [one["params"]["data"] for one in logged.notifications] == ["hello"]
+    assert silent.notifications == []
+
+
+async def outside_a_request(context: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
+    """Ask for the roots soon after this call has ended, on the standing stream."""
+    connection = context.session
+
+    async def later() -> None:
+        await asyncio.sleep(0.3)
+        answer = await connection.send_request(Request[None, str](method="roots/list", params=None), Raw)
+        context.script.metas.append(answer.root)
+
+    context.script.later = asyncio.create_task(later())
+    return text("soon")
+
+
+async def test_questions_outside_a_request_come_on_the_standing_stream(tmp_path):
+    script = ScriptedServer()
+    script.add_tool("later", outside_a_request)
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller, caller.listening():
+        await caller.tool("alpha__later")
+        async with asyncio.timeout(10):
+            while not any("roots" in meta for meta in script.metas):
+                await asyncio.sleep(0.02)
+
+    assert [one["method"] for one in caller.asked] == ["roots/list"]
+
+
+async def test_a_session_that_ends_releases_everything(tmp_path):
+    async with behind(tmp_path, ScriptedServer()) as (url, app):
+        mcp = app.state.mcp
+        async with answering(url, ALICE) as caller:
+            await caller.tool("alpha__echo")
+            assert mcp.bound.count == 1
+            ended = await caller.wire.http.delete(url, headers={"mcp-session-id": caller.wire.session})
+            assert ended.status_code == 200
+            async with asyncio.timeout(10):
+                while mcp.bound.count or mcp.notifications.open_streams:
+                    await asyncio.sleep(0.02)
+            assert (await caller.tool("alpha__echo")).status == 404
+
+
+async def test_a_session_is_unknown_to_other_keys(tmp_path):
+    async with behind(tmp_path, ScriptedServer()) as (url, app), answering(url, ALICE) as caller:
+        other = await second_key(app)
+        caller.wire.http.headers["authorization"] = f"Bearer {other}"
+        assert (await caller.tool("alpha__echo")).status == 404
+        deleted = await caller.wire.http.delete(url, headers={"mcp-session-id": caller.wire.session})
+        assert deleted.status_code == 404
+        caller.wire.http.headers["authorization"] = f"Bearer {ALICE}"
+        assert (await caller.tool("alpha__echo")).status == 200
+
+
+async def second_key(app: Any) -> str:
+    house = app.state.house
+    owner = await house.access.authenticate(ALICE, None)
+    made = await house.access.create_key(owner, [Role.INVOKER])
+    return str(made.key)
+
+
+async def test_a_question_in_a_call_of_a_modern_client_becomes_a_result_and_the_answer_continues_it(tmp_path):
+    capabilities = {"elicitation": {}, "sampling": {}}
+    script = ScriptedServer()
+    async with behind(tmp_path, script, OnlyHandshake) as (url, _), modern(url, capabilities) as call:
+        asked = (await call("alpha__elicit")).result
+        assert asked["resultType"] == "input_required"
+        ((key, question),) = asked["inputRequests"].items()
+        assert question["method"] == "elicitation/create"
+        state = asked["requestState"]
+        again = (await call("alpha__elicit", requestState=state, inputResponses={})).result
+        assert again["inputRequests"] == asked["inputRequests"]
+        assert again["requestState"] != state
+        done = await call("alpha__elicit", requestState=again["requestState"], inputResponses={key: ACCEPTED})
+        used = await call("alpha__elicit", requestState=state, inputResponses={key: ACCEPTED})
+
+    assert done.result["content"][0]["text"] == 'accept {"name": "Ada"}'
+    assert done.result["resultType"] == "complete"
+    assert used.error["code"] == -32602
+    assert script.calls == [("tools/call", "elicit")]
+
+
+async def test_a_waiting_call_is_its_callers_alone_and_stays_the_call_it_was(tmp_path):
+    async with (
+        behind(tmp_path, ScriptedServer(), OnlyHandshake) as (url, app),
+        modern(url, {"elicitation": {}}) as call,
+        modern(url, {"elicitation": {}}, await second_key(app)) as stranger,
+    ):
+        asked = (await call("alpha__elicit")).result
+        answers = {"requestState": asked["requestState"], "inputResponses": {"question-1": ACCEPTED}}
+        stolen = await stranger("alpha__elicit", **answers)
+        other = await call("alpha__sample", **answers)
+        done = await call("alpha__elicit", **answers)
+
+    assert stolen.error["code"] == other.error["code"] == -32602
+    assert done.result["content"][0]["text"] == 'accept {"name": "Ada"}'
+
+
+async def test_waiting_calls_are_given_up_when_the_process_stops(tmp_path):
+    script = ScriptedServer()
+    async with behind(tmp_path, script, OnlyHandshake) as (url, app):
+        async with modern(url, {"elicitation": {}}) as call:
+            await call("alpha__elicit")
+        parking = app.state.mcp.callbacks.parking
+        assert parking.count == 1
+    assert parking.count == 0
+
+
+async def test_a_modern_client_that_declared_nothing_is_not_asked(tmp_path):
+    async with behind(tmp_path, ScriptedServer(), OnlyHandshake) as (url, _), modern(url, {}) as call:
+        reply = await call("alpha__elicit")
+
+    assert "error" in reply.message or reply.result["isError"]
+
+
+async def wants_input(context: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
+    """Ask in the way of the modern revision: twice, with a state in between."""
+    params = context.params
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+    question = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": form}}
+    if "inputResponses" not in params:
+        return {
+            "resultType": "input_required",
+            "inputRequests": {"who": question},
+            "requestState": "first",
+        }
+    if params.get("requestState") == "first":
+        return {
+            "resultType": "input_required",
+            "inputRequests": {"model": {"method": "sampling/createMessage", "params": SAMPLING}},
+            "requestState": "second " + params["inputResponses"]["who"]["content"]["name"],
+        }
+    said = params["inputResponses"]["model"]["content"]["text"]
+    return {"resultType": "complete", **text(f"{params['requestState']} {said}")}
+
+
+SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5}
+
+
+def wanting() -> ScriptedServer:
+    script = ScriptedServer()
+    script.add_tool("wants", wants_input)
+    return script
+
+
+async def test_results_that_want_input_become_questions_to_a_client_of_the_handshake_revision(tmp_path):
+    async with behind(tmp_path, wanting(), OnlyModern) as (url, _), answering(url, ALICE) as caller:
+        reply = await caller.tool("alpha__wants")
+
+    assert reply.result["content"][0]["text"] == "second Ada Paris"
+    assert "resultType" not in reply.result
+    assert [one["method"] for one in caller.asked] == ["elicitation/create", "sampling/createMessage"]
+
+
+async def test_a_client_that_cannot_be_asked_is_told_what_it_would_need(tmp_path):
+    async with (
+        behind(tmp_path, wanting(), OnlyModern) as (url, _),
+        answering(url, ALICE, {"roots": {}}) as partly,
+        answering(url, ALICE, {}) as not_at_all,
+    ):
+        replies = [await one.tool("alpha__wants") for one in (partly, not_at_all)]
+
+    for reply in replies:
+        assert reply.error["code"] == -32021
+        assert reply.error["data"]["requiredCapabilities"] == {"elicitation": {}}
+        assert "elicitation/create" in reply.error["message"]
+
+
+async def test_results_that_want_input_pass_whole_between_modern_sides(tmp_path):
+    async with behind(tmp_path, wanting()) as (url, _), modern(url, dict(EVERYTHING)) as call:
+        first = (await call("alpha__wants")).result
+        second = (await call("alpha__wants", requestState="first", inputResponses={"who": ACCEPTED})).result
+        third = await call(
+            "alpha__wants", requestState=second["requestState"], inputResponses={"model": SAMPLED}
+        )
+
+    assert (first["requestState"], second["requestState"]) == ("first", "second Ada")
+    assert first["inputRequests"]["who"]["params"]["message"] == "Who?"
+    assert third.result["content"][0]["text"] == "second Ada Paris"
