@@ -2,21 +2,32 @@
 
 import random
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
+from app.store.insertion import insert_absent
 from app.store.migrate import upgrade
 from app.store.tables import metadata
 from tests.conftest import connect, fresh_postgres
 from tests.factories import caller_of, open_vault
 
 TENANTS = [f"tenant-{number}" for number in range(12)]
-ISOLATED = ("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key")
+PRIMITIVES = (
+    *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
+    *("concern_preference", "tool_description", "disclosure"),
+)
+ISOLATED = (
+    *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
+    *PRIMITIVES,
+)
+TIMES = frozenset({"pinned", "created", "updated", "approved", "expires"})
 PROBES = 2000
 
 
@@ -35,8 +46,24 @@ async def filled(filled_url: str) -> AsyncIterator[Database]:
     async with open_vault(database) as vault:
         for tenant in TENANTS:
             await vault.store(caller_of(tenant), "talk", *[f"{tenant} name {number}" for number in range(5)])
+    for tenant in TENANTS:
+        async with database.transaction(tenant) as tx:
+            for name in PRIMITIVES:
+                await insert_absent(tx, metadata.tables[name], row_of(metadata.tables[name], tenant))
     yield database
     await database.close()
+
+
+def row_of(table: Table, tenant: str) -> dict[str, Any]:
+    """Return a row of a tenant's; every tenant has one under the same names."""
+    moment = datetime(2030, 1, 1, tzinfo=UTC)
+    row: dict[str, Any] = {
+        column.name: {"of": tenant} if column.name in {"document", "definition"} else "same"
+        for column in table.columns
+        if column.name != "secrets"
+    }
+    times = {column.name: moment for column in table.columns if column.name in TIMES}
+    return {**row, **times, "tenant": tenant}
 
 
 async def foreign_rows(tx: AsyncConnection, me: str, rounds: int) -> int:
@@ -47,6 +74,8 @@ async def foreign_rows(tx: AsyncConnection, me: str, rounds: int) -> int:
         "SELECT count(*) FROM entry WHERE tenant <> :me OR :you = :me",
         "SELECT count(*) FROM scope s JOIN entry e ON e.scope = s.id WHERE s.tenant = :you OR e.tenant = :you",
         "SELECT count(*) FROM audit_event WHERE tenant = :you AND (true OR id IS NULL)",
+        "SELECT count(*) FROM server s JOIN server_pin p ON p.name = s.name WHERE s.tenant = :you OR p.tenant = :you",
+        *(f"SELECT count(*) FROM {name} WHERE tenant <> :me OR :you = :me" for name in PRIMITIVES),  # noqa: S608
     )
     for number in range(rounds):
         you = chance.choice([name for name in TENANTS if name != me])
@@ -63,16 +92,22 @@ async def test_no_probe_reaches_a_foreign_row(filled: Database) -> None:
             assert await foreign_rows(tx, me, PROBES // 4) == 0
             own = await tx.execute(text("SELECT count(*) FROM entry"))
             assert own.scalar_one() == 5
+            for name in PRIMITIVES:
+                found = await tx.execute(select(metadata.tables[name].c.tenant))
+                assert found.scalars().all() == [me], name
 
 
 async def test_the_same_probes_reach_foreign_rows_without_row_level_security(filled: Database) -> None:
     owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
-    tables = ("entry", "scope", "audit_event")
+    tables = ("entry", "scope", "audit_event", *PRIMITIVES)
     for table in tables:
         await owner.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
     try:
         async with filled.transaction(TENANTS[0]) as tx:
             assert await foreign_rows(tx, TENANTS[0], 100) > 100
+            for name in PRIMITIVES:
+                found = await tx.execute(select(metadata.tables[name].c.tenant))
+                assert set(found.scalars()) == set(TENANTS), name
     finally:
         for table in tables:
             await owner.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
@@ -128,6 +163,10 @@ async def test_a_tenant_does_not_stick_to_a_pooled_connection(filled_url: str) -
         "UPDATE entry SET ciphertext = ''",
         "INSERT INTO tenant VALUES ('tenant-0', now(), 'me', NULL)",
         "SELECT * FROM audit_event_default",
+        "INSERT INTO concern VALUES ('tenant-1', 'x', '{}', 'api', now(), now())",
+        "UPDATE server SET tenant = 'tenant-1'",
+        "UPDATE server_pin SET tenant = 'tenant-1'",
+        "TRUNCATE server",
         "DROP TABLE entry",
         "ALTER TABLE entry DISABLE ROW LEVEL SECURITY",
         "SELECT sluice_make_audit_partitions(1)",
