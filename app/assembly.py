@@ -20,6 +20,7 @@ from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
 from app.services.catalogs import CatalogService
 from app.services.concerns import ConcernService
+from app.services.declarations import DeclarationService
 from app.services.dedicated import DedicatedLinks
 from app.services.description_files import DescriptionFiles
 from app.services.disclosure import DescriptionService
@@ -63,6 +64,7 @@ class House:
     concerns: ConcernService
     upstreams: UpstreamService
     servers: ServerService
+    declarations: DeclarationService
     descriptions: DescriptionService
     disclosure: DisclosureService
     vault: VaultService
@@ -177,6 +179,7 @@ async def opened(
             access=access,
             purge_disclosures=disclosure.purge_expired,
         )
+        servers = ServerService(database, audit, upstreams, now)
         yield House(
             settings=settings,
             database=database,
@@ -191,7 +194,8 @@ async def opened(
             groups=groups,
             concerns=concerns,
             upstreams=upstreams,
-            servers=ServerService(database, audit, upstreams, now),
+            servers=servers,
+            declarations=DeclarationService(database, audit, servers, now),
             vault=vault,
             sessions=sessions,
             detector=detector,

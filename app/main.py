@@ -1,6 +1,7 @@
 """Start here: one application with every surface, wired by hand."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -29,8 +30,14 @@ from app.protocol.primitives import Primitives
 from app.protocol.server import Mcp, build_mcp
 from app.protocol.shaping import Shaping
 from app.services.bootstrap import bootstrap
+from app.services.declaration_files import read_file
 from app.settings import Settings
 from app.store import migrate
+
+FILE_ACTOR = "file"
+"""Who acts, in the record, when the declarative file of this process is applied at its start."""
+
+log = logging.getLogger("sluice.start")
 
 DESCRIPTION = (
     "Context middleware for MCP: what goes to a language model, and what comes from one, passes here."
@@ -96,6 +103,7 @@ def create_app(
             if settings.detection.warm:
                 await house.detector.start()
             await stack.enter_async_context(house.background.running())
+            await _declare(house)
             await stack.enter_async_context(house.upstreams.running())
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
@@ -125,6 +133,18 @@ def create_app(
         rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
     )
     return service
+
+
+async def _declare(house: House) -> None:
+    """Apply the declarative file of this process, if it has one."""
+    section = house.settings.upstreams
+    if section.config is None:
+        return
+    file = await asyncio.to_thread(read_file, section.config)
+    caller = Caller(section.tenant, FILE_ACTOR, frozenset({Role.OPERATOR}))
+    plan = await house.declarations.apply(caller, file)
+    for warning in plan.warnings:
+        log.warning("%s", warning)
 
 
 def _edge(settings: Settings) -> EdgeLimits:

@@ -1,9 +1,10 @@
 """One server process: uvicorn with our limits, a drain on SIGTERM, and the words of the first start."""
 
+import asyncio
 import gc
 import logging
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import FrameType
 from typing import Any
@@ -16,8 +17,11 @@ from app.cli.faults import explained
 from app.cli.serve import address_of
 from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
+from app.core.errors import NotFoundError
 from app.main import create_app
+from app.services.upstreams import UpstreamService
 from app.settings import Settings
+from app.upstream.status import ServerStatus
 
 BACKLOG = 1024
 _YOUNG_OBJECTS = 10_000
@@ -45,6 +49,7 @@ class DrainingServer(Server):
         gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
         if self._greets:
             print(f"Sluice serves {address_of(self._listener)} (REST under /api/v1, MCP at /mcp)", flush=True)
+            self._telling = asyncio.create_task(tell_served(self._app.state.house.upstreams))
         key = self._app.state.first_key
         if key is not None:
             print(first_start(key, address_of(self._listener)), flush=True)
@@ -113,10 +118,31 @@ def _explained_start(failures: list[Exception]) -> int:
         found = explained(failure)
         if found is None:
             raise failure
+        # What is said of servers begins as the tools do whose configuration files this one reads.
+        who = "Error" if isinstance(failure, NotFoundError) and "servers" in failure.details else "sluice"
         for sentence in found[1]:
-            note(f"sluice: {sentence}")
+            note(f"{who}: {sentence}")
         return found[0]
     return FAILED
+
+
+async def tell_served(upstreams: UpstreamService) -> None:
+    """Print which MCP servers stand behind this one, once each was listed or failed; nothing where there are none."""
+    await upstreams.settled()
+    for line in served(upstreams.served(), chosen=bool(upstreams.rules.servers)):
+        note(line)
+
+
+def served(servers: Sequence[tuple[str, ServerStatus]], *, chosen: bool) -> list[str]:
+    """Return what is printed of the servers; ``chosen``: the command line named them."""
+    if not servers:
+        return []
+    names = ", ".join(name for name, _ in servers)
+    count = len(servers)
+    first = (
+        f"Serving {count} servers: {names}" if chosen else f"Serving all {count} available servers: {names}"
+    )
+    return [first, *(f"  {name}: {one.error}" for name, one in servers if one.error is not None)]
 
 
 def first_start(key: ApiKey, url: str) -> str:

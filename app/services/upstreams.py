@@ -147,6 +147,16 @@ class UpstreamService:
         found = self._tenants.get(tenant)
         return found.reviews(name) if found is not None else []
 
+    def served(self) -> list[tuple[str, ServerStatus]]:
+        """Return the name and state of every server that this process serves, of all tenants."""
+        found = [
+            (name, connection.status)
+            for servers in self._tenants.values()
+            if servers.aggregator is not None
+            for name, connection in servers.aggregator.connections.items()
+        ]
+        return sorted(found, key=lambda one: one[0])
+
     def counts(self) -> Mapping[str, int]:
         """Return how many servers there are in each state of connection."""
         found: Counter[str] = Counter()
