@@ -51,17 +51,17 @@ class Shaping:
 
     async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
         """Return the shape of a list for this request."""
-        caller = exchange_of(context).caller
-        tree = await self.groups.tree(caller.tenant)
+        tenant = exchange_of(context).caller.tenant
         filters: list[Filter] = []
         if NARROWING_META in _meta(context):
-            filters.append(_narrowing(context, view, tree))
+            filters.append(_narrowing(context, view, await self.groups.tree(tenant)))
         effective = await effective_concerns(context, self.concerns)
         narrowed = concern_filter(effective)
         if narrowed is not None:
             filters.append(narrowed)
         extra = _descriptions(context, view, kind)
         if _is_agentic(context, view):
+            tree = await self.groups.tree(tenant)
             filters.append(_switched_off(exchange_of(context).session, tree))
             if kind is Kind.TOOL:
                 extra = _agentic(view, tree)
@@ -76,7 +76,7 @@ class Shaping:
         view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
         if not _is_agentic(context, view):
             return None
-        await self.listing.admitted(exchange.caller, exchange.info)
+        self.listing.traffic.spend(exchange.caller.tenant, view.policy.limits)
         tree = await self.groups.tree(exchange.caller.tenant)
         state = await state_of(context)
         visible = visible_groups(tree, view.all, restricted=view.restricted)

@@ -94,7 +94,8 @@ class CatalogService:
     def overtaken(self, tenant: str) -> None:
         """Build the tenant's catalog again: its servers, or what is said of their primitives, changed."""
         if tenant not in self._made:
-            # Nobody asked this process for it, so what was there before is unknown; its streams must hear all the same.
+            # What was there before is unknown; its streams must hear all the same. A first build that runs is not kept.
+            self._building.pop(tenant, None)
             self._tell(tenant, LISTS)
             return
         self._stale.add(tenant)

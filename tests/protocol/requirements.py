@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from tests.protocol.requirements_disclosure import REQUIREMENTS_DISCLOSURE
+
 F = TypeVar("F", bound=Callable[..., object])
 
 PROPOSAL = "Context middleware proposal"
@@ -73,6 +75,8 @@ REQUIREMENTS: dict[str, tuple[str, str]] = {
     "MO-LOGS": (MODERN + " logging", "No log message is sent for a request that set no level."),
     "MO-CANCEL": (MODERN + " cancellation", "Closing the response stream cancels the request."),
 }
+
+REQUIREMENTS |= REQUIREMENTS_DISCLOSURE
 
 
 def covers(*names: str) -> Callable[[F], F]:
