@@ -88,8 +88,12 @@ class Shaping:
         if not is_descriptions_uri(uri):
             return None
         exchange = exchange_of(context)
-        view = await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
-        return await read_descriptions(context, self.disclosure, view.policy, view.of(Kind.TOOL), uri)
+        view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
+        tools = view.of(Kind.TOOL)
+        if not any_staged(view.policy, exchange.caller, tools.values()):
+            return None  # there is no such resource for a caller who is shown every tool in full
+        await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
+        return await read_descriptions(context, self.disclosure, view.policy, tools, uri)
 
     def gate(self, context: Context) -> Gate:
         """Return what a call must pass before its arguments are looked at."""
