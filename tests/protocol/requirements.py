@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tests.protocol.requirements_disclosure import REQUIREMENTS_DISCLOSURE
+from tests.protocol.requirements_groups import REQUIREMENTS_GROUPS
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -76,7 +77,7 @@ REQUIREMENTS: dict[str, tuple[str, str]] = {
     "MO-CANCEL": (MODERN + " cancellation", "Closing the response stream cancels the request."),
 }
 
-REQUIREMENTS |= REQUIREMENTS_DISCLOSURE
+REQUIREMENTS |= REQUIREMENTS_DISCLOSURE | REQUIREMENTS_GROUPS
 
 
 def covers(*names: str) -> Callable[[F], F]:
