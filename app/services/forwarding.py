@@ -123,7 +123,8 @@ class ForwardService:
         uri = asked.params["uri"]
         found = self.located(view, asked.caller, uri)
         if found is None:
-            await self._unknown(journey, view, "There is no such resource that you may read.", pointer="/uri")
+            message = "There is no such resource that you may read."
+            await self._unknown(journey, view, message, pointer="/uri", uri=uri)
         journey.primitive, journey.server = found.primitive, found.server
         journey.given = uri.encode()
         covering = found.primitive or _linked(found)
@@ -221,11 +222,11 @@ class ForwardService:
         return Journey(self.audit, asked, action)
 
     async def _unknown(
-        self, journey: Journey, view: View, message: str, *, pointer: str = "/name"
+        self, journey: Journey, view: View, message: str, *, pointer: str = "/name", **named: str
     ) -> NoReturn:
         """Refuse what is unknown or forbidden, which look the same; on record unless it is a flood of them."""
         journey.policy_version = view.policy_version
-        error = InvalidArgumentsError(message, details={"pointer": pointer})
+        error = InvalidArgumentsError(message, details={"pointer": pointer, **named})
         try:
             self.traffic.spend(journey.asked.caller.tenant, view.policy.limits)
         except RateLimitedError:

@@ -40,6 +40,7 @@ STATIC_RESULTS: dict[str, list[dict[str, Any]]] = {
     ],
     "json_schema_2020_12_tool": [text("ok")],
     "test_custom_header": [text("ok")],
+    "test_comes_and_goes": [text("ok")],
 }
 
 JSON_SCHEMA_TOOL = {
@@ -68,7 +69,7 @@ JSON_SCHEMA_TOOL = {
 
 SCHEMAS: dict[str, dict[str, Any]] = {
     "json_schema_2020_12_tool": JSON_SCHEMA_TOOL,
-    "test_custom_header": schema(region={**STRING, "x-mcp-header": "Region"}),
+    "test_custom_header": schema(region={**STRING, "format": "uuid", "x-mcp-header": "Region"}),
     "test_sampling": schema("prompt", prompt=STRING),
     "test_elicitation": schema("message", message=STRING),
 }
@@ -161,6 +162,7 @@ PROMPTS = [
     },
     {"name": "test_prompt_with_image", "description": "A prompt with an image."},
     {"name": "test_input_required_result_prompt", "description": "A prompt that asks for input."},
+    {"name": "test_comes_and_goes", "description": "A prompt that is not always there."},
 ]
 
 

@@ -47,6 +47,7 @@ class ConformancePrimitives:
     def __init__(self) -> None:
         self.publish: Callable[[Told], None] = lambda _: None
         self.tools = [*STATIC_RESULTS, *OTHER_TOOLS, *ELICITATIONS, *INPUT_TOOLS]
+        self.gone: set[str] = set()
 
     def tool_input_schema(self, name: str) -> Mapping[str, Any] | None:
         return SCHEMAS.get(name)
@@ -61,7 +62,7 @@ class ConformancePrimitives:
             "resources/read": Method(types.ReadResourceRequestParams, read_resource),
             "resources/subscribe": Method(types.SubscribeRequestParams, nothing),
             "resources/unsubscribe": Method(types.UnsubscribeRequestParams, nothing),
-            "prompts/list": Method(paged, constant("prompts", PROMPTS)),
+            "prompts/list": Method(paged, self.list_prompts),
             "prompts/get": Method(types.GetPromptRequestParams, get_prompt),
             "completion/complete": Method(types.CompleteRequestParams, complete),
             "logging/setLevel": Method(types.SetLevelRequestParams, nothing),
@@ -72,8 +73,13 @@ class ConformancePrimitives:
             "tools": [
                 {"name": name, "description": f"Fixture {name}.", "inputSchema": SCHEMAS.get(name, schema())}
                 for name in self.tools
+                if name != "test_comes_and_goes" or "tool" not in self.gone
             ]
         }
+
+    async def list_prompts(self, _context: Context, _: Any) -> dict[str, Any]:
+        gone = {"test_comes_and_goes"} if "prompt" in self.gone else set()
+        return {"prompts": [one for one in PROMPTS if one["name"] not in gone]}
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         name = params.name
@@ -87,6 +93,7 @@ class ConformancePrimitives:
             return await elicitation(context, name, params.arguments or {})
         if name.startswith("test_trigger_"):
             kind = name.removeprefix("test_trigger_").removesuffix("_change")
+            self.gone ^= {kind}
             self.publish(Told(f"notifications/{kind}s/list_changed"))
             return {"content": [text("Changed.")]}
         if name not in self.tools:
