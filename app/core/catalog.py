@@ -108,8 +108,13 @@ class Catalog:
     def fingerprints(self) -> Mapping[str, str]:
         """Return a digest for each list that clients are told about: kinds, "group", "middleware"."""
         made = {
-            kind.value: _digest([one.definition for one in self.of(kind).values()]) for kind in NAME_FIELD
+            kind.value: _digest([[one.definition, one.short, one.staged] for one in self.of(kind).values()])
+            for kind in NAME_FIELD
         }
+        # Who is shown tools in two stages finds a resource, and a template, that describes them.
+        described = str(any(one.staged for one in self.of(Kind.TOOL).values()))
+        for kind in (Kind.RESOURCE, Kind.TEMPLATE):
+            made[kind.value] += described
         made["group"] = _digest(list(self.groups.values()))
         made["middleware"] = _digest(dict(self.middleware_groups))
         for kind in NAME_FIELD:

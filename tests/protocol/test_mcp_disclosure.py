@@ -1,11 +1,14 @@
 """Progressive disclosure from the outside: two stages, the gate between them, and who has passed it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.services.audit import AuditQuery
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
 from tests.protocol.requirements import covers
@@ -154,6 +157,33 @@ async def test_a_tool_runs_once_its_description_was_read(staged, host):
     assert host.handle == first
     assert not await host.is_refused("send")
     assert not await host.is_refused("get_data")
+
+
+@covers("PD-AUTHORIZES")
+async def test_reads_at_the_same_time_all_count(staged, host):
+    await host.entries("?tools=get_data")
+    await asyncio.gather(*(host.read(f"?tools={name}") for name in ("send", "measure", "send")))
+
+    assert not [name for name in staged.script.tools if await host.is_refused(name)]
+
+
+@covers("PD-AUTHORIZES")
+async def test_a_session_that_is_bound_to_a_process_remembers_too(staged):
+    async with staged.client(HANDSHAKE) as host:
+        await host.wire.open(capabilities={"sampling": {}})
+        assert await host.is_refused("get_data")
+        await host.entries("?tools=get_data")
+        assert not await host.is_refused("get_data")
+
+
+async def test_only_a_read_that_changes_something_is_on_record(staged, host):
+    for query in ("?tools=get_data", "?tools=get_data", "?tools=none", "", "?tools=get_data,send"):
+        await host.read(query)
+
+    auditor = Caller(DEFAULT_TENANT, "00000000", frozenset({Role.AUDITOR}))
+    asked = AuditQuery(action="disclosure.read")
+    events = (await staged.app.state.house.audit.query(auditor, asked)).items
+    assert [dict(event.details) for event in events] == [{"tools": 1, "of": "session"}] * 2
 
 
 @covers("PD-STRUCTURED")

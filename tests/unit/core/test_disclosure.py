@@ -1,10 +1,12 @@
 """The two stages in which a tool is shown."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
 from app.core.access import Role
-from app.core.catalog import Kind, Primitive
+from app.core.catalog import Catalog, Kind, Primitive
 from app.core.disclosure import ToolDescription, any_staged, full_entry, short_form, staged_for
 from app.core.policy import DisclosurePolicy, Policy
 from tests.factories import caller_of
@@ -195,3 +197,15 @@ def test_only_tools_are_staged():
     assert not staged_for(policy, caller_of("t"), tool(short=False))
     assert not staged_for(policy, caller_of("t"), tool(kind=Kind.PROMPT))
     assert not any_staged(policy, caller_of("t"), [])
+
+
+def test_another_short_form_and_another_switch_are_changes_of_the_lists():
+    def changed(**members):
+        before, after = (
+            Catalog({Kind.TOOL: {"s__t": one}}).fingerprints for one in (tool(), replace(tool(), **members))
+        )
+        return {name for name, digest in after.items() if before[name] != digest}
+
+    assert changed(short={"name": "s__t", "description": "Other words."}) == {"tool"}
+    assert changed(staged=True) == {"tool", "resource", "template"}
+    assert changed() == set()
