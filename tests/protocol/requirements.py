@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from tests.protocol.requirements_concerns import REQUIREMENTS_CONCERNS
 from tests.protocol.requirements_disclosure import REQUIREMENTS_DISCLOSURE
 from tests.protocol.requirements_groups import REQUIREMENTS_GROUPS
 
@@ -78,6 +79,7 @@ REQUIREMENTS: dict[str, tuple[str, str]] = {
 }
 
 REQUIREMENTS |= REQUIREMENTS_DISCLOSURE | REQUIREMENTS_GROUPS
+REQUIREMENTS |= REQUIREMENTS_CONCERNS
 
 
 def covers(*names: str) -> Callable[[F], F]:

@@ -49,8 +49,8 @@ async def getting(wire, **headers: str) -> AsyncIterator[Stream]:
 
 
 @contextlib.asynccontextmanager
-async def listening(wire, **kinds: Any) -> AsyncIterator[Stream]:
-    body = wire.body("subscriptions/listen", {"notifications": kinds})
+async def listening(wire, meta: Any = None, **kinds: Any) -> AsyncIterator[Stream]:
+    body = wire.body("subscriptions/listen", {"notifications": kinds}, meta)
     headers = wire.headers("subscriptions/listen")
     async with wire.http.stream("POST", wire.url, json=body, headers=headers) as response:
         yield Stream(response)

@@ -1,0 +1,448 @@
+"""Concerns from the outside: what hosts are told, how they configure, what they are listed."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+
+from app.core.access import Caller, Role
+from app.core.catalog import Kind
+from app.core.concerns import ConcernDefinition
+from app.protocol.notifications import Told
+from app.services.access import HOST
+from tests.protocol.concerned_service import (
+    ASKED,
+    DECLARED,
+    HANDLE,
+    OPERATOR,
+    SECURITY,
+    WARNINGS,
+    Concerned,
+    Host,
+    concerned,
+    names_of,
+)
+from tests.protocol.mcp_service import service as served_on
+from tests.protocol.mcp_service import surface_of
+from tests.protocol.mcp_wire import HANDSHAKE, MODERN, client
+from tests.protocol.requirements import covers
+from tests.protocol.test_mcp_streams import getting, listening
+
+ALL = ["encryptData", "logData", "validateData"]
+
+
+@pytest.fixture
+async def service(tmp_path) -> AsyncIterator[Concerned]:
+    async with concerned(tmp_path) as served:
+        yield served
+
+
+@pytest.fixture
+async def host(service: Concerned, revision: str) -> AsyncIterator[Host]:
+    async with service.host(revision) as found:
+        yield found
+
+
+@dataclass
+class Replica:
+    url: str
+    app: FastAPI
+
+
+@contextlib.asynccontextmanager
+async def replica(database_url: str) -> AsyncIterator[Replica]:
+    async with served_on(database_url) as (url, app):
+        yield Replica(url, app)
+
+
+# Declaration
+
+
+@covers("CB-CAPABILITY", "CB-LIST", "CB-DEFINITION")
+async def test_what_is_declared_stands_in_the_capabilities_and_in_the_list(service, host):
+    reply = await (host.call("server/discover") if host.wire.modern else host.initialize())
+    capabilities = reply.result["capabilities"]
+    lists = [(await host.call(method)).result for method in ("concerns/list", "listConcerns")]
+
+    assert capabilities["concerns"] == DECLARED
+    assert capabilities["extensions"]["dev.sluice/concerns"] == {"concerns": DECLARED}
+    if not host.wire.modern:
+        assert capabilities["experimental"]["concerns"] == {"concerns": DECLARED}
+    assert [one["concerns"] for one in lists] == [DECLARED, DECLARED]
+    if host.wire.modern:
+        assert {(one["ttlMs"], one["cacheScope"], one["resultType"]) for one in lists} == {
+            (0, "private", "complete")
+        }
+
+
+@covers("CB-CAPABILITY")
+async def test_a_tenant_that_declares_nothing_has_no_such_capability(service, host):
+    for name in ("security", "cost", "performance"):
+        await service.concerns.delete(OPERATOR, name, force=True)
+
+    reply = await (host.call("server/discover") if host.wire.modern else host.initialize())
+
+    capabilities = reply.result["capabilities"]
+    assert "concerns" not in capabilities
+    assert "dev.sluice/concerns" not in capabilities["extensions"]
+    assert "concerns" not in capabilities.get("experimental", {})
+    assert (await host.call("concerns/list")).result["concerns"] == []
+    assert await host.names() == ALL
+
+
+async def test_a_cursor_for_the_one_page_of_concerns_is_refused(host):
+    assert (await host.call("concerns/list", cursor="x")).error["code"] == -32602
+
+
+async def test_concerns_are_for_those_who_use_primitives_or_configure_them(service, revision):
+    for roles, allowed in (([Role.RESTORER], True), ([Role.OPERATOR], True), ([Role.AUDITOR], False)):
+        async with service.host(revision, await service.key(*roles)) as host:
+            for reply in (await host.call("concerns/list"), await host.call("concerns/update", concerns={})):
+                assert ("result" in reply.message) == allowed
+                assert allowed or reply.error["data"]["code"] == "forbidden"
+
+
+# The workflow of the proposal
+
+
+@covers("CB-RULE", "CB-UPDATE", "CB-INITIALIZED", "CB-CAPABILITY")
+async def test_the_workflow_of_the_proposal(service, revision):
+    async with service.host(revision) as host:
+        if host.wire.modern:  # there is no initialized notification
+            await host.update({"security": "high", "cost": "minimal"})
+        else:
+            await host.initialize(initialized={"security": "high", "cost": "minimal"})
+        assert await host.names() == ["encryptData", "validateData"]
+
+        updated = await host.update({"security": "high", "cost": "moderate"}, method="updateConcerns")
+
+        assert updated.result["concerns"] == {"security": "high", "cost": "moderate"}
+        assert updated.result["warnings"] == []
+        assert await host.names() == ["validateData"]
+
+
+@covers("CB-RULE")
+async def test_the_configuration_of_the_proposal(host):
+    wanted = {"security": "high", "cost": "minimal", "performance": "balanced"}
+
+    assert (await host.update(wanted)).result["concerns"] == wanted
+    assert await host.names() == ["encryptData", "validateData"]
+
+
+@covers("CB-UNAWARE", "CB-DEFAULT")
+async def test_who_configures_nothing_sees_everything_unless_the_policy_applies_defaults(service, host):
+    assert await host.names() == ALL
+
+    await service.policy(concerns={"apply_defaults": True})
+
+    assert await host.names() == ["logData", "validateData"]
+    assert (await host.update({})).result["concerns"] == {
+        "cost": "any",
+        "performance": "balanced",
+        "security": "medium",
+    }
+    await host.update({"security": "high", "cost": "minimal"})
+    assert await host.names() == ["encryptData", "validateData"]
+
+
+@covers("CB-NO-ACCESS")
+async def test_what_is_not_listed_can_be_called(host):
+    await host.update({"security": "low"})
+
+    reply = await host.call("tools/call", name="encryptData", arguments={})
+
+    assert await host.names() == ["validateData"]
+    assert "content" in reply.result
+    assert not reply.result.get("isError")
+
+
+@covers("CB-KINDS")
+async def test_prompts_resources_and_templates_are_filtered_too(service, host):
+    for kind, name in (("prompt", "greet"), ("resource", "memo://*"), ("template", "memo://{name}")):
+        await service.map(kind, name, {"security": ["low", "medium"]})
+    lists = ("prompts/list", "resources/list", "resources/templates/list")
+
+    assert [await host.names(method) for method in lists] == [
+        ["greet"],
+        ["memo://one", "memo://two"],
+        ["memo://{name}"],
+    ]
+    await host.update({"security": "high"})
+    assert [await host.names(method) for method in lists] == [[], [], []]
+
+
+@covers("CB-INTERNAL", "CB-META")
+async def test_the_mapping_is_shown_only_where_the_policy_says_so(service, host):
+    async def metas() -> list[dict[str, Any]]:
+        return [one.get("_meta", {}) for one in (await host.call("tools/list")).result["tools"]]
+
+    assert await metas() == [{"vendor/kept": 1}, {}, {}]
+    await service.policy(concerns={"expose": True})
+    assert await metas() == [
+        {"vendor/kept": 1, "concerns": {"security": "high", "cost": "minimal"}},
+        {"concerns": {"security": "medium"}},
+        {},
+    ]
+
+
+@covers("CB-META")
+async def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it(service, host):
+    await host.update({"security": "low"})
+    await service.map("tool", "encryptData", {})
+    assert await host.names() == ["encryptData", "validateData"]
+
+    await service.concerns.delete_mapping(OPERATOR, Kind.TOOL, "encryptData")
+
+    assert await host.names() == ["validateData"]
+    await host.update({"security": "high", "cost": "minimal"})
+    assert await host.names() == ["encryptData", "validateData"]
+
+
+# Where a configuration comes from
+
+
+@covers("CB-INITIALIZE", "CB-INITIALIZED", "CB-PRECEDENCE", "CB-PREFERENCES")
+async def test_the_stronger_source_wins(service):
+    key = await service.key()
+    caller = await service.app.state.house.access.authenticate(key, None)
+    await service.concerns.put_preferences(caller, caller.key_id, {"security": "low", "cost": "any"})
+
+    async with service.host(HANDSHAKE, key) as host:
+
+        async def effective() -> object:
+            return (await host.update({})).result["concerns"]
+
+        assert await effective() == {"cost": "any", "security": "low"}
+        await host.initialize(initialize={"security": "medium"})
+        assert await effective() == {"cost": "any", "security": "medium"}
+        assert await host.names() == ["logData", "validateData"]
+        await host.initialize(initialize={"security": "medium"}, initialized={"security": "high"})
+        assert await effective() == {"cost": "any", "security": "high"}
+        await host.update({"cost": "minimal"})
+        assert await host.names() == ["encryptData", "validateData"]
+        assert await host.names(**{ASKED: {"security": "medium"}}) == ["logData", "validateData"]
+        assert await host.names(**{ASKED: {"security": None, "cost": None}}) == ALL
+        assert await host.names() == ["encryptData", "validateData"]
+
+
+@covers("CB-PREFERENCES", "CB-PRECEDENCE")
+async def test_a_request_may_bring_its_own_and_preferences_count_where_nothing_is_said(service, revision):
+    key = await service.key()
+    caller = await service.app.state.house.access.authenticate(key, None)
+    await service.concerns.put_preferences(caller, caller.key_id, {"security": "high"})
+
+    async with service.host(revision, key) as host, service.host(revision) as other:
+        assert await host.names() == ["encryptData", "validateData"]
+        assert await host.names(**{ASKED: {"security": "medium"}}) == ["logData", "validateData"]
+        assert await other.names() == ALL
+
+
+@covers("CB-MERGE")
+async def test_updates_merge_null_removes_and_replace_replaces(host):
+    assert (await host.update({"security": "high"})).result["concerns"] == {"security": "high"}
+    both = {"cost": "any", "security": "high"}
+    assert (await host.update({"cost": "any"})).result["concerns"] == both
+    assert (await host.update({"security": None})).result["concerns"] == {"cost": "any"}
+    assert (await host.update({"security": "low"}, replace=True)).result["concerns"] == {"security": "low"}
+    assert (await host.update({}, replace=True)).result["concerns"] == {}
+    assert await host.names() == ALL
+
+
+# What was not taken as it was said
+
+
+@covers("CB-UNDECLARED", "CB-OUTSIDE", "CB-WARNINGS")
+async def test_what_is_ignored_is_told_by_the_update_and_by_lists(host):
+    reply = await host.update({"colour": "red", "security": "extreme", "cost": "minimal"})
+    listed = await host.call("tools/list", meta={ASKED: {"colour": "red"}})
+
+    assert reply.result["concerns"] == {"cost": "minimal"}
+    assert [(one["concern"], one["code"]) for one in reply.result["warnings"]] == [
+        ("colour", "undeclared"),
+        ("security", "out_of_values"),
+    ]
+    assert [one["concern"] for one in listed.result["_meta"][WARNINGS]] == ["colour"]
+    assert WARNINGS not in (await host.call("tools/list")).result.get("_meta", {})
+
+
+@covers("CB-OUTSIDE")
+async def test_a_value_may_be_moved_to_the_nearest_one(service, host):
+    latency = {"name": "latency", "description": "Seconds", "values": {"min": 1, "max": 60}, "default": 5}
+    await service.declare({**latency, "on_invalid": "clamp"})
+    await service.map("tool", "logData", {"latency": {"max": 10}})
+
+    reply = await host.update({"latency": 3600})
+
+    assert reply.result["concerns"] == {"latency": 60}
+    assert [one["code"] for one in reply.result["warnings"]] == ["clamped"]
+    assert await host.names() == ["encryptData", "validateData"]
+
+
+@covers("CB-OUTSIDE")
+async def test_a_value_may_be_refused_and_then_nothing_changes(service, host):
+    await service.declare({**SECURITY, "on_invalid": "error"})
+    await host.update({"cost": "any"})
+
+    refused = await host.call("concerns/update", concerns={"cost": "minimal", "security": "extreme"})
+    asked = await host.call("tools/list", meta={ASKED: {"security": "extreme"}})
+
+    assert (refused.error["code"], refused.error["data"]["pointer"]) == (-32602, "/concerns/security")
+    assert asked.error["code"] == -32602
+    assert asked.error["data"]["pointer"] == "/_meta/dev.sluice~1concerns/security"
+    assert "extreme" not in refused.text + asked.text
+    assert (await host.update({})).result["concerns"] == {"cost": "any"}
+
+
+@covers("CB-OUTSIDE", "CB-WARNINGS")
+async def test_the_handshake_locks_nobody_out(service):
+    await service.declare({**SECURITY, "on_invalid": "error"})
+    async with service.host(HANDSHAKE) as host:
+        for wrong in (
+            {"security": "extreme", "cost": "any"},
+            ["high"],
+            "high",
+            {"x" * 500: 1},
+            {"cost": [1]},
+        ):
+            await host.initialize(initialize=wrong, initialized=wrong)
+            listed = await host.call("tools/list")
+            assert names_of(listed)
+            if isinstance(wrong, dict) and "security" in wrong:
+                assert [one["concern"] for one in listed.result["_meta"][WARNINGS]] == ["security"]
+                assert names_of(listed) == ["logData", "validateData"]
+
+
+@pytest.mark.parametrize(
+    ("params", "pointer"),
+    [
+        ({}, "/concerns"),
+        ({"concerns": []}, "/concerns"),
+        ({"concerns": {f"c{number}": 1 for number in range(65)}}, "/concerns"),
+        ({"concerns": {}, "replace": "yes"}, "/replace"),
+    ],
+)
+async def test_an_update_that_is_none_is_refused_with_a_pointer(host, params, pointer):
+    reply = await host.wire.call("concerns/update", **params)
+    assert (reply.error["code"], reply.error["data"]["pointer"]) == (-32602, pointer)
+
+
+# Handles
+
+
+@covers("CB-HANDLE")
+async def test_a_handle_belongs_to_its_caller_and_to_nothing_else(service):
+    async with service.host(MODERN) as host, service.host(MODERN, await service.key()) as other:
+        without = await host.names()
+        await host.update({"security": "high"})
+        first = host.handle
+        await host.update({"cost": "minimal"})
+        assert host.handle == first
+        assert await host.names() == ["encryptData", "validateData"]
+        host.handle = None
+        assert await host.names() == without == ALL  # a list does not vary by what another request did
+        async with service.host(HANDSHAKE) as session:
+            foreign = session.wire.session
+            session.wire.session = first
+            assert (await session.wire.call("tools/list")).status == 404
+        for handle in (first + "x", "", 7, None, foreign):
+            for method in ("tools/list", "concerns/update"):
+                params = {"concerns": {}} if method == "concerns/update" else {}
+                reply = await host.wire.call(method, meta={HANDLE: handle}, **params)
+                assert reply.error["code"] == -32602
+                assert reply.error["data"]["pointer"] == "/_meta/dev.sluice~1session"
+        stolen = await other.wire.call("tools/list", meta={HANDLE: first})
+        assert stolen.error["data"]["pointer"] == "/_meta/dev.sluice~1session"
+
+
+@covers("CB-CACHE")
+async def test_a_filtered_list_is_private_and_not_to_be_kept(service):
+    async with service.host(MODERN) as host:
+        await host.update({"security": "high"})
+        result = (await host.call("tools/list")).result
+    assert (result["cacheScope"], result["ttlMs"]) == ("private", 0)
+
+
+@covers("CB-CURSOR")
+async def test_a_cursor_holds_only_under_the_configuration_that_it_was_given_for(tmp_path, revision):
+    async with concerned(tmp_path, more=300) as service, service.host(revision) as host:
+        cursor = (await host.call("tools/list")).result["nextCursor"]
+        assert len(names_of(await host.call("tools/list", cursor=cursor))) == 53
+
+        # Both lists hold the same tools in the same order: it is the configuration that differs.
+        await host.update({"performance": "fast"})
+
+        stale = await host.call("tools/list", cursor=cursor)
+        assert (stale.error["code"], stale.error["data"]["pointer"]) == (-32602, "/cursor")
+        cursor = (await host.call("tools/list")).result["nextCursor"]
+        assert len(names_of(await host.call("tools/list", cursor=cursor))) == 53
+
+
+# Who is told
+
+LAST = Told("notifications/tools/list_changed", {"last": True})
+
+
+@covers("CB-TOLD")
+async def test_the_session_whose_configuration_changed_is_told_and_no_other(service):
+    lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
+    async with (
+        service.host(HANDSHAKE) as host,
+        service.host(HANDSHAKE) as other,
+        getting(host.wire) as mine,
+        getting(other.wire) as theirs,
+    ):
+        assert [await mine.line(), await theirs.line()] == [": open", ": open"]
+        await host.update({"security": "high"})
+        assert {(await mine.message())["method"] for _ in lists} == lists
+        surface_of(service.app).publish(LAST)
+        assert (await theirs.message())["params"] == {"last": True}
+
+
+@covers("CB-TOLD", "CB-HANDLE")
+async def test_a_stream_that_names_the_handle_is_told_too(service):
+    async with service.host(MODERN) as host:
+        await host.update({"security": "high"})
+        async with (
+            listening(host.wire, {HANDLE: host.handle}, toolsListChanged=True) as mine,
+            listening(host.wire, toolsListChanged=True) as theirs,
+        ):
+            for stream in (mine, theirs):
+                assert (await stream.message())["method"] == "notifications/subscriptions/acknowledged"
+            await host.update({"security": "low"})
+            assert "last" not in (await mine.message())["params"]
+            surface_of(service.app).publish(LAST)
+            assert (await theirs.message())["params"]["last"] is True
+
+
+# Replicas
+
+
+@covers("CB-REPLICAS")
+async def test_every_replica_knows_what_a_session_configured_and_tells_its_streams(
+    postgres_database_url, revision
+):
+    async with replica(postgres_database_url) as one, replica(postgres_database_url) as two:
+        tenant = f"t-{uuid4().hex[:12]}"
+        house = one.app.state.house
+        await house.tenants.create(HOST, tenant)
+        operator = Caller(tenant, "00000000", frozenset({Role.OPERATOR}))
+        await house.concerns.put(operator, ConcernDefinition.model_validate(SECURITY))
+        key = str((await house.access.create_key(HOST, [Role.INVOKER], tenant=tenant)).key)
+        async with client(one.url, revision, key) as wire:
+            host = Host(wire)
+            if not wire.modern:
+                await host.initialize(initialize={"security": "low"})
+                wire.url = two.url
+                assert (await host.update({})).result["concerns"] == {"security": "low"}
+                async with getting(wire) as stream:
+                    assert await stream.line() == ": open"
+                    wire.url = one.url
+                    await host.update({"security": "high"})
+                    assert (await stream.message())["method"].endswith("list_changed")
+            await host.update({"security": "high"})
+            wire.url = two.url
+            assert (await host.update({})).result["concerns"] == {"security": "high"}
