@@ -1,0 +1,68 @@
+"""The whole service with two scripted servers behind it, and calls that look the same on both revisions."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.core.policy import Policy
+from tests.protocol.aggregated_service import aggregated
+from tests.protocol.mcp_service import KEY
+from tests.protocol.mcp_wire import Reply, Wire, client
+from tests.upstreams.running import serving_http
+from tests.upstreams.scripted import ScriptedServer
+
+OPERATOR = Caller(DEFAULT_TENANT, "0000000f", frozenset({Role.OPERATOR}))
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+async def ask(wire: Wire, method: str, meta: Mapping[str, Any] | None = None, **params: Any) -> Reply:
+    """Send a request with the headers that the modern revision wants."""
+    headers = {"mcp-name": params[NAMED[method]]} if wire.modern and method in NAMED else {}
+    return await wire.call(method, dict(meta or {}), headers, **params)
+
+
+async def call(wire: Wire, name: str, arguments: Any = None, **options: Any) -> Reply:
+    return await ask(wire, "tools/call", name=name, arguments=arguments or {}, **options)
+
+
+async def listed(wire: Wire, method: str, **params: Any) -> list[dict[str, Any]]:
+    """Return all pages of a list."""
+    member = {"resources/templates/list": "resourceTemplates"}.get(method, method.partition("/")[0])
+    found, cursor = [], {}
+    while True:
+        result = (await ask(wire, method, **params, **cursor)).result
+        found += result[member]
+        if "nextCursor" not in result:
+            return found
+        cursor = {"cursor": result["nextCursor"]}
+
+
+async def put_policy(app: FastAPI, **policy: Any) -> None:
+    await app.state.house.policies.put(OPERATOR, None, Policy.model_validate(policy))
+
+
+@contextlib.asynccontextmanager
+async def passing(
+    folder: Path, *scripts: ScriptedServer, settings: Mapping[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[str, FastAPI]]:
+    """Serve everything with ``scripts`` behind it over HTTP, under their own names."""
+    with contextlib.ExitStack() as stack:
+        servers = {
+            script.name: {"url": stack.enter_context(serving_http(script)), **(settings or {})}
+            for script in scripts
+        }
+        async with aggregated(folder, servers, **options) as found:
+            yield found
+
+
+@contextlib.asynccontextmanager
+async def opened(url: str, revision: str, capabilities: Any = None) -> AsyncIterator[Wire]:
+    """Yield a client with the first key."""
+    async with client(url, revision, str(KEY)) as wire:
+        if capabilities is not None and not wire.modern:
+            await wire.open(capabilities)
+        yield wire
