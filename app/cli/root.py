@@ -6,7 +6,21 @@ from collections.abc import Sequence
 
 import typer
 
-from app.cli import apply, audit, config, db, groups, invoke, keys, middleware, serve, servers, tenants, vault
+from app.cli import (
+    apply,
+    audit,
+    concerns,
+    config,
+    db,
+    groups,
+    invoke,
+    keys,
+    middleware,
+    serve,
+    servers,
+    tenants,
+    vault,
+)
 from app.cli.faults import explained
 from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
 
@@ -47,6 +61,7 @@ def build() -> typer.Typer:
     root.add_typer(tenants.commands, name="tenants")
     root.add_typer(servers.commands, name="servers")
     root.add_typer(groups.commands, name="groups")
+    root.add_typer(concerns.commands, name="concerns")
     root.add_typer(audit.commands, name="audit")
     root.add_typer(vault.commands, name="vault")
     return root
