@@ -31,6 +31,7 @@ from app.protocol.server import Mcp, build_mcp
 from app.protocol.shaping import Shaping
 from app.services.bootstrap import bootstrap
 from app.services.declaration_files import read_file
+from app.services.group_views import GroupViews
 from app.settings import Settings
 from app.store import migrate
 
@@ -177,13 +178,14 @@ def _services(house: House, anonymous: Caller | None) -> Services:
 def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
     http = house.settings.http
     callbacks = Callbacks(house.dedicated)
+    groups = GroupViews(house.groups, house.listing, house.invoke)
     served: dict[str, Any] = {}
     if primitives is None:
         primitives = AggregatedPrimitives(
             house.listing,
             house.forwarding,
             callbacks,
-            Shaping(house.listing, house.groups, house.concerns, house.disclosure),
+            Shaping(house.listing, groups, house.concerns, house.disclosure),
             house.subscriptions,
         )
         served = {"subscriptions": house.subscriptions, "calls_back": house.dedicated.serves}
@@ -199,8 +201,7 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         anonymous=anonymous,
         primitives=primitives,
         callbacks=callbacks,
-        groups=house.groups,
-        listing=house.listing,
+        groups=groups,
         session_idle_s=house.settings.sessions.idle_s,
         **served,
     )

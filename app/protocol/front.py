@@ -40,6 +40,9 @@ from app.services.access import AccessService
 from app.services.sessions import Session
 from app.services.traffic import Traffic
 
+ServesGroup = Callable[[Exchange], Awaitable[bool]]
+"""Whether the group of the endpoint that a request came to is there for its caller."""
+
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
 
 
@@ -115,7 +118,7 @@ class Front:
     recheck_s: float
     counted: frozenset[str]
     expect: Callable[[Caller], Awaitable[None]]
-    serves_group: Callable[[Exchange], Awaitable[bool]]
+    serves_group: ServesGroup
     requests: Traffic = field(default_factory=Traffic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

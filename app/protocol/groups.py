@@ -10,15 +10,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog import NAME_FIELD, Kind
 from app.core.errors import InvalidArgumentsError
-from app.core.groups import GroupTree, disabled_groups, switched, visible_groups
+from app.core.groups import GroupTree, disabled_groups, switched
 from app.protocol.capabilities import VENDOR
 from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
 from app.protocol.state import SessionState
-from app.services.groups import GroupService
-from app.services.invoke import InvokeService
-from app.services.listing import ListingService
+from app.services.group_views import GroupViews
 
 NARROWING_META: Final = f"{VENDOR}groups"
 ENABLE: Final = "enable_groups"
@@ -53,9 +51,7 @@ class GroupParams(RequestParams):
 class GroupMethods:
     """Answers the methods; what a caller may not use does not show which groups there are either."""
 
-    groups: GroupService
-    listing: ListingService
-    invoke: InvokeService
+    views: GroupViews
     page_size: int
 
     def methods(self) -> Mapping[str, Method]:
@@ -67,13 +63,11 @@ class GroupMethods:
 
     async def serves(self, exchange: Exchange) -> bool:
         """Return whether the group whose endpoint a request came to is there for its caller."""
-        tree = await self.groups.tree(exchange.caller.tenant)
-        return exchange.group in tree.groups and exchange.group in await self._visible(exchange, tree)
+        tree = await self.views.tree(exchange.caller.tenant)
+        return exchange.group in await self.views.visible(exchange.caller, tree, exchange.info)
 
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
-        exchange = exchange_of(context)
-        tree = await self.groups.tree(exchange.caller.tenant)
-        visible = await self._visible(exchange, tree)
+        tree, visible = await seen_groups(self.views, context)
         narrowing = narrowing_of(context, tree, visible)
         shown = visible if narrowing is None else visible & narrowing
         names = [name for name in tree.groups if name in shown]
@@ -86,30 +80,38 @@ class GroupMethods:
 
     async def _get(self, context: Context, params: GroupParams) -> dict[str, Any]:
         exchange = exchange_of(context)
-        tree = await self.groups.tree(exchange.caller.tenant)
-        view = await self.listing.view(exchange.caller, exchange.info)
-        visible = await self._visible(exchange, tree)
-        within = endpoint_of(context, tree)
+        tree, visible = await seen_groups(self.views, context)
         name = params.name
-        if name not in (visible if within is None else visible & within):
+        if name not in visible:
             raise InvalidArgumentsError("There is no group of that name.", details={"pointer": "/name"})
+        view = await self.views.listing.view(exchange.caller, exchange.info)
         members = {
             _LIST_OF[kind]: [one.name for one in view.of(kind).values() if name in one.groups]
             for kind in NAME_FIELD
         }
-        listed = await self.invoke.list(exchange.caller, exchange.info)
+        listed = await self.views.invoke.list(exchange.caller, exchange.info)
         members["middleware"] = [one.name for one in listed if name in tree.direct(Kind.MIDDLEWARE, one.name)]
         members["groups"] = sorted(visible.intersection(tree.groups[name].subgroups))
         shown = {listed: names for listed, names in members.items() if names}
         return _cacheable(context, {"group": tree.wire()[name], "members": shown})
 
-    async def _visible(self, exchange: Exchange, tree: GroupTree) -> frozenset[str]:
-        view = await self.listing.view(exchange.caller, exchange.info)
-        if not view.restricted:
-            return frozenset(tree.groups)
-        listed = await self.invoke.list(exchange.caller, exchange.info)
-        more = {group for one in listed for group in tree.direct(Kind.MIDDLEWARE, one.name)}
-        return visible_groups(tree, view.all, restricted=True, more=more)
+
+async def seen_groups(views: GroupViews, context: Context) -> tuple[GroupTree, frozenset[str]]:
+    """Return all groups, and the names of those that exist for this caller at this endpoint."""
+    exchange = exchange_of(context)
+    tree = await views.tree(exchange.caller.tenant)
+    visible = await views.visible(exchange.caller, tree, exchange.info)
+    within = endpoint_of(context, tree)
+    return tree, visible if within is None else visible & within
+
+
+async def narrowed(views: GroupViews, context: Context) -> tuple[GroupTree, frozenset[str] | None]:
+    """Return all groups, and those that a list request is narrowed to, None where it is not."""
+    if NARROWING_META not in _meta(context):
+        tree = await views.tree(exchange_of(context).caller.tenant)
+        return tree, endpoint_of(context, tree)
+    tree, visible = await seen_groups(views, context)
+    return tree, narrowing_of(context, tree, visible)
 
 
 def endpoint_of(context: Context, tree: GroupTree) -> frozenset[str] | None:
@@ -130,8 +132,8 @@ def narrowing_of(
     endpoint, or that the caller does not see (``visible``, None: all), are an InvalidArgumentsError.
     """
     within = endpoint_of(context, tree)
-    meta = (context.params or {}).get("_meta")
-    if not isinstance(meta, Mapping) or NARROWING_META not in meta:
+    meta = _meta(context)
+    if NARROWING_META not in meta:
         return within
     names = meta[NARROWING_META]
     if not isinstance(names, list):
@@ -228,6 +230,11 @@ def _agentic_tool(tool: str, names: list[str], titles: str) -> dict[str, Any]:
 def _failed(sentence: str, known: list[str]) -> dict[str, Any]:
     text = f"{sentence} There are: {', '.join(known)}."
     return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _meta(context: Context) -> Mapping[str, Any]:
+    meta = (context.params or {}).get("_meta")
+    return meta if isinstance(meta, Mapping) else {}
 
 
 def _cacheable(context: Context, result: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.groups import GroupTree, stamped
 from app.protocol.capabilities import VENDOR
 from app.protocol.exchange import Context, exchange_of, note
-from app.protocol.groups import endpoint_of, narrowing_of
+from app.protocol.groups import endpoint_of, narrowed
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
-from app.services.groups import GroupService
+from app.services.group_views import GroupViews
 from app.services.invoke import InvokeService, MiddlewareInfo
 
 INVOKE = "middleware/invoke"
@@ -35,7 +35,7 @@ class MiddlewareMethods:
 
     invoke: InvokeService
     page_size: int
-    groups: GroupService | None = None
+    groups: GroupViews | None = None
 
     def methods(self) -> Mapping[str, Method]:
         """Return the methods by name."""
@@ -47,8 +47,9 @@ class MiddlewareMethods:
     async def _list(self, context: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         exchange = exchange_of(context)
         infos = await self.invoke.list(exchange.caller, exchange.info)
-        tree = await self._tree(context)
-        narrowing = narrowing_of(context, tree)
+        tree, narrowing = GroupTree.build(()), None
+        if self.groups is not None:
+            tree, narrowing = await narrowed(self.groups, context)
         grouped = [(info, tree.direct(Kind.MIDDLEWARE, info.name)) for info in infos]
         listed = [one for one in grouped if narrowing is None or not narrowing.isdisjoint(one[1])]
         shown, following = page(listed, [info.name for info, _ in listed], params.cursor, self.page_size)
@@ -62,8 +63,8 @@ class MiddlewareMethods:
 
     async def _invoke(self, context: Context, params: InvokeParams) -> dict[str, Any]:
         exchange = exchange_of(context)
-        if exchange.group is not None:
-            await self._check_endpoint(context, params.name)
+        if self.groups is not None and exchange.group is not None:
+            await _check_endpoint(self.groups, context, params.name)
         try:
             outcome = await self.invoke.invoke(
                 exchange.caller,
@@ -83,20 +84,16 @@ class MiddlewareMethods:
             result["metadata"] = outcome.metadata
         return result
 
-    async def _check_endpoint(self, context: Context, name: str) -> None:
-        """Refuse a middleware that is in no group of this endpoint, as if there was none of that name."""
-        tree = await self._tree(context)
-        within = endpoint_of(context, tree)
-        if within is not None and within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name)):
-            raise InvalidArgumentsError(
-                "There is no middleware of that name; list the middlewares to see those you may invoke.",
-                details={"pointer": "/name"},
-            )
 
-    async def _tree(self, context: Context) -> GroupTree:
-        if self.groups is None:
-            return GroupTree.build(())
-        return await self.groups.tree(exchange_of(context).caller.tenant)
+async def _check_endpoint(groups: GroupViews, context: Context, name: str) -> None:
+    """Refuse a middleware that is in no group of this endpoint, as if there was none of that name."""
+    tree = await groups.tree(exchange_of(context).caller.tenant)
+    within = endpoint_of(context, tree)
+    if within is not None and within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name)):
+        raise InvalidArgumentsError(
+            "There is no middleware of that name; list the middlewares to see those you may invoke.",
+            details={"pointer": "/name"},
+        )
 
 
 def _definition(info: MiddlewareInfo) -> dict[str, Any]:

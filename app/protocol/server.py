@@ -23,7 +23,7 @@ from app.protocol.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, 
 from app.protocol.concerns import CONCERNS, ConcernMethods, initial
 from app.protocol.direct import Direct
 from app.protocol.exchange import Context, Exchange, exchange_of
-from app.protocol.front import Front
+from app.protocol.front import Front, ServesGroup
 from app.protocol.groups import GroupMethods
 from app.protocol.guards import Guard, Running, guarded
 from app.protocol.legs import CallsBack, Legs
@@ -35,9 +35,8 @@ from app.protocol.subscriptions import Listen
 from app.protocol.unsieved import Unsieved
 from app.services.access import AccessService
 from app.services.concerns import ConcernService
-from app.services.groups import GroupService
+from app.services.group_views import GroupViews
 from app.services.invoke import InvokeService
-from app.services.listing import ListingService
 from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.subscriptions import SubscriptionService
 
@@ -115,8 +114,7 @@ def build_mcp(
     calls_back: CallsBack = lambda _tenant: True,
     session_idle_s: float = DEFAULT_IDLE_S,
     concerns: ConcernService | None = None,
-    groups: GroupService | None = None,
-    listing: ListingService | None = None,
+    groups: GroupViews | None = None,
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
@@ -124,53 +122,54 @@ def build_mcp(
     bound to this process.
     ``direct`` off sends our own methods through the SDK's transports too, for tests that compare the two.
     """
-    notifications = Notifications()
+    notifications, running = Notifications(), Running()
     callbacks = callbacks or Callbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
     bound = BoundSessions(virtual, callbacks.dedicated)
-    running = Running()
-    methods = dict(MiddlewareMethods(invoke, page_size, groups).methods())
-    grouping = GroupMethods(groups, listing, invoke, page_size) if groups and listing else None
-    features = (CONTEXT_MIDDLEWARE,) if grouping is None else (CONTEXT_MIDDLEWARE, GROUPS)
-    methods |= grouping.methods() if grouping is not None else {}
-    sources: list[FeatureSource] = []
-    if concerns is not None:
-        concern_methods = ConcernMethods(concerns)
-        methods |= concern_methods.methods()
-        sources.append(concern_methods.feature)
+    methods, capabilities, serves_group = _features(invoke, concerns, groups, page_size)
     ours = frozenset(methods)
     if primitives is not None:
         methods |= primitives.methods()
     raw = frozenset(name for name, method in methods.items() if method.raw)
-    capabilities = Capabilities(features, tuple(sources))
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
-    if primitives is None or not primitives.calls_back:
-        calls_back = _never
-    legs = Legs(server, calls_back=calls_back, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
+    asks = calls_back if primitives is not None and primitives.calls_back else _never
+    legs = Legs(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
     bound.end_of_sdk = legs.end_bound
-    security = TransportSecurityMiddleware(
-        TransportSecuritySettings(
-            allowed_hosts=_any_port(allowed_hosts), allowed_origins=_any_port(allowed_origins)
-        )
-    )
     front = Front(
-        access,
-        virtual,
-        bound,
-        legs,
-        Direct(server, ours | raw if direct else frozenset()),
-        running,
-        security,
-        anonymous,
-        deadline_s,
-        4 * ping_s,
+        *(access, virtual, bound, legs, Direct(server, ours | raw if direct else frozenset()), running),
+        *(_security(allowed_hosts, allowed_origins), anonymous, deadline_s, 4 * ping_s),
         counted=frozenset({INVOKE}) | raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
-        serves_group=grouping.serves if grouping is not None else _no_group,
+        serves_group=serves_group,
     )
     return Mcp(front, legs, notifications, callbacks, bound)
+
+
+def _features(
+    invoke: InvokeService, concerns: ConcernService | None, groups: GroupViews | None, page_size: int
+) -> tuple[dict[str, Method], Capabilities, ServesGroup]:
+    """Return our own methods, what is said of them, and whether the group of an endpoint is there."""
+    methods = dict(MiddlewareMethods(invoke, page_size, groups).methods())
+    features, sources = [CONTEXT_MIDDLEWARE], list[FeatureSource]()
+    serves_group: ServesGroup = _no_group
+    if groups is not None:
+        grouping = GroupMethods(groups, page_size)
+        methods |= grouping.methods()
+        features.append(GROUPS)
+        serves_group = grouping.serves
+    if concerns is not None:
+        concern_methods = ConcernMethods(concerns)
+        methods |= concern_methods.methods()
+        sources.append(concern_methods.feature)
+    return methods, Capabilities(tuple(features), tuple(sources)), serves_group
+
+
+def _security(hosts: Iterable[str], origins: Iterable[str]) -> TransportSecurityMiddleware:
+    return TransportSecurityMiddleware(
+        TransportSecuritySettings(allowed_hosts=_any_port(hosts), allowed_origins=_any_port(origins))
+    )
 
 
 def _never(_tenant: str) -> bool:

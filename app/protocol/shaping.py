@@ -9,7 +9,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog import Kind, Primitive
 from app.core.disclosure import any_staged, staged_for
-from app.core.groups import GroupTree, disabled_groups, hidden_by_session, visible_groups
+from app.core.groups import GroupTree, disabled_groups, hidden_by_session
 from app.core.strictjson import dumps
 from app.protocol.concerns import concern_filter, effective_concerns
 from app.protocol.disclosure import disclosure_resources, gate, is_descriptions_uri, read_descriptions
@@ -19,13 +19,14 @@ from app.protocol.groups import (
     NARROWING_META,
     agentic_tools,
     apply_agentic,
-    narrowing_of,
+    narrowed,
+    seen_groups,
 )
 from app.protocol.state import state_of
 from app.services.concerns import ConcernService
 from app.services.disclosure_gate import DisclosureService
 from app.services.forwarding import Gate
-from app.services.groups import GroupService
+from app.services.group_views import GroupViews
 from app.services.listing import NO_EXTRA, Extra, Filter, ListingService, View
 from app.services.sessions import Session
 
@@ -45,26 +46,25 @@ class Shaping:
     """Asks groups, concerns and disclosure what they make of a request."""
 
     listing: ListingService
-    groups: GroupService
+    groups: GroupViews
     concerns: ConcernService
     disclosure: DisclosureService
 
     async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
         """Return the shape of a list for this request."""
-        tenant = exchange_of(context).caller.tenant
         filters: list[Filter] = []
         if NARROWING_META in _meta(context):
-            filters.append(_narrowing(context, view, await self.groups.tree(tenant)))
+            filters.append(_narrowing(await narrowed(self.groups, context)))
         effective = await effective_concerns(context, self.concerns)
-        narrowed = concern_filter(effective)
-        if narrowed is not None:
-            filters.append(narrowed)
+        of_concerns = concern_filter(effective)
+        if of_concerns is not None:
+            filters.append(of_concerns)
         extra = _descriptions(context, view, kind)
         if _is_agentic(context, view):
-            tree = await self.groups.tree(tenant)
+            tree, visible = await seen_groups(self.groups, context)
             filters.append(_switched_off(exchange_of(context).session, tree))
             if kind is Kind.TOOL:
-                extra = _agentic(view, tree)
+                extra = _agentic(agentic_tools(tree, visible))
         short = _short(context, view) if kind is Kind.TOOL else None
         return Shape(tuple(filters), short, extra, effective.warnings)
 
@@ -77,9 +77,8 @@ class Shaping:
         if not _is_agentic(context, view):
             return None
         self.listing.traffic.spend(exchange.caller.tenant, view.policy.limits)
-        tree = await self.groups.tree(exchange.caller.tenant)
+        tree, visible = await seen_groups(self.groups, context)
         state = await state_of(context)
-        visible = visible_groups(tree, view.all, restricted=view.restricted)
         return await apply_agentic(state, params["name"], params.get("arguments"), tree, visible)
 
     async def own_resource(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -109,9 +108,8 @@ def _meta(context: Context) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _narrowing(context: Context, view: View, tree: GroupTree) -> Filter:
-    visible = visible_groups(tree, view.all, restricted=view.restricted)
-    wanted = narrowing_of(context, tree, visible) or frozenset()
+def _narrowing(found: tuple[GroupTree, frozenset[str] | None]) -> Filter:
+    wanted = found[1] or frozenset()
     return Filter(f"groups {sorted(wanted)}", lambda one: not wanted.isdisjoint(one.groups))
 
 
@@ -127,8 +125,7 @@ def _switched_off(session: Session | None, tree: GroupTree) -> Filter:
     return Filter(f"off {sorted(disabled_groups(preferences, tree))}", lambda one: not is_hidden(one))
 
 
-def _agentic(view: View, tree: GroupTree) -> Extra:
-    tools = agentic_tools(tree, visible_groups(tree, view.all, restricted=view.restricted))
+def _agentic(tools: Sequence[Mapping[str, Any]]) -> Extra:
     return Extra(hashlib.sha256(dumps(tools)).hexdigest(), tools)
 
 
