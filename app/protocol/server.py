@@ -122,14 +122,12 @@ def build_mcp(
     bound to this process.
     ``direct`` off sends our own methods through the SDK's transports too, for tests that compare the two.
     """
-    notifications, running = Notifications(), Running()
-    callbacks = callbacks or Callbacks()
+    notifications, running, callbacks = Notifications(), Running(), callbacks or Callbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
     bound = BoundSessions(virtual, callbacks.dedicated)
     methods, capabilities, serves_group = _features(invoke, concerns, groups, page_size)
     ours = frozenset(methods)
-    if primitives is not None:
-        methods |= primitives.methods()
+    methods |= primitives.methods() if primitives is not None else {}
     raw = frozenset(name for name, method in methods.items() if method.raw)
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
     # Without this every tools/call of the modern revision would run the whole tools/list first.
