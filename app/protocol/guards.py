@@ -95,7 +95,11 @@ def guarded(method: Method) -> Method:
             result = await method.handle(context, params)
         except ValidationError as error:
             raise internal_error(error, exchange_of(context).info.request_id) from None
-        if isinstance(result, dict) and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        if (
+            isinstance(result, dict)
+            and not method.raw
+            and context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        ):
             return {"resultType": "complete", **result}
         return result
 
