@@ -113,10 +113,11 @@ def misbehaving(*, on: Mapping[str, Behaviour] | None = None, port: int = 0) -> 
     state = Misbehaving({**PROTOCOL, **TOOLS, **(on or {})})
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)
-    server = loop.run_until_complete(asyncio.start_server(state.serve, "127.0.0.1", port, reuse_address=True))
-    state.port = server.sockets[0].getsockname()[1]
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
+    starting = asyncio.start_server(state.serve, "127.0.0.1", port, reuse_address=True)
+    server = asyncio.run_coroutine_threadsafe(starting, loop).result(10)
+    state.port = server.sockets[0].getsockname()[1]
 
     async def stop() -> None:
         server.close()
