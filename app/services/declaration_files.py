@@ -14,6 +14,7 @@ from app.core.declaration import Declaration, DeclarationError, Fault, Pointer
 from app.core.errors import ServiceError
 from app.core.servers import MCPServerSettings
 from app.core.strictjson import loads
+from app.services.documents import JSON_SCALARS
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 _SECTIONS: Final = frozenset(Declaration.model_fields)
@@ -136,7 +137,7 @@ class _Reading:
 class _Loader(yaml.SafeLoader):
     """YAML with JSON's types only: no dates, and ``yes`` and ``on`` are words."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - how the library is configured
+    yaml_implicit_resolvers = JSON_SCALARS
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Refuse aliases: a few lines of them could stand for billions of members."""
@@ -146,18 +147,6 @@ class _Loader(yaml.SafeLoader):
                 problem="aliases (*name) have no place in this file", problem_mark=mark
             )
         return super().compose_node(parent, index)
-
-
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)$"), list("tf"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"(?:null|~)?$"), ["n", "~", ""])
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)$"), list("-0123456789")
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$"),
-    list("-0123456789"),
-)
 
 
 def _parsed(data: bytes, name: str) -> tuple[Any, dict[Pointer, int]]:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any, Final, Literal
 
 import yaml
@@ -16,8 +17,27 @@ _MAX_DEPTH: Final = 64
 _PLAIN = (str, bool, int, type(None))
 
 
+_SCALARS: Final = (
+    ("tag:yaml.org,2002:bool", re.compile(r"(?:true|false)$"), "tf"),
+    ("tag:yaml.org,2002:null", re.compile(r"(?:null|~)?$"), ["n", "~", ""]),
+    ("tag:yaml.org,2002:int", re.compile(r"-?(?:0|[1-9][0-9]*)$"), "-0123456789"),
+    (
+        "tag:yaml.org,2002:float",
+        re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$"),
+        "-0123456789",
+    ),
+)
+JSON_SCALARS: Final = {
+    start: [(tag, pattern) for tag, pattern, starts in _SCALARS if start in starts]
+    for start in sorted({start for _, _, starts in _SCALARS for start in starts})
+}
+"""For a YAML loader: words without quotes are what JSON has, so dates, ``yes`` and ``on`` are texts."""
+
+
 class _Loader(yaml.CSafeLoader):
-    """YAML's safe types; a name that comes twice in one mapping is a mistake, not the later value."""
+    """JSON's types; a name that comes twice in one mapping is a mistake, not the later value."""
+
+    yaml_implicit_resolvers = JSON_SCALARS
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Refuse what a JSON object could not hold."""
@@ -27,11 +47,12 @@ class _Loader(yaml.CSafeLoader):
         return made
 
 
-# Days and times stay the text that was written: JSON has no other form for them.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
-    for first, known in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+class _Dumper(yaml.SafeDumper):
+    """Quotes a text that would be read as something else, here or by YAML's older rules."""
+
+
+for _tag, _pattern, _first in _SCALARS:
+    _Dumper.add_implicit_resolver(_tag, _pattern, _first)
 
 
 def read_document(body: bytes, form: DocumentFormat) -> Any:
@@ -64,7 +85,7 @@ def write_document(value: Any, form: DocumentFormat) -> str:
     """Return ``value`` as text with a line end, names in their order."""
     if form == "json":
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110))
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
 def _check_events(text: str) -> None:
