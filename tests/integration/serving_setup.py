@@ -19,6 +19,7 @@ from app.services.tenants import TenantService
 from app.services.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.database import Database
+from app.store.servers import list_servers, remove_server
 from tests.factories import Vault, caller_of, open_vault
 
 LOOPBACK = UpstreamRules(allowed_networks=("127.0.0.0/8",), connect_timeout_s=20)
@@ -79,6 +80,13 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+async def forget_servers(database_url: str, tenant: str) -> None:
+    """Remove a tenant's servers: processes of later tests share the database and would connect to them."""
+    async with Database(database_url) as database, database.transaction(tenant) as tx:
+        for one in await list_servers(tx, tenant):
+            await remove_server(tx, tenant, one.name)
 
 
 @asynccontextmanager

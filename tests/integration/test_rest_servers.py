@@ -18,7 +18,7 @@ from app.store.changes import Changes
 from app.store.migrate import upgrade
 from tests.integration.canaries import files_of, hits
 from tests.integration.rest_app import Rest, open_rest
-from tests.integration.serving_setup import LOOPBACK
+from tests.integration.serving_setup import LOOPBACK, forget_servers
 from tests.upstreams.misbehaving import Exchange, Misbehaving, misbehaving
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
@@ -50,6 +50,7 @@ class serving_rest:  # noqa: N801 - used as a function
         )
         rest.app.state.services = services
         await self._stack.enter_async_context(upstreams.running())
+        self._stack.push_async_callback(forget_servers, self._url, rest.tenant)
         return replace(rest, services=services)
 
     async def __aexit__(self, *_error: object) -> None:

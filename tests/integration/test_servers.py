@@ -9,11 +9,17 @@ from app.core.catalog import Kind
 from app.core.errors import ConflictError, ForbiddenError, NotFoundError
 from app.services.approval import Wanted
 from app.services.sealing import GivenServer
-from tests.integration.serving_setup import Serving, serving_process, until
+from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
 LEAK = "region"  # the fixture's tool whose free text would become a header
+
+
+@pytest.fixture(autouse=True)
+async def forgotten(database_url: str, tenant: str) -> AsyncIterator[None]:
+    yield
+    await forget_servers(database_url, tenant)
 
 
 @pytest.fixture
