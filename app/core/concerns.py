@@ -47,12 +47,17 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_finite_number(value: object) -> bool:
+    """Return whether ``value`` is a number that can be compared; an integer of any size can."""
+    return is_number(value) and (isinstance(value, int) or math.isfinite(value))  # type: ignore[arg-type]
+
+
 def is_scalar(value: object) -> bool:
     """Return whether ``value`` may be a value of a concern at all."""
     if isinstance(value, str):
         return 0 < len(value) <= _MAX_TEXT and value.isprintable()
     if is_number(value):
-        return math.isfinite(value) and abs(value) <= _MAX_NUMBER  # type: ignore[arg-type]
+        return is_finite_number(value) and abs(value) <= _MAX_NUMBER  # type: ignore[arg-type]
     return isinstance(value, bool)
 
 
@@ -186,7 +191,7 @@ class ConcernDefinition(BaseModel):
 
     def nearest(self, value: Any) -> Scalar | None:
         """Return the value nearest to a number, of two the lower; None where there is no such thing."""
-        if not self.numeric or not is_number(value) or not math.isfinite(value):
+        if not self.numeric or not is_finite_number(value):
             return None
         if isinstance(self.values, ValueRange):
             return self.values.nearest(value)

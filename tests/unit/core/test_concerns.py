@@ -123,6 +123,13 @@ def test_true_is_not_one():
     assert not only.holds(0)
 
 
+@pytest.mark.parametrize("odd", [10**4000, 1e308, [], {}, {"min": 1}, [[1]], "", "\u200b", None])
+def test_a_value_of_any_form_is_judged_and_never_breaks(odd: Any):
+    found = effective([Layer(dict.fromkeys(("security", "latency", "colour"), odd))], ALL)
+    assert set(found.configuration) <= {"latency"}
+    assert handshaken({}, "initialize", {"security": odd})
+
+
 def test_a_step_is_counted_in_decimals():
     tenth = ConcernDefinition.model_validate(
         {**SECURITY, "values": {"min": 0, "max": 1, "step": 0.1}, "default": 0.3}
@@ -142,7 +149,8 @@ def test_a_step_is_counted_in_decimals():
         ({"min": 0, "max": 1, "step": 0.25}, 0.3, 0.25),
         ([1, 5, 10], 7, 5),
         ([10, 5, 1], 7.5, 5),
-        ([1, 5, 10], 10**20, 10),
+        ([1, 5, 10], 10**4000, 10),
+        ({"min": 1, "max": 10, "step": 4}, -(10**4000), 1),
     ],
 )
 def test_the_nearest_value_is_of_two_the_lower(values: Any, value: float, nearest: float):
@@ -349,7 +357,9 @@ def test_defaults_count_only_where_the_operator_says_so():
     layers = [Layer({"security": "high", "cost": None})]
     assert effective(layers, ALL).configuration == {"security": "high"}
     assert effective(layers, ALL, apply_defaults=True).configuration == {
-        "cost": "any", "latency": 10, "region": "eu",
+        "cost": "any",
+        "latency": 10,
+        "region": "eu",
         "security": "high",
     }
 
