@@ -18,6 +18,15 @@ _MAX_NAMED: Final = 64
 _NOTES: Final = frozenset(
     ("description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly")
 )
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+    "null": type(None),
+    "integer": int,
+    "number": (int, float),
+}
 Schema = Mapping[str, Any]
 
 
@@ -65,8 +74,7 @@ def is_a(value: Any, kind: Any) -> bool:
     if kind in ("integer", "number"):
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
         return numeric and (kind == "number" or isinstance(value, int) or value.is_integer())
-    kinds = {"string": str, "boolean": bool, "object": dict, "array": list, "null": type(None)}
-    return isinstance(kind, str) and kind in kinds and isinstance(value, kinds[kind])
+    return isinstance(kind, str) and kind in _KINDS and isinstance(value, _KINDS[kind])
 
 
 def within(schema: Schema, count: int, least: str, most: str) -> bool:
@@ -121,7 +129,9 @@ def _said(schema: Schema) -> str:
         more = ", …" if len(schema["enum"]) > _MAX_SHOWN else ""
         return f"must be one of {named}{more}"
     said = [
-        f"{words} {schema[word]}{unit}" for word, words, unit in _BOUNDS if is_a(schema.get(word), "number")
+        f"{words} {schema[word]}{unit}"
+        for word, words, unit in _BOUNDS
+        if is_a(schema.get(word), "number") and abs(schema[word]) < SANE
     ]
     kind = schema.get("type")
     if isinstance(schema.get("pattern"), str):
@@ -131,7 +141,8 @@ def _said(schema: Schema) -> str:
     if not said:
         return ""
     article = "an" if kind in ("integer", "array", "object") else "a"
-    return ", ".join([f"must be {article} {kind}" if isinstance(kind, str) else "must be", *said])
+    known = isinstance(kind, str) and kind in _KINDS
+    return ", ".join([f"must be {article} {kind}" if known else "must be", *said])
 
 
 _BOUNDS: Final = (

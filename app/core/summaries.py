@@ -6,7 +6,7 @@ from typing import Final
 
 MAX_SUMMARY: Final = 160
 _ELLIPSIS: Final = "…"
-_SCANNED: Final = 4096
+_SCANNED: Final = 1024
 _CLOSING: Final = "\"'\u201d\u2019\u00bb)]`*_"
 _OPENING: Final = "([{\"'\u201c\u2018\u00ab*_`"
 _DASHES: Final = "-\u2013\u2014"

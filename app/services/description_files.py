@@ -58,7 +58,8 @@ class DescriptionFiles:
         try:
             with os.scandir(self.folder) as entries:
                 for entry in entries:
-                    if entry.name.endswith(_SUFFIX) and not entry.name.startswith("."):
+                    named = entry.name.endswith(_SUFFIX) and not entry.name.startswith(".")
+                    if named and _tool(entry.name).isprintable():
                         mark = _mark(entry)
                         marks |= {} if mark is None else {entry.name: mark}
         except OSError as error:

@@ -1,6 +1,7 @@
 """What operators write about tools: as files, over REST, or not at all."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from app.store.descriptions import (
     put_description,
     remove_description,
 )
+
+log = logging.getLogger("sluice.descriptions")
 
 MAX_DESCRIPTIONS: Final = 2000
 MAX_DOCUMENT_BYTES: Final = 65_536
@@ -178,7 +181,10 @@ class DescriptionService:
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.interval_s)
-            await self._look()
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - one broken look must not end the watch
+                log.error("the tool descriptions cannot be read: %s", type(error).__name__)  # noqa: TRY400
 
     async def _look(self) -> None:
         if self.files is not None and await asyncio.to_thread(self.files.scan):

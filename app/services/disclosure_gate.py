@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from app.core.access import Caller
 from app.core.audit import OUTCOME_OK
 from app.core.catalog import Primitive
 from app.core.description_uri import not_found
-from app.core.disclosure import full_entry
+from app.core.disclosure import ToolDescription, full_entry
 from app.core.errors import RateLimitedError
+from app.core.offload import off_loop
 from app.core.policy import Limits, Policy
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
@@ -20,6 +22,10 @@ from app.store.database import Database
 from app.store.descriptions import find_disclosure, put_disclosures, remove_expired_disclosures
 
 _MINUTE_S: Final = 60.0
+_CHARACTERS_EACH: Final = 2048
+"""About what one entry costs, in the unit of ``off_loop``."""
+
+Entries = list[tuple[Primitive, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,9 @@ class DisclosureService:
     descriptions: DescriptionService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     reads: Traffic = field(default_factory=Traffic)
+    made: WeakKeyDictionary[Primitive, tuple[ToolDescription | None, Mapping[str, Any]]] = field(
+        default_factory=WeakKeyDictionary
+    )
 
     def count(self, caller: Caller, limits: Limits) -> None:
         """Hold a caller to its number of reads in a minute, or raise RateLimitedError."""
@@ -56,13 +65,12 @@ class DisclosureService:
     ) -> dict[str, Any]:
         """Return the entry of each name, in their order; ``tools`` are those that the caller may see."""
         written = await self.descriptions.descriptions(caller.tenant)
+        wanted = [tools[name] for name in names if name in tools]
+        new = [one for one in wanted if one not in self.made or self.made[one][0] != written.get(one.name)]
+        for one, entry in await off_loop(len(new) * _CHARACTERS_EACH, _entries, new, written):
+            self.made[one] = (written.get(one.name), entry)
         unknown = not_found([name for name in names if name not in tools], tools)
-        return {
-            name: full_entry(tools[name].definition, name, written.get(name))
-            if name in tools
-            else unknown[name]
-            for name in names
-        }
+        return {name: self.made[tools[name]][1] if name in tools else unknown[name] for name in names}
 
     async def note(
         self,
@@ -97,3 +105,7 @@ class DisclosureService:
         """Forget, for all tenants, what callers read too long ago; return how many."""
         async with self.database.system_transaction() as tx:
             return await remove_expired_disclosures(tx, self.now())
+
+
+def _entries(tools: Sequence[Primitive], written: Mapping[str, ToolDescription]) -> Entries:
+    return [(one, full_entry(one.definition, one.name, written.get(one.name))) for one in tools]

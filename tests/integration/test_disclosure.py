@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,15 @@ def test_a_name_that_no_file_can_have_is_percent_encoded(tmp_path: Path) -> None
     assert list(files.found) == ["s__a/b"]
 
 
+def test_a_file_whose_name_is_no_text_is_passed_over(tmp_path: Path) -> None:
+    for name in (b"a\xff.json", b"b%00.json", b"good.json"):
+        (tmp_path / os.fsdecode(name)).write_text('{"short": "Some."}')
+    files = DescriptionFiles(tmp_path)
+    files.scan()
+
+    assert list(files.found) == ["good"]
+
+
 def test_a_folder_that_goes_away_takes_nothing_with_it(tmp_path: Path) -> None:
     folder = tmp_path / "descriptions"
     folder.mkdir()
@@ -275,6 +285,18 @@ async def test_a_full_description_is_what_the_operator_wrote_over_the_servers_de
     assert found["s__a"]["description"] == "The operator's words."
     assert found["s__b"]["description"] == "The server's own words."
     assert found["none"] == {"error": "Tool 'none' not found", "available_tools": ["s__a", "s__b"]}
+
+
+async def test_an_entry_is_made_again_once_somebody_wrote_something_else(
+    service: DescriptionService, replica: Replica, operator: Caller
+) -> None:
+    gate, tools = gate_on(replica, service), {f"s__{n}": tool(f"s__{n}") for n in range(40)}
+    first = await gate.described(operator, tools, list(tools))
+    await service.put(operator, "s__7", ToolDescription(description="Written meanwhile."))
+    second = await gate.described(operator, tools, list(tools))
+
+    assert {name for name in tools if first[name] is not second[name]} == {"s__7"}
+    assert second["s__7"]["description"] == "Written meanwhile."
 
 
 async def test_a_caller_is_known_by_the_definition_it_read_until_that_expires_or_changes(

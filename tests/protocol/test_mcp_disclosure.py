@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.services.audit import AuditQuery
+from tests.conftest import fresh_postgres
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
 from tests.protocol.requirements import covers
@@ -30,6 +31,12 @@ async def staged(tmp_path) -> AsyncIterator[Staged]:
             served = Staged(mcp_url, app, script)
             await served.offers(lambda tools: len(tools) == len(script.tools))
             yield served
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_url) -> Iterator[str]:
+    with fresh_postgres(postgres_url) as url:
+        yield url
 
 
 @pytest.fixture
@@ -85,6 +92,9 @@ async def test_the_second_stage_is_the_proposals_example(staged, host):
     await staged.describe("get_data", examples=EXAMPLES, error_guidance={})
 
     assert await host.entries("?tools=get_data") == {"get_data": {**GET_DATA, "examples": EXAMPLES}}
+    result = (await host.read("?tools=get_data")).result
+    assert result.get("cacheScope") == ("private" if host.wire.modern else None)
+    assert result.get("ttlMs") == (0 if host.wire.modern else None)
     several = await host.entries("?tools=send,GET_DATA,,send,get_data")
     assert list(several) == ["send", "GET_DATA", "get_data"]
     assert several["GET_DATA"]["error"] == "Tool 'GET_DATA' not found"
@@ -321,6 +331,30 @@ async def test_a_changed_definition_must_be_read_again(staged, host):
     assert not await host.is_refused("send")
     assert (await host.entries("?tools=get_data"))["get_data"]["description"] == "Does something else."
     assert not await host.is_refused("get_data")
+
+
+async def test_what_one_process_read_holds_in_another(tmp_path, empty_postgres_url, revision):
+    script = scripted_data()
+    with serving_http(script) as url:
+        entry, declared = {"data": {"url": url, "namespace": False}}, {"disclosure": {"data": "staged"}}
+        options = {"declared": declared, "database_url": empty_postgres_url}
+        async with (
+            aggregated(tmp_path, entry, **options) as (one, app),
+            aggregated(tmp_path, entry, **options) as (two, other),
+            Staged(one, app, script).client(revision) as host,
+        ):
+            for served in (app, other):
+                await Staged("", served, script).offers(lambda tools: "get_data" in tools)
+            host.wire.url = two
+            assert await host.is_refused("get_data")
+            host.wire.url = one
+            await host.entries("?tools=get_data")
+            host.wire.url = two
+            assert not await host.is_refused("get_data")
+            await host.entries("?tools=send")
+            host.wire.url = one
+            assert not await host.is_refused("send")
+            assert await host.is_refused("measure")
 
 
 @covers("PD-RATE")
