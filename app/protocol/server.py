@@ -37,6 +37,7 @@ from app.services.access import AccessService
 from app.services.concerns import ConcernService
 from app.services.group_views import GroupViews
 from app.services.invoke import InvokeService
+from app.services.policies import POLICY_CHANGED
 from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.subscriptions import SubscriptionService
 
@@ -72,9 +73,12 @@ class Mcp:
         self.notifications.publish(told)
 
     def changed(self, changed: Changed) -> None:
-        """Tell the streams of a session, in whichever process they are, that it sees other lists now."""
+        """Tell the streams of a session, or of a tenant with another policy, that other lists are seen now."""
         if changed.kind == SESSION_CHANGED:
             for told in list_changes(changed.tenant, _SESSION_LISTS, session=changed.name):
+                self.publish(told)
+        elif changed.kind == POLICY_CHANGED:
+            for told in list_changes(changed.tenant, (*_SESSION_LISTS, "group")):
                 self.publish(told)
 
     def lists_changed(self, tenant: str, changed: frozenset[str]) -> None:

@@ -14,6 +14,7 @@ from app.core.naming import qualified
 from app.core.upstream import UpstreamError
 from app.services.forwarding import ForwardService
 from app.services.listing import ListingService
+from app.services.policies import POLICY_CHANGED
 from app.services.sessions import SessionService, session_key
 from app.services.upstreams import UpstreamService
 from app.store.changes import EVERYTHING, announce
@@ -125,7 +126,7 @@ class SubscriptionService:
         elif changed.kind == EVERYTHING:
             for found in list(self._sessions.values()):
                 self._start(self._follow_session(*found))
-        elif changed.kind == "policy":
+        elif changed.kind == POLICY_CHANGED:
             self.refresh(changed.tenant)
 
     def refresh(self, tenant: str | None) -> None:

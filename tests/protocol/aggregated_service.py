@@ -62,7 +62,8 @@ async def listed(app: FastAPI) -> None:
             offered = len(house.upstreams.approved(DEFAULT_TENANT).offers)
             catalog = await house.catalogs.get(DEFAULT_TENANT)
             shown = sum(map(len, catalog.primitives.values())) + len(catalog.shadowed)
-            if shown == offered and not any(one.state == PinState.NEW for one in reviews):
+            kept = catalog is await house.catalogs.get(DEFAULT_TENANT)
+            if kept and shown == offered and not any(one.state == PinState.NEW for one in reviews):
                 return
 
 

@@ -9,7 +9,7 @@ from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern, aggrega
 from tests.protocol.answering import answering
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
-from tests.protocol.replicas import keyed, streaming
+from tests.protocol.replicas import changed, keyed, methods_of, streaming
 from tests.protocol.test_mcp_streams import getting
 from tests.upstreams.scripted import ScriptedServer
 
@@ -129,10 +129,10 @@ async def test_who_may_no_longer_see_a_resource_hears_no_more_of_it(replicas):
         await stream.line()
         await wire.call("resources/subscribe", uri="memo://one")
         await until(lambda: followed(replicas.apps[-1]) == {"memo://one"})
-        policy = await replicas.rest("GET", "/policy")
         tools_only = [{"members": [{"kind": "tool", "name": "*"}]}]
-        await replicas.rest("PUT", "/policy", {**policy, "grants": tools_only})
+        await replicas.rest("PUT", "/policies", {"grants": tools_only})
         await until(lambda: followed(replicas.apps[-1]) == set())
+        assert await methods_of(stream, 4) == changed("tools", "prompts", "resources", "groups")
 
 
 async def test_what_is_unknown_or_belongs_to_no_session_is_refused(tmp_path):
