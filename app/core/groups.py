@@ -15,13 +15,17 @@ from app.core.strictjson import dumps
 
 MAX_GROUPS: Final = 1000
 MAX_MEMBERS: Final = 2000
+MAX_MEMBERS_IN_ALL: Final = 20_000
+"""Of all groups of a tenant together: each list of a server is held against all of them."""
+
 _MAX_META_BYTES: Final = 16_384
 _MAX_ICON: Final = 65_536
 _RESERVED_NAMES: Final = frozenset({"export", ".", ".."})
 _NAME = re.compile(r"[^\s/*\x00-\x1f\x7f](?:[^/*\x00-\x1f\x7f]{0,126}[^\s/*\x00-\x1f\x7f])?")
 _SCHEMES = ("https://", "http://", "data:")
 
-MemberKey = tuple[Kind, str, str | None]
+_Pattern = tuple[Glob, str | None, str]
+_Patterns = Mapping[int, Mapping[str, Sequence[_Pattern]]]
 
 
 class GroupAnnotations(BaseModel):
@@ -147,9 +151,10 @@ class GroupTree:
     def direct(self, kind: Kind, name: str, server: str | None = None) -> tuple[str, ...]:
         """Return the groups that a primitive is a member of, without those above them, sorted."""
         found = {group for wanted, group in self._exact.get((kind, name), ()) if wanted in (None, server)}
-        for pattern, wanted, group in self._patterns.get(kind, ()):
-            if group not in found and wanted in (None, server) and pattern.matches(name):
-                found.add(group)
+        for length, patterns in self._patterns.get(kind, {}).items():
+            for pattern, wanted, group in patterns.get(name[:length], ()):
+                if group not in found and wanted in (None, server) and pattern.matches(name):
+                    found.add(group)
         return tuple(sorted(found))
 
     def upward(self, names: Iterable[str]) -> frozenset[str]:
@@ -187,11 +192,14 @@ class GroupTree:
         return index
 
     @cached_property
-    def _patterns(self) -> Mapping[Kind, Sequence[tuple[Glob, str | None, str]]]:
-        index: dict[Kind, list[tuple[Glob, str | None, str]]] = {}
+    def _patterns(self) -> Mapping[Kind, _Patterns]:
+        """Patterns by what stands before their first star, and that by its length, so that few are tried."""
+        index: dict[Kind, dict[int, dict[str, list[_Pattern]]]] = {}
         for group, member in self._members():
-            if "*" in member.name:
-                index.setdefault(member.kind, []).append((Glob(member.name), member.server, group))
+            start, star, _ = member.name.partition("*")
+            if star:
+                found = index.setdefault(member.kind, {}).setdefault(len(start), {}).setdefault(start, [])
+                found.append((Glob(member.name), member.server, group))
         return index
 
     def _members(self) -> Iterable[tuple[str, Member]]:

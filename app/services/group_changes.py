@@ -7,7 +7,7 @@ from datetime import datetime
 from app.core.catalog import GROUPS_CHANGED, Kind
 from app.core.errors import ConflictError, InvalidArgumentsError, TooLargeError
 from app.core.events import Changed
-from app.core.groups import MAX_GROUPS, MAX_MEMBERS, GroupDefinition, find_cycle
+from app.core.groups import MAX_GROUPS, MAX_MEMBERS, MAX_MEMBERS_IN_ALL, GroupDefinition, find_cycle
 from app.store.changes import announce
 from app.store.groups import (
     GroupTransaction,
@@ -114,6 +114,11 @@ class _Check:
         if len(after) > MAX_GROUPS:
             raise TooLargeError(
                 f"There are at most {MAX_GROUPS} groups.", details={"limit": "groups", "maximum": MAX_GROUPS}
+            )
+        if sum(len(one.members) for one in after.values()) > MAX_MEMBERS_IN_ALL:
+            raise TooLargeError(
+                f"All groups together have at most {MAX_MEMBERS_IN_ALL} members; a pattern (`*`) names many at once.",
+                details={"limit": "members in all groups", "maximum": MAX_MEMBERS_IN_ALL},
             )
         for number, definition in enumerate(definitions):
             self._members(self.pointer(number), definition, after)

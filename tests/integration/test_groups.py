@@ -14,6 +14,7 @@ from app.core.errors import (
     ForbiddenError,
     InvalidArgumentsError,
     NotFoundError,
+    TooLargeError,
     UpstreamUnavailableError,
 )
 from app.core.events import Changed
@@ -321,6 +322,18 @@ async def test_members_that_are_not_there_now_are_a_warning(groups: GroupService
     ]
     groups.catalog = unavailable
     assert len((await groups.put(operator, defined(value)[0])).warnings) == 1
+
+
+async def test_groups_and_their_members_are_bounded(groups: GroupService, operator: Caller) -> None:
+    many = [{"kind": "tool", "name": f"t{number}"} for number in range(2000)]
+    await groups.import_(operator, defined(*({"name": f"g{n}", "members": many} for n in range(10))))
+
+    with pytest.raises(TooLargeError) as refusal:
+        await groups.put(operator, defined({"name": "one", "members": many[:1]})[0])
+    assert refusal.value.details["maximum"] == 20_000
+    with pytest.raises(TooLargeError) as refusal:
+        await groups.import_(operator, defined(*({"name": f"h{n}"} for n in range(991))))
+    assert refusal.value.details["limit"] == "groups"
 
 
 async def test_only_operators_and_only_in_their_tenant(

@@ -62,6 +62,33 @@ def test_a_member_with_a_server_means_that_server_only() -> None:
     assert tree.direct(Kind.RESOURCE, "file:///a", "one") == ()
 
 
+def test_patterns_match_wherever_their_stars_stand() -> None:
+    tree = tree_of(
+        defined("all", "tool:*"),
+        defined("mail", "tool:mail__*"),
+        defined("send", "tool:*__send", "tool:mail__*_all"),
+        defined("inner", "tool:m*__*nd"),
+    )
+
+    assert tree.direct(Kind.TOOL, "mail__send") == ("all", "inner", "mail", "send")
+    assert tree.direct(Kind.TOOL, "mail__read_all") == ("all", "mail", "send")
+    assert tree.direct(Kind.TOOL, "mail_") == ("all",)
+    assert tree.direct(Kind.PROMPT, "mail__send") == ()
+
+
+def test_twenty_thousand_patterns_do_not_make_every_name_expensive() -> None:
+    members = [[f"tool:server{group}_{number}__*" for number in range(2000)] for group in range(10)]
+    tree = tree_of(*(defined(f"g{group}", *some) for group, some in enumerate(members)))
+    tree.direct(Kind.TOOL, "x")
+    tried = sum(
+        len(patterns.get("server3_77__tool"[:length], ()))
+        for length, patterns in tree._patterns[Kind.TOOL].items()
+    )
+
+    assert tree.direct(Kind.TOOL, "server3_77__tool") == ("g3",)
+    assert tried == 1
+
+
 def test_upward_and_downward_reach_through_every_parent() -> None:
     assert NESTED.upward(["drafts"]) == {"drafts", "email", "documents", "work"}
     assert NESTED.downward(["work"]) == {"work", "email", "calendar", "drafts"}
