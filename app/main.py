@@ -91,6 +91,7 @@ def create_app(
             service.state.house = house
             service.state.services = _services(house, anonymous)
             readiness.checks.update(_checks(house))
+            metrics.watch_servers(house.upstreams.counts)
             mcp = _mcp(house, anonymous, primitives)
             surface.append(mcp)
             stack.callback(house.changes.subscribe(mcp.changed))

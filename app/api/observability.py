@@ -3,8 +3,9 @@
 import logging
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal, TextIO
 
 import structlog
@@ -21,6 +22,7 @@ _FRAMES: Final = 12
 _ROUTINE: Final = frozenset({"/livez", "/readyz", "/metrics"})
 """Asked every few seconds by machines: logged at the level debug unless something is wrong."""
 _FIRST_ERROR: Final = 400
+_SERVER_STATES: Final = ("connecting", "ready", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,17 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._servers = Gauge(
+            "sluice_upstream_servers",
+            "MCP servers behind this process, by the state of their connection.",
+            ["state"],
+            registry=self.registry,
+        )
+
+    def watch_servers(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Show how many MCP servers behind this process are in each state; ``counts`` is asked at each exposition."""
+        for state in _SERVER_STATES:
+            self._servers.labels(state).set_function(partial(_count_of, counts, state))
 
     def begin(self) -> None:
         """Count a request as running."""
@@ -98,6 +111,10 @@ class Metrics:
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
+
+
+def _count_of(counts: Callable[[], Mapping[str, int]], state: str) -> float:
+    return counts().get(state, 0)
 
 
 def places(error: BaseException) -> list[str]:
