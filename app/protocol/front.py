@@ -35,7 +35,7 @@ from app.protocol.exchange import (
 )
 from app.protocol.guards import Running
 from app.protocol.legs import Legs, wants_stream
-from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream
+from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
 from app.services.access import AccessService
 from app.services.sessions import Session
 from app.services.traffic import Traffic
@@ -285,12 +285,12 @@ class Front:
             exchange.bound = self.bound.find(exchange.caller, session_id)
             session_id = exchange.bound.session_id
         try:
-            session = await self.sessions.find(exchange.caller, session_id, exchange.group)
+            session = await self.sessions.find(exchange.caller, session_id)
         except RefusedError:
             if exchange.bound is not None:
                 await self.bound.end(exchange.bound)
             raise
-        exchange.session_id, exchange.session = session.id, session
+        exchange.session_id, exchange.session = at_endpoint(session, exchange).id, session
         return session
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:

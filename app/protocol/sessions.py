@@ -47,11 +47,8 @@ class VirtualSessions:
         """Return a new session that remembers ``remembered``."""
         return await self.service.start(caller, revision, remembered)
 
-    async def find(self, caller: Caller, session_id: str | None, group: str | None = None) -> Session:
-        """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs.
-
-        It exists only at the endpoint where it began, that of ``group`` or (None) /mcp.
-        """
+    async def find(self, caller: Caller, session_id: str | None) -> Session:
+        """Return the caller's session or refuse: 400 where none is named, 404 where it is not (any more) theirs."""
         if session_id is None:
             raise RefusedError("The header Mcp-Session-Id is missing; begin with initialize.")
         try:
@@ -59,8 +56,6 @@ class VirtualSessions:
         except NotFoundError:
             raise no_session() from None
         if found.revision not in HANDSHAKE_PROTOCOL_VERSIONS:  # a handle, which is no session by itself
-            raise no_session()
-        if found.preferences.get(ENDPOINT) != group:
             raise no_session()
         return found
 
@@ -70,14 +65,14 @@ class VirtualSessions:
 
     async def end(self, exchange: Exchange, session_id: str | None, send: Send) -> None:
         """Answer DELETE."""
-        session = await self.find(exchange.caller, session_id, exchange.group)
+        session = at_endpoint(await self.find(exchange.caller, session_id), exchange)
         await self.service.end(exchange.caller, session.id)
         self.notifications.end(name=session.id)
         await answer_empty(send, HTTPStatus.NO_CONTENT)
 
     async def stream(self, exchange: Exchange, session_id: str | None, receive: Receive, send: Send) -> None:
         """Answer GET: server-sent events until the client leaves, the session ends or the process stops."""
-        session = await self.find(exchange.caller, session_id, exchange.group)
+        session = at_endpoint(await self.find(exchange.caller, session_id), exchange)
         tenant = exchange.caller.tenant
         async with session_view(self.subscriptions, exchange.caller, session.id) as view:
             with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as told:
@@ -118,6 +113,13 @@ class VirtualSessions:
         except ServiceError:
             return True  # the database is away: whether the session ended will be known when it is back
         return True
+
+
+def at_endpoint(session: Session, exchange: Exchange) -> Session:
+    """Return ``session``, or refuse it where it began at another endpoint than the request came to."""
+    if session.preferences.get(ENDPOINT) != exchange.group:
+        raise no_session()
+    return session
 
 
 def no_session() -> RefusedError:

@@ -358,3 +358,13 @@ async def test_without_leave_or_without_a_session_no_such_tools_exist(service: G
             headers=name(wire, "disable_groups"),
         )
         assert reply.error["code"] == -32602
+
+
+@covers("PG-ENDPOINT", "PG-ENDPOINT-SESSION")
+async def test_a_session_bound_to_this_process_belongs_to_its_endpoint_too(service: Grouped):
+    async with service.client(HANDSHAKE, "numbers") as wire, service.client(HANDSHAKE) as everywhere:
+        await wire.open({"sampling": {}})
+        assert set(await listed(wire)) == {"alpha__add"}
+        headers = {"mcp-session-id": wire.session}
+        assert (await everywhere.call("tools/list", headers=headers)).status == 404
+        assert set(await listed(wire)) == {"alpha__add"}
