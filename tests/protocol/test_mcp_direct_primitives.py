@@ -118,15 +118,19 @@ async def primitives_on(database: Database) -> AsyncIterator[tuple[Desk, Aggrega
             primitive(Kind.TEMPLATE, "a", "memo://{n}"),
         )
         desk.server("a", answer=server_answers)
-        audit = desk.replica.audit
-        disclosure = DisclosureService(database, audit, DescriptionService(database, audit))
-        shaping = Shaping(
-            desk.listing,
-            GroupService(database, audit),
-            ConcernService(database, audit, desk.policies),
-            disclosure,
-        )
-        yield desk, AggregatedPrimitives(desk.listing, desk.forwarding, Callbacks(), shaping, page_size=3)
+        yield desk, primitives_of(desk, page_size=3)
+
+
+def primitives_of(desk: Desk, page_size: int = 250) -> AggregatedPrimitives:
+    """Return the methods over what ``desk`` has."""
+    database, audit = desk.replica.database, desk.replica.audit
+    shaping = Shaping(
+        desk.listing,
+        GroupService(database, audit),
+        ConcernService(database, audit, desk.policies),
+        DisclosureService(database, audit, DescriptionService(database, audit)),
+    )
+    return AggregatedPrimitives(desk.listing, desk.forwarding, Callbacks(), shaping, page_size=page_size)
 
 
 @pytest.mark.parametrize("subject", [CALL, TOOLS])
