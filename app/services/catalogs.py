@@ -75,6 +75,8 @@ class CatalogService:
             return made
         running = self._building.get(tenant)
         if running is None:
+            # Here and not in the task: a change between now and its first step would be taken for one that it saw.
+            self._stale.discard(tenant)
             running = self._building[tenant] = asyncio.create_task(self._rebuilt(tenant))
             running.add_done_callback(lambda task: self._ended(tenant, task))
         # One reader that gives up must not take the catalog from the others.
@@ -115,7 +117,6 @@ class CatalogService:
 
     async def _rebuilt(self, tenant: str) -> Catalog:
         mine = asyncio.current_task()
-        self._stale.discard(tenant)
         try:
             catalog = await self._build(tenant)
         except BaseException:

@@ -108,11 +108,13 @@ class Host:
     async def names(self, method: str = "tools/list", **meta: Any) -> list[str]:
         return names_of(await self.call(method, meta=meta))
 
-    async def initialize(self, *, initialize: Any = None, initialized: Any = None) -> Reply:
-        """Begin another session whose handshake configures concerns."""
+    async def initialize(
+        self, *, initialize: Any = None, initialized: Any = None, asked: bool = False
+    ) -> Reply:
+        """Begin another session whose handshake configures concerns; ``asked``: one that servers may ask."""
         params: dict[str, Any] = {
             "protocolVersion": HANDSHAKE,
-            "capabilities": {},
+            "capabilities": {"elicitation": {}} if asked else {},
             "clientInfo": {"name": "tests", "version": "1"},
         }
         if initialize is not None:

@@ -94,6 +94,14 @@ async def test_a_tenant_that_declares_nothing_has_no_such_capability(service, ho
     assert await host.names() == ALL
 
 
+async def test_a_streamed_answer_says_the_same_as_a_plain_one(host):
+    for method, params in (("concerns/list", {}), ("concerns/update", {"concerns": {"security": "high"}})):
+        plain, streamed = [await host.call(method, meta, **params) for meta in ({}, {"progressToken": 1})]
+        for result in (plain.result, streamed.result):
+            result.get("_meta", {}).pop(HANDLE, None)
+        assert streamed.result == plain.result
+
+
 async def test_a_cursor_for_the_one_page_of_concerns_is_refused(host):
     assert (await host.call("concerns/list", cursor="x")).error["code"] == -32602
 
@@ -226,6 +234,18 @@ async def test_the_stronger_source_wins(service):
         assert await host.names() == ["encryptData", "validateData"]
         assert await host.names(**{ASKED: {"security": "medium"}}) == ["logData", "validateData"]
         assert await host.names(**{ASKED: {"security": None, "cost": None}}) == ALL
+        assert await host.names() == ["encryptData", "validateData"]
+
+
+@covers("CB-INITIALIZE", "CB-INITIALIZED", "CB-UPDATE")
+async def test_a_client_that_servers_may_ask_configures_concerns_like_any_other(service):
+    async with service.host(HANDSHAKE) as host:
+        await host.initialize(initialize={"security": "medium"}, initialized={"cost": "minimal"}, asked=True)
+        assert len(host.wire.session) == 32  # bound to this process
+        effective = (await host.update({})).result["concerns"]
+        assert effective == {"cost": "minimal", "security": "medium"}
+        assert await host.names() == ["logData", "validateData"]
+        await host.update({"security": "high"})
         assert await host.names() == ["encryptData", "validateData"]
 
 
