@@ -238,6 +238,21 @@ async def test_endpoints_serve_groups_below_and_names_with_spaces_and_nothing_th
             assert (reply.status, reply.error["data"]["code"]) == (404, "not_found"), missing
 
 
+async def test_an_endpoint_asks_for_a_key_first_and_its_name_is_no_label_of_a_metric(
+    service: Grouped, revision
+):
+    async with service.client(revision, "numbers") as wire:
+        assert set(await listed(wire)) == {"alpha__add"}
+        metrics = await wire.http.get(service.url.removesuffix("/mcp") + "/metrics")
+        for group in ("numbers", "none"):
+            wire.url = service.at(group)
+            refused = await wire.call("tools/list", headers={"authorization": "Bearer nobody"})
+            assert refused.status == 401
+
+    assert 'route="/mcp/groups/{name}"' in metrics.text
+    assert "/mcp/groups/numbers" not in metrics.text
+
+
 @covers("PG-ENDPOINT-SESSION")
 async def test_a_session_belongs_to_the_endpoint_where_it_began(service: Grouped):
     async with (
