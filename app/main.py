@@ -178,7 +178,9 @@ def _services(house: House, anonymous: Caller | None) -> Services:
 
 def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
     http = house.settings.http
-    callbacks = Callbacks(house.dedicated)
+    # Processes behind one socket share its requests: the answer to a question could reach any of them.
+    alone = http.workers == 1
+    callbacks = Callbacks(house.dedicated if alone else None)
     groups = GroupViews(house.groups, house.listing, house.invoke)
     served: dict[str, Any] = {}
     if primitives is None:
@@ -189,7 +191,11 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
             Shaping(house.listing, groups, house.concerns, house.disclosure),
             house.subscriptions,
         )
-        served = {"subscriptions": house.subscriptions, "calls_back": house.dedicated.serves}
+        serves = house.dedicated.serves
+        served = {
+            "subscriptions": house.subscriptions,
+            "calls_back": lambda tenant: alone and serves(tenant),
+        }
     return build_mcp(
         invoke=house.invoke,
         access=house.access,

@@ -19,7 +19,6 @@ from app.protocol.subscriptions import session_view
 from app.services.dedicated import DedicatedLinks, SessionLinks
 
 _PER_TENANT = 512
-_CHECK_S = 30.0
 
 log = logging.getLogger("sluice.sessions")
 
@@ -68,8 +67,11 @@ class Bound:
 class BoundSessions:
     """The bound sessions of this process by the SDK's id."""
 
-    def __init__(self, virtual: VirtualSessions, dedicated: DedicatedLinks | None = None) -> None:
+    def __init__(
+        self, virtual: VirtualSessions, dedicated: DedicatedLinks | None = None, *, check_s: float
+    ) -> None:
         self._virtual = virtual
+        self._check_s = check_s
         self._dedicated = dedicated
         self._by_id: dict[str, Bound] = {}
         self.end_of_sdk: End | None = None
@@ -128,7 +130,7 @@ class BoundSessions:
 
     async def _pass_on(self, bound: Bound, told: Any) -> None:
         while True:
-            with anyio.move_on_after(_CHECK_S) as timer:
+            with anyio.move_on_after(self._check_s) as timer:
                 try:
                     event = await told.receive()
                 except anyio.EndOfStream:

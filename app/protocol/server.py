@@ -42,6 +42,7 @@ from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionServic
 from app.services.subscriptions import SubscriptionService
 
 NAME = "sluice"
+_CHECK_S = 30.0
 _SESSION_LISTS = ("tool", "prompt", "resource")
 _INSTRUCTIONS = (
     "Context middleware: middleware/list names the transformations, middleware/invoke applies one."
@@ -128,7 +129,7 @@ def build_mcp(
     """
     notifications, running, callbacks = Notifications(), Running(), callbacks or Callbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
-    bound = BoundSessions(virtual, callbacks.dedicated)
+    bound = BoundSessions(virtual, callbacks.dedicated, check_s=min(_CHECK_S, session_idle_s / 4))
     methods, capabilities, serves_group = _features(invoke, concerns, groups, page_size)
     ours = frozenset(methods)
     methods |= primitives.methods() if primitives is not None else {}

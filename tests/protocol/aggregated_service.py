@@ -33,13 +33,15 @@ async def aggregated(
     database_url: str | None = None,
     required: bool = True,
     declared: Mapping[str, Any] | None = None,
+    sections: Mapping[str, Any] | None = None,
     **upstreams: Any,
 ) -> AsyncIterator[tuple[str, FastAPI]]:
     """Serve everything with ``servers`` in its file; yield the URL of /mcp once each server was listed or failed."""
     file = folder / "sluice.json"
     file.write_text(json.dumps({"mcpServers": servers, **(declared or {})}))
     settings = settings_of(database_url or f"sqlite:///{folder}/aggregated.db", required=required)
-    settings = settings.model_copy(update={"upstreams": UpstreamsSettings(config=file, **upstreams)})
+    upstream = UpstreamsSettings(config=file, **upstreams)
+    settings = settings.model_copy(update={"upstreams": upstream, **(sections or {})})
     with unchanged_logging():
         app = create_app(settings)
         async with listening(app) as url:

@@ -11,9 +11,12 @@ from mcp_types import Request
 from pydantic import RootModel
 
 from app.core.access import Role
+from app.settings.sections import HttpSettings, SessionsSettings
 from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern, aggregated, serving_era
 from tests.protocol.answering import ACCEPTED, ANSWERS, EVERYTHING, SAMPLED, answering
-from tests.protocol.mcp_service import KEY
+from tests.protocol.conformance_primitives import ConformancePrimitives
+from tests.protocol.mcp_harness import Access, build, serving
+from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import MODERN, PREFIX, client
 from tests.upstreams.scripted import ScriptedServer, stdio_settings, text
 
@@ -22,10 +25,12 @@ Raw = RootModel[dict[str, Any]]
 
 
 @contextlib.asynccontextmanager
-async def behind(folder: Path, script: ScriptedServer, era: Any = None) -> AsyncIterator[tuple[str, Any]]:
+async def behind(
+    folder: Path, script: ScriptedServer, era: Any = None, **sections: Any
+) -> AsyncIterator[tuple[str, Any]]:
     """Serve ``script`` behind the whole service."""
     with serving_era(script, era) as upstream:
-        async with aggregated(folder, {"alpha": {"url": upstream}}) as served:
+        async with aggregated(folder, {"alpha": {"url": upstream}}, sections=sections) as served:
             yield served
 
 
@@ -327,3 +332,50 @@ async def test_results_that_want_input_pass_whole_between_modern_sides(tmp_path)
     assert (first["requestState"], second["requestState"]) == ("first", "second Ada")
     assert first["inputRequests"]["who"]["params"]["message"] == "Who?"
     assert third.result["content"][0]["text"] == "second Ada Paris"
+
+
+async def test_an_idle_session_ends_and_one_that_listens_does_not(tmp_path):
+    idle = SessionsSettings(idle_s=1)
+    async with (
+        behind(tmp_path, ScriptedServer(), sessions=idle) as (url, app),
+        answering(url, ALICE) as caller,
+    ):
+        await caller.tool("alpha__echo")
+        async with caller.listening():
+            await asyncio.sleep(2.5)
+            assert (await caller.tool("alpha__echo")).status == 200
+        async with asyncio.timeout(10):
+            while app.state.mcp.bound.count:
+                await asyncio.sleep(0.05)
+        assert (await caller.tool("alpha__echo")).status == 404
+
+
+async def test_a_session_whose_key_is_revoked_ends():
+    access = Access()
+    mcp = build(access=access, ping_s=0.02, primitives=ConformancePrimitives())
+    async with serving(mcp) as url, answering(url, "alice") as caller, caller.listening():
+        assert mcp.bound.count == 1
+        access.keys = {}
+        async with asyncio.timeout(10):
+            await caller.ended.wait()
+        assert mcp.bound.count == 0
+
+
+async def test_where_no_server_is_behind_the_service_no_session_is_bound(tmp_path):
+    async with service(f"sqlite:///{tmp_path}/empty.db") as (url, app), answering(url, ALICE) as caller:
+        assert (await caller.call("tools/list")).result == {"tools": []}
+        assert app.state.mcp.bound.count == 0
+        assert len(caller.wire.session) > 32
+
+
+async def test_processes_behind_one_socket_bind_no_session_and_ask_nobody(tmp_path):
+    async with (
+        behind(tmp_path, ScriptedServer(), OnlyHandshake, http=HttpSettings(workers=2)) as (url, app),
+        answering(url, ALICE) as caller,
+        modern(url, {"elicitation": {}}) as call,
+    ):
+        assert (await caller.tool("alpha__echo")).status == 200
+        assert app.state.mcp.bound.count == 0
+        replies = [await caller.tool("alpha__elicit"), await call("alpha__elicit")]
+
+    assert all("error" in reply.message or reply.result["isError"] for reply in replies)
