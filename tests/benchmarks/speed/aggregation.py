@@ -58,11 +58,11 @@ async def measured(cases: dict[str, Case], sizes: Sizes) -> dict[str, list[float
     found: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in cases}
     for server, *both in cases.values():
         for data in both:
-            await drive(server, [data] * (sizes.calls // 10), CLIENTS)
+            await drive(server, [data] * max(sizes.calls // 50, 16), CLIENTS)
     for _ in range(sizes.rounds):
         for name, (server, *both) in cases.items():
             for values, data in zip(found[name], both, strict=True):
-                count = sizes.calls // 4 if "rival" in name else sizes.calls
+                count = max(sizes.calls // 20, 16) if "rival" in name else sizes.calls
                 before = server.cpu_s()
                 await drive(server, [data] * count, CLIENTS)
                 # A smoke run may be shorter than the clock's tick.

@@ -1,0 +1,186 @@
+"""Applying the declarative file: the same end however often, nothing half done, what is not the file's untouched."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.core.access import Caller, Role
+from app.core.concerns import ConcernDefinition
+from app.core.errors import ForbiddenError, NotFoundError
+from app.core.groups import GroupDefinition
+from app.services.access import HOST, AccessService
+from app.services.audit import AuditQuery
+from app.services.concern_changes import store_concerns
+from app.services.declaration_files import read_text
+from app.services.declarations import DeclarationService, Plan
+from app.services.group_changes import replace_groups
+from app.services.sealing import GivenServer
+from app.services.servers import ServerService
+from app.services.tenants import TenantService
+from app.services.upstreams import UpstreamService
+from app.store.concerns import list_concerns, list_mappings
+from app.store.database import Database
+from app.store.groups import list_groups
+from app.store.servers import list_servers, remove_server
+from tests.factories import caller_of, open_vault
+
+WHOLE: dict[str, Any] = {
+    "mcpServers": {
+        "crm": {"command": "node", "args": ["crm.js"], "env": {"TOKEN": "canary-4711"}},
+        "docs": {"url": "https://docs.example.com/mcp"},
+    },
+    "groups": [
+        {"name": "customers", "members": [{"kind": "tool", "name": "crm__*"}]},
+        {"name": "all", "members": [{"kind": "group", "name": "customers"}]},
+    ],
+    "concerns": [
+        {"name": "effect", "description": "What it does.", "values": ["read", "write"], "default": "read"}
+    ],
+    "concernMappings": [{"kind": "tool", "name": "crm__find", "concerns": {"effect": "read"}}],
+    "toolFilter": {"crm": ["-drop"]},
+    "aliases": {"find": "crm__find"},
+    "disclosure": {"docs": "staged"},
+}
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A tenant's operator and what it can do."""
+
+    database: Database
+    operator: Caller
+    service: DeclarationService
+
+    async def apply(self, declared: Any, *, dry_run: bool = False) -> Plan:
+        file = read_text(json.dumps(declared).encode(), "file.json", {})
+        return await self.service.apply(self.operator, file, dry_run=dry_run)
+
+    async def stored(self) -> dict[str, Any]:
+        """Return everything there is, but for secrets and moments."""
+        async with self.database.transaction(self.operator.tenant, write=False) as tx:
+            tenant = self.operator.tenant
+            return {
+                "servers": {
+                    one.name: (one.document, one.origin, one.state) for one in await list_servers(tx, tenant)
+                },
+                "groups": {one.name: one.origin for one in await list_groups(tx, tenant)},
+                "concerns": {one.name: one.origin for one in await list_concerns(tx, tenant)},
+                "mappings": {(one.kind, one.name): one.origin for one in await list_mappings(tx, tenant)},
+            }
+
+
+@asynccontextmanager
+async def opened_desk(database: Database) -> AsyncIterator[Desk]:
+    async with open_vault(database) as vault:
+        tenant = f"declared-{uuid4().hex[:10]}"
+        await TenantService(AccessService(database, vault.audit)).create(HOST, tenant)
+        servers = ServerService(database, vault.audit, UpstreamService(database, vault.audit))
+        try:
+            yield Desk(database, caller_of(tenant), DeclarationService(database, vault.audit, servers))
+        finally:
+            # Processes of later tests share the database and would connect to these servers.
+            async with database.transaction(tenant) as tx:
+                for one in await list_servers(tx, tenant):
+                    await remove_server(tx, tenant, one.name)
+
+
+@pytest.fixture
+async def desk(database: Database) -> AsyncIterator[Desk]:
+    async with opened_desk(database) as found:
+        yield found
+
+
+def actions(plan: Plan) -> list[tuple[str, str, str]]:
+    return [(one.action, one.kind, one.name) for one in plan.changes]
+
+
+async def test_the_first_application_makes_everything_and_the_second_changes_nothing(desk: Desk) -> None:
+    first = await desk.apply(WHOLE)
+    stored = await desk.stored()
+    second = await desk.apply(WHOLE)
+
+    assert actions(first) == [
+        ("add", "server", "crm"),
+        ("add", "server", "docs"),
+        ("add", "group", "all"),
+        ("add", "group", "customers"),
+        ("add", "concern", "effect"),
+        ("add", "mapping", "tool crm__find"),
+    ]
+    assert (second.changes, second.unchanged) == ([], 6)
+    assert await desk.stored() == stored
+    document, origin, state = stored["servers"]["crm"]
+    assert (origin, state) == ("file", "approved")
+    assert "canary-4711" not in json.dumps(document)
+
+
+async def test_a_dry_run_shows_the_same_plan_and_leaves_no_trace(desk: Desk) -> None:
+    before = await desk.stored()
+    shown = await desk.apply(WHOLE, dry_run=True)
+
+    assert await desk.stored() == before
+    record = await desk.service.audit.query(desk.operator, AuditQuery(action="declaration.apply"))
+    assert record.items == []
+    assert actions(await desk.apply(WHOLE)) == actions(shown)
+
+
+async def test_what_the_file_no_longer_says_goes_and_what_operators_made_stays(desk: Desk) -> None:
+    await desk.apply(WHOLE)
+    tenant, moment = desk.operator.tenant, desk.service.now()
+    await desk.service.servers.add(
+        desk.operator, "rest", GivenServer({"url": "https://rest.example.com/mcp"})
+    )
+    async with desk.database.transaction(tenant) as tx:
+        await replace_groups(tx, tenant, [GroupDefinition(name="theirs")], "api", moment)
+        concern = ConcernDefinition(name="cost", description="What it costs.", values=("low",), default="low")
+        await store_concerns(tx, tenant, [concern], [], "api", moment)
+
+    plan = await desk.apply({"mcpServers": {"docs": WHOLE["mcpServers"]["docs"]}})
+
+    assert ("remove", "server", "crm") in actions(plan)
+    assert ("change", "server", "docs") in actions(plan)
+    left = await desk.stored()
+    assert {name: one[1] for name, one in left["servers"].items()} == {"docs": "file", "rest": "api"}
+    assert left["groups"] == {"theirs": "api"}
+    assert left["concerns"] == {"cost": "api"}
+    assert left["mappings"] == {}
+
+
+async def test_a_fault_in_any_part_changes_no_part(desk: Desk) -> None:
+    await desk.apply({"mcpServers": {"docs": WHOLE["mcpServers"]["docs"]}})
+    before = await desk.stored()
+    missing = DeclarationService(desk.database, desk.service.audit, desk.service.servers)
+    nowhere = caller_of("no-such-tenant")
+    with pytest.raises(NotFoundError, match="tenant"):
+        await missing.apply(nowhere, read_text(json.dumps(WHOLE).encode(), "file.json", {}))
+    assert await desk.stored() == before
+
+
+async def test_only_operators_apply_and_a_refusal_is_on_record(desk: Desk) -> None:
+    invoker = caller_of(desk.operator.tenant, Role.INVOKER)
+    with pytest.raises(ForbiddenError):
+        await desk.service.apply(invoker, read_text(json.dumps(WHOLE).encode(), "file.json", {}))
+    record = await desk.service.audit.query(desk.operator, AuditQuery(action="declaration.apply"))
+    assert [one.outcome for one in record.items] == ["refused"]
+
+
+async def test_the_record_counts_and_holds_no_value(desk: Desk) -> None:
+    await desk.apply(WHOLE)
+    record = await desk.service.audit.query(desk.operator, AuditQuery())
+    applied = [one for one in record.items if one.action == "declaration.apply"]
+    assert [dict(one.details) for one in applied] == [
+        {"servers": 2, "groups": 2, "concerns": 1, "mappings": 1}
+    ]
+    assert "canary-4711" not in repr(record.items)
+
+
+async def test_a_server_that_the_file_disables_is_not_served(desk: Desk) -> None:
+    await desk.apply(WHOLE)
+    servers = {**WHOLE["mcpServers"], "docs": {**WHOLE["mcpServers"]["docs"], "disabled": True}}
+    plan = await desk.apply({**WHOLE, "mcpServers": servers})
+    assert actions(plan) == [("remove", "server", "docs")]
