@@ -122,7 +122,13 @@ def _is_agentic(context: Context, view: View) -> bool:
 def _switched_off(session: Session | None, tree: GroupTree) -> Filter:
     preferences = session.preferences if session is not None else {}
     is_hidden = hidden_by_session(preferences, tree)
-    return Filter(f"off {sorted(disabled_groups(preferences, tree))}", lambda one: not is_hidden(one))
+
+    def keeps(one: Primitive) -> bool:
+        # A tool of a server that has the name of one of ours could not be called.
+        taken = one.kind is Kind.TOOL and one.name in AGENTIC_TOOLS
+        return not taken and not is_hidden(one)
+
+    return Filter(f"off {sorted(disabled_groups(preferences, tree))}", keeps)
 
 
 def _agentic(tools: Sequence[Mapping[str, Any]]) -> Extra:

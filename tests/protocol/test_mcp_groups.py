@@ -3,6 +3,7 @@
 import pytest
 
 from tests.protocol.grouped_service import (
+    GROUPS,
     GROUPS_META,
     NARROWING,
     Grouped,
@@ -383,3 +384,18 @@ async def test_a_session_bound_to_this_process_belongs_to_its_endpoint_too(servi
         headers = {"mcp-session-id": wire.session}
         assert (await everywhere.call("tools/list", headers=headers)).status == 404
         assert set(await listed(wire)) == {"alpha__add"}
+
+
+@covers("PG-AGENTIC")
+async def test_a_tool_of_a_server_does_not_stand_beside_the_switch_of_that_name(tmp_path):
+    script = ScriptedServer("alpha")
+    script.add_tool("enable_groups")
+    async with (
+        grouped(tmp_path, script, GROUPS[1:2], namespace=False) as service,
+        service.client(HANDSHAKE) as wire,
+    ):
+        assert (await listed(wire))["enable_groups"]["description"] == "Does enable_groups."
+        await service.policy(agentic_groups=True)
+        found = [one["name"] for one in (await wire.call("tools/list")).result["tools"]]
+        assert found.count("enable_groups") == 1
+        assert (await listed(wire))["enable_groups"]["title"] == "Enable groups"
