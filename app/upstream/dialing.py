@@ -184,8 +184,11 @@ def _parsed(url: str, networks: tuple[str, ...] | None) -> tuple[str | None, int
     except ValueError:
         if _NUMERIC.fullmatch(host):
             raise _refused("Write an IPv4 address as four decimal numbers with dots.") from None
-        if host.rstrip(".") in METADATA_NAMES:
+        name = host.rstrip(".")
+        if name in METADATA_NAMES:
             raise _refused(_CLOUD_METADATA) from None
+        if name == "localhost" or name.endswith(".localhost"):
+            gate.check("127.0.0.1")
         return host, port, gate
     gate.check(host)
     return None, port, gate

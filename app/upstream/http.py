@@ -3,7 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -216,7 +216,9 @@ class HTTPWire:
     def _leave(self, response: aiohttp.ClientResponse, *, to_its_end: bool) -> None:
         """Let go of a stream; one whose end is near is read to it, so that its connection carries more requests."""
         if to_its_end and not response.content.at_eof():
-            self._tasks.spawn(_drained(response))
+            reading = self._tasks.spawn(_drained(response))
+            # By callback: a task that is cancelled before it has begun runs no finally.
+            reading.add_done_callback(lambda _: response.release())
         else:
             response.release()
 
@@ -244,11 +246,7 @@ def content_type(response: aiohttp.ClientResponse) -> str:
 
 
 async def _drained(response: aiohttp.ClientResponse) -> None:
-    try:
+    with suppress(*WIRE_ERRORS):
         async with asyncio.timeout(_DRAIN_S):
             while await response.content.readany():
                 pass
-    except WIRE_ERRORS:
-        return
-    finally:
-        response.release()
