@@ -67,6 +67,10 @@ ALLOWED: dict[str, set[Role] | None] = {
     "PUT /api/v1/concern-mappings": OPERATOR,
     "GET /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
     "DELETE /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
+    "GET /api/v1/tool-descriptions": OPERATOR,
+    "GET /api/v1/tool-descriptions/{name}": OPERATOR,
+    "PUT /api/v1/tool-descriptions/{name}": OPERATOR,
+    "DELETE /api/v1/tool-descriptions/{name}": OPERATOR,
 }
 """Who may pass, in an ordinary tenant; written by hand, on purpose."""
 
