@@ -21,7 +21,7 @@ from app.core.catalog import Kind
 from app.core.disclosure import staged_for
 from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.upstream import Hooks
-from app.protocol.callbacks import Call, Callbacks
+from app.protocol.callbacks import Callbacks
 from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.pagination import page_of
 from app.protocol.primitives import Method
@@ -29,7 +29,7 @@ from app.protocol.shaping import Shaping
 from app.protocol.subscriptions import SubscriptionMethods
 from app.services.forwarding import ForwardService
 from app.services.journeys import Asked
-from app.services.listing import ListingService, View
+from app.services.listing import USERS, ListingService, View
 from app.services.passages import SCOPE_META, Scope
 from app.services.subscriptions import SubscriptionService
 
@@ -81,7 +81,9 @@ class AggregatedPrimitives:
     async def expect(self, caller: Caller) -> None:
         """Take note, for ``tool_input_schema``, of who calls a tool in the task that runs now."""
         try:
-            _calling.set((caller, await self.listing.view(caller)))
+            _calling.set(
+                None if caller.roles.isdisjoint(USERS) else (caller, await self.listing.view(caller))
+            )
         except ServiceError:
             _calling.set(None)  # the call itself is refused for the same reason, and says it
 
@@ -144,11 +146,14 @@ class AggregatedPrimitives:
         exchange = exchange_of(context)
         scope = _scope(exchange, params)
 
-        async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            return await forward(Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group))
+        def note(result: Mapping[str, Any], encoded: bytes) -> None:
+            exchange.written = result, encoded
 
-        carried: Call = call
-        return await self.callbacks.carried(context, params, carried)
+        async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
+            asked = Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group, note)
+            return await forward(asked)
+
+        return await self.callbacks.carried(context, params, call)
 
 
 async def _nothing(_context: Context, _params: SetLevelRequestParams) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """One HTTP request to /mcp on its way through the room: who asks, under which id, in which session."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -37,8 +37,8 @@ class Exchange:
     afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
     keeps them all. ``group`` is the one whose endpoint this is, None at /mcp. ``failure`` is the error that was
     answered, from which the front takes the HTTP status.
-    ``spliced`` names a member of the result and has its elements as JSON; ``encoded`` is the result's JSON, if it is
-    known, for those who write it.
+    ``spliced`` names a member of the result and has its elements as JSON; ``written`` is a result with its JSON;
+    ``encoded`` is the JSON of the result that goes out, where one of the two made it known.
     """
 
     caller: Caller
@@ -53,6 +53,7 @@ class Exchange:
     handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
     spliced: tuple[str, list[bytes]] | None = None
+    written: tuple[Mapping[str, Any], bytes] | None = None
     encoded: bytes | None = None
 
 

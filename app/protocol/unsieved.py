@@ -42,21 +42,17 @@ class Unsieved:
         result = self._enveloped(ctx, cast("dict[str, Any]", handled))
         exchange = exchange_of(ctx)
         if exchange.spliced is not None:
-            exchange.encoded = _encoded(result, *exchange.spliced)
+            exchange.encoded = _spliced(result, *exchange.spliced)
+        elif exchange.written is not None and exchange.written[0] is handled:
+            exchange.encoded = _completed(*exchange.written, result)
         return result
 
     def _enveloped(self, context: Context, result: dict[str, Any]) -> dict[str, Any]:
-        """Return the result as the client's revision wants it; a server's own marks of its connection are not its."""
-        given = result.get("_meta")
-        meta = dict(given) if isinstance(given, Mapping) else {}
-        meta.pop(SERVER_INFO_META_KEY, None)
+        """Return the result as the client's revision wants it."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            made = {key: value for key, value in result.items() if key not in _MODERN_ONLY}
-            if "_meta" in made:
-                made["_meta"] = meta
-                if given and not meta:
-                    del made["_meta"]
-            return made
+            return {key: value for key, value in result.items() if key not in _MODERN_ONLY}
+        given = result.get("_meta")
+        meta = given if isinstance(given, Mapping) else {}
         made = {**result, "_meta": {**meta, SERVER_INFO_META_KEY: self.server.server_info_stamp}}
         made.setdefault("resultType", "complete")
         if context.method in CACHEABLE_METHODS and made["resultType"] != "input_required":
@@ -66,7 +62,17 @@ class Unsieved:
         return made
 
 
-def _encoded(result: Mapping[str, Any], member: str, parts: list[bytes]) -> bytes:
+def _completed(result: Mapping[str, Any], encoded: bytes, made: Mapping[str, Any]) -> bytes | None:
+    """Return the JSON of ``made`` where it is the result whose JSON is known and more members, else None."""
+    if any(key not in made or made[key] is not value for key, value in result.items()):
+        return None
+    more = {key: value for key, value in made.items() if key not in result}
+    if not more:
+        return encoded
+    return encoded[:-1] + (b"," if result else b"") + dumps(more)[1:]
+
+
+def _spliced(result: Mapping[str, Any], member: str, parts: list[bytes]) -> bytes:
     """Return the result's JSON, ``member`` of it put together from parts that were encoded before."""
     head = b'{"' + member.encode() + b'":[' + b",".join(parts) + b"]"
     rest = {key: value for key, value in result.items() if key != member}

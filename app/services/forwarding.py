@@ -16,7 +16,7 @@ from app.core.errors import (
 )
 from app.core.naming import resolve_uri
 from app.core.servers import MCPServerSettings
-from app.core.strictjson import depth_exceeds, dumps
+from app.core.strictjson import depth_exceeds
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.services.audit import AuditService
 from app.services.invoke import InvokeService
@@ -39,6 +39,8 @@ _ENVELOPE: Final = frozenset(
     }
 )
 """Members of a request's ``_meta`` that belong to the connection with the client, not to the server behind."""
+
+_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 Gate = Callable[[View, Primitive], Awaitable[Mapping[str, Any] | None]]
 """Returns the tool result that takes the place of a call, or None where the call may go on."""
@@ -85,7 +87,7 @@ class ForwardService:
     async def call_tool(self, asked: Asked, gate: Gate | None = None) -> dict[str, Any]:
         """Call a tool; what is sent is on record before it leaves, and what came of it before it is answered."""
         journey = self._journey(asked, "tool.call")
-        view = await self.listing.view(asked.caller, asked.request, asked.group)
+        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
         tool = view.find(Kind.TOOL, asked.params["name"])
         if tool is None:
             await self._unknown(
@@ -97,7 +99,7 @@ class ForwardService:
                 self.traffic.spend(asked.caller.tenant, view.policy.limits)
                 await journey.refused("description_required")
                 return dict(instead)
-            journey.given = dumps(asked.params.get("arguments") or {})
+            await journey.takes(asked.params.get("arguments") or {})
             _check_depth(journey.given, view.policy.limits.max_depth)
         own = {**asked.params, "name": tool.own_name}
         return await self._forwarded(journey, view, tool, "tools/call", own)
@@ -105,21 +107,21 @@ class ForwardService:
     async def get_prompt(self, asked: Asked) -> dict[str, Any]:
         """Return a prompt filled in by its server."""
         journey = self._journey(asked, "prompt.get")
-        view = await self.listing.view(asked.caller, asked.request, asked.group)
+        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
         prompt = view.find(Kind.PROMPT, asked.params["name"])
         if prompt is None:
             await self._unknown(
                 journey, view, "There is no such prompt; prompts/list has those that you may use."
             )
         journey.primitive = prompt
-        journey.given = dumps(asked.params.get("arguments") or {})
+        await journey.takes(asked.params.get("arguments") or {})
         own = {**asked.params, "name": prompt.own_name}
         return await self._forwarded(journey, view, prompt, "prompts/get", own)
 
     async def read_resource(self, asked: Asked) -> dict[str, Any]:
         """Read a URI that a list holds, that a template covers, or that a result gave to this caller."""
         journey = self._journey(asked, "resource.read")
-        view = await self.listing.view(asked.caller, asked.request, asked.group)
+        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
         uri = asked.params["uri"]
         found = self.located(view, asked.caller, uri)
         if found is None:
@@ -136,7 +138,7 @@ class ForwardService:
     async def complete(self, asked: Asked) -> dict[str, Any]:
         """Suggest values for an argument of a prompt or a template; none where the server does not suggest any."""
         journey = self._journey(asked, "completion.complete")
-        view = await self.listing.view(asked.caller, asked.request, asked.group)
+        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
         ref = asked.params["ref"]
         field_name = "name" if ref.get("type") == "ref/prompt" else "uri"
         found = _referred(view, ref)
@@ -144,7 +146,7 @@ class ForwardService:
             message = "There is no such prompt or template; the lists have those that you may use."
             await self._unknown(journey, view, message, pointer=f"/ref/{field_name}")
         journey.primitive = found
-        journey.given = dumps(asked.params.get("argument") or {})
+        await journey.takes(asked.params.get("argument") or {})
         own = {**asked.params, "ref": {**ref, field_name: found.own_name}}
         try:
             return await self._forwarded(journey, view, found, "completion/complete", own)
@@ -180,12 +182,13 @@ class ForwardService:
                     if kind is Kind.TOOL:
                         given = params.get("arguments") or {}
                         params = {**params, "arguments": await crossing.arguments(primitive.name, given)}
-                result = await self._exchanged(
+                exchanged = await self._exchanged(
                     journey, primitive.server, method, _upward(params), hooks, crossing
                 )
+                result = _unmarked(exchanged)
                 if crossing is not None:
                     result = await crossing.result(kind.value, result)
-                journey.answered(result)
+                await journey.answered(result)
         self.seen.note(asked.caller, primitive.server, result)
         return result
 
@@ -251,6 +254,19 @@ def _upward(params: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: meta[key] for key in meta if key not in _ENVELOPE and not key.startswith(_OURS)}
     rest = {key: value for key, value in params.items() if key != "_meta"}
     return {**rest, "_meta": kept} if kept else rest
+
+
+def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without what a server of the modern revision says in each of how it is connected to us."""
+    meta = result.get("_meta")
+    if isinstance(meta, Mapping) and _SERVER_INFO in meta:
+        rest = {key: value for key, value in meta.items() if key != _SERVER_INFO}
+        result = {key: value for key, value in result.items() if key != "_meta" or rest}
+        if rest:
+            result["_meta"] = rest
+    if result.get("resultType") == "complete":
+        result = {key: value for key, value in result.items() if key != "resultType"}
+    return result
 
 
 def _linked(found: Located) -> Primitive:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from app.core.errors import (
     ServiceError,
     StoreUnavailableError,
 )
+from app.core.offload import off_loop
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -31,7 +32,8 @@ _SENT_FIRST = "tool.call"
 class Asked:
     """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones.
 
-    ``group`` is the one whose endpoint it came to, None at the one that serves everything.
+    ``group`` is the one whose endpoint it came to, None at the one that serves everything. ``on_answer`` is given the
+    result as it is on record, and its JSON, so that nobody needs to write it a second time.
     """
 
     caller: Caller
@@ -40,6 +42,7 @@ class Asked:
     hooks: Hooks = NO_HOOKS
     scope: Scope = field(default_factory=Scope)
     group: str | None = None
+    on_answer: Callable[[Mapping[str, Any], bytes], None] = lambda _result, _encoded: None
 
 
 @dataclass(slots=True)
@@ -66,9 +69,14 @@ class Journey:
             await self._record(OUTCOME_SENT)
         self.sent = True
 
-    def answered(self, result: Mapping[str, Any]) -> None:
+    async def takes(self, arguments: Any) -> None:
+        """Take note of what the server will be given, but for its names."""
+        self.given = await off_loop(_characters(arguments), dumps, arguments)
+
+    async def answered(self, result: Mapping[str, Any]) -> None:
         """Take note of what the client will be given."""
-        self.answer = dumps(result)
+        self.answer = await off_loop(_characters(result), dumps, result)
+        self.asked.on_answer(result, self.answer)
         if result.get("isError") is True:
             self.outcome, self.error_code = OUTCOME_FAILED, "tool_error"
 
@@ -133,3 +141,13 @@ class Journey:
         if self.rpc_code is not None:
             details["rpc_code"] = self.rpc_code
         return details
+
+
+def _characters(value: Any, depth: int = 4) -> int:
+    """Return about how much there is to write: the texts near the top, where large ones are."""
+    if isinstance(value, str):
+        return len(value)
+    if depth == 0 or not isinstance(value, dict | list):
+        return 1
+    inside = value.values() if isinstance(value, dict) else value
+    return len(value) + sum(_characters(one, depth - 1) for one in inside)

@@ -162,11 +162,15 @@ class ListingService:
     )
 
     async def view(
-        self, caller: Caller, request: RequestInfo | None = None, group: str | None = None
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        group: str | None = None,
+        action: str = "primitives.list",
     ) -> View:
         """Return what the caller may see now, at the endpoint of ``group``; it needs one of the roles in ``USERS``."""
         if caller.roles.isdisjoint(USERS):
-            async with self.audit.refusals(caller, "primitives.list", request):
+            async with self.audit.refusals(caller, action, request):
                 caller.require(*USERS)
         version, policy = await self.policies.get(caller.tenant)
         catalog = await self.catalogs.get(caller.tenant)

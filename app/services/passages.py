@@ -1,5 +1,6 @@
 """What happens to a call between the client and a server: arguments restored, results cleaned; or nothing passes."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -28,13 +29,16 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One call under one passage."""
+    """One call under one passage; ``limit_s`` is how long its middlewares may take each time it needs them.
+
+    That time is their own: a call may have waited long for its server, or for a person.
+    """
 
     invoke: InvokeService
     passage: Passage
     caller: Caller
     request: RequestInfo
-    until: float
+    limit_s: float
     scope: Scope
 
     async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -43,7 +47,7 @@ class Crossing:
             return arguments
         step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
         item = {"type": "tool_use", "id": "call", "name": tool, "input": dict(arguments)}
-        made = await self.invoke.passage(self.caller, step, [item], self.request, self.until)
+        made = await self.invoke.passage(self.caller, step, [item], self.request, self._until())
         restored: Mapping[str, Any] = made.content[0]["input"]
         return restored
 
@@ -100,8 +104,9 @@ class Crossing:
         return ask
 
     async def _cleaned(self, items: Items) -> Items:
+        until = self._until()
         for step in self.passage.results:
-            made = await self.invoke.passage(self.caller, self._scoped(step), items, self.request, self.until)
+            made = await self.invoke.passage(self.caller, self._scoped(step), items, self.request, until)
             items = made.content
             begun = made.metadata.get("scope")
             if self.scope.name is None and step.name == PiiRedaction.name and isinstance(begun, str):
@@ -109,6 +114,9 @@ class Crossing:
         if not items:
             raise InternalError("A middleware left nothing of a result.")
         return items
+
+    def _until(self) -> float:
+        return asyncio.get_running_loop().time() + self.limit_s
 
     def _scoped(self, step: Step) -> Step:
         if step.name != PiiRedaction.name or self.scope.name is None or "scope" in step.arguments:

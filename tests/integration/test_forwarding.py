@@ -142,7 +142,7 @@ async def test_without_the_role_nothing_is_called(desk: Desk) -> None:
         await desk.call("files__read", caller=desk.caller(Role.OPERATOR))
 
     assert server.calls == []
-    assert summary(await desk.events("primitives.list")) == [("refused", "forbidden")]
+    assert summary(await desk.events("tool.call")) == [("refused", "forbidden")]
 
 
 async def test_checks_come_in_order_existence_disclosure_arguments_limits(desk: Desk) -> None:
