@@ -99,6 +99,11 @@ async def listed(wire: Wire, method: str = "tools/list", *groups: str) -> dict[s
     return {one.get("uriTemplate") or one.get("uri") or one["name"]: one for one in found}
 
 
+def name(wire: Wire, value: str) -> dict[str, str]:
+    """Return the header that repeats what a request names, where the revision has one."""
+    return {"mcp-name": value} if wire.modern else {}
+
+
 @contextlib.asynccontextmanager
 async def stream(wire: Wire) -> AsyncIterator["asyncio.Queue[dict[str, Any]]"]:
     """Yield the notifications that a client hears from now on."""
