@@ -54,7 +54,10 @@ class Parked:
         try:
             return await answer
         finally:
+            # Also where the server gave the question up.
             self.waiting.pop(key, None)
+            if not self.waiting:
+                self.asked.clear()
 
     def answered(self, responses: Any) -> None:
         """Hand over the answers that came; a question without one is asked again."""
@@ -90,6 +93,7 @@ class Parking:
         else:
             parked = Parked(_owner(exchange_of(context).caller), _digest(context.method, params), context)
             parked.task = asyncio.ensure_future(work(parked))
+            parked.task.add_done_callback(_noted)
         return await self._outcome(parked)
 
     def _resumed(self, context: Context, params: Mapping[str, Any], state: str) -> Parked:
@@ -115,18 +119,20 @@ class Parking:
     async def _outcome(self, parked: Parked) -> dict[str, Any]:
         task = parked.task
         assert task is not None  # noqa: S101 - a call that waits has begun
-        question = asyncio.ensure_future(parked.asked.wait())
         try:
-            await asyncio.wait({task, question}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            return self._park(parked)
+            while not task.done():
+                question = asyncio.ensure_future(parked.asked.wait())
+                try:
+                    await asyncio.wait({task, question}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    question.cancel()
+                if parked.waiting and not task.done():
+                    return self._park(parked)
+            return task.result()
         except BaseException:
             task.cancel()
             await asyncio.wait({task})
             raise
-        finally:
-            question.cancel()
 
     def _park(self, parked: Parked) -> dict[str, Any]:
         mine = sum(one.owner == parked.owner for one in self._parked.values())
@@ -155,6 +161,12 @@ class Parking:
         for state in list(self._parked):
             self._expire(state)
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _noted(task: "asyncio.Task[dict[str, Any]]") -> None:
+    """Take note of how a call ended that nobody may wait for any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _owner(caller: Caller) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import Request
+from mcp_types import Notification, Request
 from pydantic import RootModel
 
 from app.core.access import Role
@@ -180,6 +180,65 @@ async def test_questions_outside_a_request_come_on_the_standing_stream(tmp_path)
                 await asyncio.sleep(0.02)
 
     assert [one["method"] for one in caller.asked] == ["roots/list"]
+
+
+class Hearing(ScriptedServer):
+    """A server that keeps the notifications of its clients."""
+
+    def server(self) -> Any:
+        heard: list[str] = []
+        self.heard = heard
+
+        async def hear(context: Any, call_next: Any) -> Any:
+            if context.request_id is None:
+                heard.append(context.method)
+            return await call_next(context)
+
+        server = super().server()
+        server.middleware.append(hear)
+        return server
+
+
+async def test_a_change_of_the_roots_is_passed_on_to_the_servers_of_the_session(tmp_path):
+    script = Hearing()
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+        await caller.tool("alpha__echo")
+        await caller.wire.notify("notifications/roots/list_changed")
+        async with asyncio.timeout(10):
+            while "notifications/roots/list_changed" not in script.heard:
+                await asyncio.sleep(0.02)
+
+
+async def test_a_call_that_is_cancelled_in_a_bound_session_is_cancelled_at_its_server(tmp_path):
+    script = ScriptedServer()
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+        call = asyncio.create_task(caller.tool("alpha__slow"))
+        async with asyncio.timeout(10):
+            while not script.calls:
+                await asyncio.sleep(0.02)
+            await caller.wire.notify("notifications/cancelled", requestId=1)
+            while not script.cancelled:
+                await asyncio.sleep(0.02)
+        await call
+
+
+async def completes(context: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
+    """Say, outside of the request, that what was asked for by URL is done."""
+    notification = Notification[dict[str, Any], str](
+        method="notifications/elicitation/complete", params={"elicitationId": "e-1"}
+    )
+    await context.session.send_notification(notification)
+    return text("told")
+
+
+async def test_the_end_of_an_elicitation_by_url_reaches_the_client(tmp_path):
+    script = ScriptedServer()
+    script.add_tool("completes", completes)
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller, caller.listening():
+        reply = await caller.tool("alpha__completes")
+        method = "notifications/elicitation/complete"
+        if method not in [one["method"] for one in reply.notifications]:
+            await caller.heard(method)
 
 
 async def test_a_session_that_ends_releases_everything(tmp_path):
