@@ -211,10 +211,16 @@ class Connection:
     def _hear(self, method: str, params: Mapping[str, Any]) -> None:
         kinds = CHANGES.get(method)
         if kinds is None:
-            self._options.on_notification(self.name, method, params)
+            self._tell(self._options.on_notification, self.name, method, params)
         else:
             self._dirty |= kinds
             self._kick.set()
+
+    def _tell(self, listener: Callable[..., None], *what: Any) -> None:
+        try:
+            listener(*what)
+        except Exception as error:  # noqa: BLE001 - a bug of whoever listens must not cost us the connection
+            log.error("a listener to server %s failed: %s", self.name, type(error).__name__)  # noqa: TRY400
 
     async def _own(self) -> None:
         """Keep a connection until told to stop; nothing that a server does ends this task."""
@@ -324,7 +330,7 @@ class Connection:
         status = replace(self.status, offered=self._inventory.counts(), error=self._inventory.fault())
         if self.offers != before or status != self.status:
             self.status = status
-            self._options.on_change(self.name)
+            self._tell(self._options.on_change, self.name)
 
     async def _probe(self, link: Link) -> None:
         """Raise where the server does not answer at all; slow answers to others' calls excuse its silence."""
@@ -351,4 +357,4 @@ class Connection:
         elif state == "failed" and (before.state, before.error) != (state, error):
             log.warning("server %s: %s", self.name, error)
         if self.status != before:
-            self._options.on_change(self.name)
+            self._tell(self._options.on_change, self.name)

@@ -278,6 +278,46 @@ async def test_a_bug_of_a_transport_does_not_end_the_connection_and_shows_no_con
     assert "secret" not in caplog.text
 
 
+async def test_a_bug_of_a_listener_costs_nobody_the_connection(caplog):
+    def fail(*_given):
+        raise RuntimeError("secret words")
+
+    server = MemoryServer()
+    async with connected(server, on_change=fail, on_notification=fail) as connection:
+        server.announce("notifications/message", {"data": "secret"})
+        assert connection.status.state == "ready"
+        assert (await connection.request("tools/call", {"name": "get"}))["content"]
+    assert "a listener to server alpha failed: RuntimeError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+async def test_failures_in_a_row_lengthen_the_pause_until_a_connection_was_stable(monkeypatch):
+    server = MemoryServer()
+    async with connected(server) as connection:
+        for failures in (1, 2, 3):
+            server.close(up=True)
+            await until(lambda: connection.status.state == "failed")
+            assert connection._failures == failures
+            await until(lambda: connection.status.state == "ready")
+        monkeypatch.setattr(connection_module, "STABLE_S", 0)
+        server.close(up=True)
+        await until(lambda: connection.status.state == "failed")
+        assert connection._failures == 1
+
+
+async def test_calls_do_not_wait_for_a_server_that_failed_more_than_once():
+    server = MemoryServer()
+    server.up = False
+    async with connected(server, connect_timeout_s=1000) as connection:
+        await until(lambda: connection._failures >= 2)
+        server.opening = asyncio.Event().wait
+        opened = server.opened
+        await until(lambda: server.opened > opened)
+        assert connection.status.state == "failed"
+        with pytest.raises(UpstreamUnavailableError):
+            await connection.request("tools/call", {"name": "get"})
+
+
 async def test_stopping_leaves_the_connection_in_order_and_refuses_calls():
     server = MemoryServer()
     async with connected(server) as connection:
