@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -161,7 +162,9 @@ class TenantServers:
                         await self._follow(aggregator)
                         retry_s = _FIRST_RETRY_S
                     except StoreUnavailableError:
-                        await asyncio.sleep(retry_s)
+                        with suppress(TimeoutError):
+                            async with asyncio.timeout(retry_s):
+                                await self._woken.wait()
                         retry_s = min(2 * retry_s, _LAST_RETRY_S)
                         self._woken.set()
             finally:
@@ -201,6 +204,7 @@ class TenantServers:
         return self._rules.networks_for(row.stored.origin if row is not None else "api")
 
     async def _follow(self, aggregator: MCPAggregator) -> None:
+        self._tell()  # what a server changed holds at once, whether or not the database answers
         if self._stale:
             self._stale = False
             try:
@@ -211,6 +215,9 @@ class TenantServers:
             self.loaded.set()
         for name, row in self._rows.items():
             await self._pin_first(aggregator, name, row)
+        self._tell()
+
+    def _tell(self) -> None:
         if self._untold:
             self._untold = False
             self._report()

@@ -7,7 +7,9 @@ import pytest
 from sqlalchemy import make_url
 
 from app.core.access import Caller
+from app.core.catalog import SERVERS_CHANGED
 from app.core.errors import StoreUnavailableError
+from app.core.events import Changed
 from app.store.migrate import upgrade
 from tests.conftest import connect, fresh_postgres
 from tests.integration.serving_setup import Serving, serving_process, until
@@ -48,9 +50,13 @@ async def test_an_outage_of_the_database_leaves_what_is_served_and_hides_no_chan
             await until(lambda: "alpha__echo" in serving.tools(operator))
             await until(lambda: "alpha__echo" in other.tools(operator))
             await shut(own_database, postgres_url, allow=False)
+            await asyncio.sleep(1)  # for the process to notice and to try again in vain
+            serving.upstreams.changed(Changed(SERVERS_CHANGED, tenant))
+            serving.told.clear()
             script.tools["echo"] |= {"description": "Changed while nobody could look it up."}
             await asyncio.to_thread(script.announce, "tools")
             await until(lambda: serving.quarantined(operator).get("echo") == "changed")
+            await until(lambda: serving.told)
             assert "alpha__add" in serving.tools(operator)
             assert serving.connection(operator, "alpha") == "ready"
             await shut(own_database, postgres_url, allow=True)
