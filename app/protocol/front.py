@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -43,6 +43,7 @@ from app.services.traffic import Traffic
 ServesGroup = Callable[[Exchange], Awaitable[bool]]
 """Whether the group of the endpoint that a request came to is there for its caller."""
 
+_LONGEST_CALL_S: Final = 3600.0
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
 
 
@@ -102,7 +103,8 @@ class _Turn:
 class Front:
     """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off.
 
-    ``counted`` are the methods that count against the tenant's rate by themselves; ``expect`` is told who calls a tool
+    ``counted`` are the methods that count against the tenant's rate by themselves, ``forwarded`` those that wait for
+    servers behind this one; ``expect`` is told who calls a tool
     before the SDK looks at the call; ``serves_group`` says whether the group of an endpoint is there.
     """
 
@@ -117,6 +119,7 @@ class Front:
     deadline_s: float
     recheck_s: float
     counted: frozenset[str]
+    forwarded: frozenset[str]
     expect: Callable[[Caller], Awaitable[None]]
     serves_group: ServesGroup
     requests: Traffic = field(default_factory=Traffic)
@@ -232,6 +235,10 @@ class Front:
         check_modern_headers(turn.message, turn.headers, version)
         if turn.method not in self.counted:
             await self.requests.count(exchange.caller.tenant)
+        if turn.method in self.forwarded:
+            # How long a server may take is its own setting; ours bounds what is done here.
+            until = asyncio.get_running_loop().time() + _LONGEST_CALL_S
+            exchange.info = replace(exchange.info, deadline=until)
         if modern:
             if turn.method == "tools/call":
                 await self.expect(exchange.caller)

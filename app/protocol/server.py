@@ -144,6 +144,7 @@ def build_mcp(
         *(access, virtual, bound, legs, Direct(server, ours | raw if direct else frozenset()), running),
         *(_security(allowed_hosts, allowed_origins), anonymous, deadline_s, 4 * ping_s),
         counted=frozenset({INVOKE}) | raw,
+        forwarded=raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
         serves_group=serves_group,
     )
