@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -21,24 +22,27 @@ EPILOG = """Examples:
 
 SIGTERM and Ctrl+C let running requests end (SLUICE_HTTP__DRAIN_S) and then stop the service."""
 
+Servers = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SERVER]...",
+        help="Names of the MCP servers to serve; none: all [SLUICE_UPSTREAMS__SERVERS].",
+        show_default=False,
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(help="Declarative file with mcpServers, applied at start [SLUICE_UPSTREAMS__CONFIG]."),
+]
+Filter = Annotated[
+    str | None, typer.Option("--filter", help='Tools by server, "a:x,y;c:-z" [SLUICE_UPSTREAMS__FILTER].')
+]
+
 
 def serve(
-    servers: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SERVER]...",
-            help="Names of the MCP servers to serve; none: all [SLUICE_UPSTREAMS__SERVERS].",
-            show_default=False,
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="Declarative file with mcpServers, applied at start [SLUICE_UPSTREAMS__CONFIG]."),
-    ] = None,
-    filter_: Annotated[
-        str | None,
-        typer.Option("--filter", help='Tools by server, "a:x,y;c:-z" [SLUICE_UPSTREAMS__FILTER].'),
-    ] = None,
+    servers: Servers = None,
+    config: ConfigFile = None,
+    filter_: Filter = None,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on [SLUICE_HTTP__HOST; default: 127.0.0.1].")
     ] = None,
@@ -64,37 +68,46 @@ def serve(
     A SQLite database is created and migrated by itself; PostgreSQL is migrated by `sluice db upgrade`. The first start
     in development prints an API key, once.
     """
-    given = {
-        "HTTP__HOST": host,
-        "HTTP__PORT": port,
-        "HTTP__WORKERS": workers,
-        "UPSTREAMS__SERVERS": ",".join(servers) if servers else None,
-        "UPSTREAMS__CONFIG": config,
-        "UPSTREAMS__FILTER": filter_,
-    }
-    for name, value in given.items():
-        if value is not None:
-            # The processes of the service read their settings for themselves; the environment reaches them all.
-            os.environ[f"SLUICE_{name}"] = str(value)
+    configure(
+        {
+            "HTTP__HOST": host,
+            "HTTP__PORT": port,
+            "HTTP__WORKERS": workers,
+            "UPSTREAMS__SERVERS": ",".join(servers) if servers else None,
+            "UPSTREAMS__CONFIG": config,
+            "UPSTREAMS__FILTER": filter_,
+        }
+    )
     if exit_with_parent:
         from app.cli.parents import end_with_parent
 
         end_with_parent()
+    code = served()
+    if code:
+        raise typer.Exit(code)
+
+
+def configure(given: Mapping[str, object]) -> None:
+    """Let what the command line says stand for the settings of those names."""
+    for name, value in given.items():
+        if value is not None:
+            # The processes of the service read their settings for themselves; the environment reaches them all.
+            os.environ[f"SLUICE_{name}"] = str(value)
+
+
+def served() -> int:
+    """Serve until a signal, in this process or in several; return the exit code."""
     from app.settings import load
 
     settings = load()
-    listener = listen(settings.http.host, settings.http.port)
-    with listener:
+    with listen(settings.http.host, settings.http.port) as listener:
         if settings.http.workers > 1:
             from app.cli.workers import supervise
 
-            code = supervise(settings.http.workers, listener, settings.http.drain_s)
-        else:
-            from app.cli.server import serve_here
+            return supervise(settings.http.workers, listener, settings.http.drain_s)
+        from app.cli.server import serve_here
 
-            code = serve_here(settings, listener)
-    if code:
-        raise typer.Exit(code)
+        return serve_here(settings, listener)
 
 
 def listen(host: str, port: int) -> socket.socket:

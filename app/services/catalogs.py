@@ -70,11 +70,11 @@ class CatalogService:
 
     async def get(self, tenant: str) -> Catalog:
         """Return what the tenant's servers offer now."""
-        made = self._made.get(tenant)
-        if made is not None and tenant not in self._stale:
-            return made
         running = self._building.get(tenant)
         if running is None:
+            made = self._made.get(tenant)
+            if made is not None and tenant not in self._stale:
+                return made
             # Here and not in the task: a change between now and its first step would be taken for one that it saw.
             self._stale.discard(tenant)
             running = self._building[tenant] = asyncio.create_task(self._rebuilt(tenant))
@@ -102,9 +102,9 @@ class CatalogService:
             return
         self._stale.add(tenant)
         self._building.pop(tenant, None)
-        if tenant not in self._soon:
-            task = self._soon[tenant] = asyncio.create_task(self._build_soon(tenant))
-            task.add_done_callback(lambda _: self._soon.pop(tenant, None))
+        soon = self._soon.get(tenant)
+        if soon is None or soon.done():
+            self._soon[tenant] = asyncio.create_task(self._build_soon(tenant))
 
     async def _build_soon(self, tenant: str) -> None:
         await asyncio.sleep(_SETTLE_S)
