@@ -25,7 +25,7 @@ SIGTERM and Ctrl+C let running requests end (SLUICE_HTTP__DRAIN_S) and then stop
 Servers = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[SERVER]...",
+        metavar="SERVER",
         help="Names of the MCP servers to serve; none: all [SLUICE_UPSTREAMS__SERVERS].",
         show_default=False,
     ),
