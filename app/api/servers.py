@@ -28,7 +28,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "name": "github",
     "settings": {
         "type": "http",
-        "url": "https://mcp.example.com/mcp",
+        "url": "https://mcp.acme.example/mcp",
         "headers": {"Authorization": "Bearer secret"},
         "description": "Issues and pull requests",
     },
