@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from app.core.errors import InternalError
+from app.core.errors import InternalError, UpstreamUnavailableError
 
 Items = list[Any]
 
@@ -75,8 +75,7 @@ class Shape:
 
     def _message(self, message: Any) -> Any:
         if not isinstance(message, dict):
-            self._extras.append({})
-            return {"role": "user", "content": message}
+            raise _malformed()
         content = message.get("content")
         extra = {key: value for key, value in message.items() if key not in {"role", "content"}}
         if isinstance(content, dict):
@@ -95,9 +94,13 @@ class Shape:
 
     def _part(self, part: Any, handled: frozenset[str]) -> Any:
         if not isinstance(part, dict):
-            raise InternalError("A server's result has contents that are no objects.")
+            raise _malformed()
         self._extras.append({key: value for key, value in part.items() if key not in handled})
         return {key: value for key, value in part.items() if key in handled}
+
+
+def _malformed() -> UpstreamUnavailableError:
+    return UpstreamUnavailableError("The server's answer is not of the form that it should have.")
 
 
 def _split(block: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

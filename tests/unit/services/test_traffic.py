@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from app.core.errors import OverloadedError, RateLimitedError
+from app.core.errors import DeadlineExceededError, OverloadedError, RateLimitedError
 from app.core.policy import Limits
 from app.services.traffic import Traffic
 
@@ -217,3 +217,46 @@ async def test_tenants_that_went_quiet_are_forgotten_and_busy_ones_are_not() -> 
         assert await admitted(traffic, f"t{number}", limits(rate=1000, burst=2))
     assert len(traffic._lanes) < 4200
     assert not await admitted(traffic, "slow", slow)
+
+
+async def test_a_request_that_only_counts_takes_a_token_and_nothing_else() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    traffic.spend("a", limits(rate=0.001, burst=2))
+    traffic.spend("a", limits(rate=0.001, burst=2))
+    with pytest.raises(RateLimitedError):
+        traffic.spend("a", limits(rate=0.001, burst=2))
+    assert traffic.running == 0
+
+
+async def test_calls_to_servers_hold_no_slot_and_are_capped_for_each_server_of_a_tenant() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    few = limits(in_flight=2)
+    with traffic.forwarded("a", "x", few), traffic.forwarded("a", "x", few):
+        with pytest.raises(OverloadedError), traffic.forwarded("a", "x", few):
+            pass
+        with traffic.forwarded("a", "y", few), traffic.forwarded("b", "x", few):
+            assert traffic.running == 0
+            assert await admitted(traffic, "a", few)
+    with traffic.forwarded("a", "x", few):
+        pass
+    assert traffic._forwarded == {}
+
+
+async def test_work_within_a_counted_request_waits_for_a_slot_without_a_token() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    once = limits(burst=1)
+    until = asyncio.get_running_loop().time() + 5
+    async with traffic.admit("a", once):
+        waiting = asyncio.create_task(_slot(traffic, "a", once, until))
+        await settle()
+        assert not waiting.done()
+    assert await waiting == 1
+    with pytest.raises(DeadlineExceededError):
+        async with traffic.slot("a", once, until):
+            await _slot(traffic, "a", once, asyncio.get_running_loop().time())
+    assert (traffic.running, traffic.waiting) == (0, 0)
+
+
+async def _slot(traffic: Traffic, tenant: str, bounds: Limits, until: float) -> int:
+    async with traffic.slot(tenant, bounds, until):
+        return traffic.running
