@@ -29,6 +29,7 @@ from app.protocol.exchange import GROUP_KEY
 from app.protocol.primitives import Primitives
 from app.protocol.server import Mcp, build_mcp
 from app.protocol.shaping import Shaping
+from app.protocol.tasks import TaskMethods
 from app.services.bootstrap import bootstrap
 from app.services.declaration_files import read_file
 from app.services.group_views import GroupViews
@@ -184,12 +185,14 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
     groups = GroupViews(house.groups, house.listing, house.invoke)
     served: dict[str, Any] = {}
     if primitives is None:
+        shaping = Shaping(house.listing, groups, house.concerns, house.disclosure)
         primitives = AggregatedPrimitives(
             house.listing,
             house.forwarding,
             callbacks,
-            Shaping(house.listing, groups, house.concerns, house.disclosure),
+            shaping,
             house.subscriptions,
+            TaskMethods(house.listing, house.forwarding, callbacks, shaping, house.upstreams),
         )
         serves = house.dedicated.serves
         served = {

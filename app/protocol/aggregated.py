@@ -27,6 +27,7 @@ from app.protocol.pagination import page_of
 from app.protocol.primitives import Method
 from app.protocol.shaping import Shaping
 from app.protocol.subscriptions import SubscriptionMethods
+from app.protocol.tasks import TaskMethods
 from app.services.forwarding import ForwardService
 from app.services.journeys import Asked
 from app.services.listing import USERS, ListingService, View
@@ -57,6 +58,7 @@ class AggregatedPrimitives:
     callbacks: Callbacks
     shaping: Shaping
     subscriptions: SubscriptionService | None = None
+    tasks: TaskMethods | None = None
     page_size: int = 250
 
     @property
@@ -76,6 +78,8 @@ class AggregatedPrimitives:
         }
         if self.subscriptions is not None:
             methods |= SubscriptionMethods(self.subscriptions).methods()
+        if self.tasks is not None:
+            methods |= self.tasks.methods()
         return methods
 
     async def expect(self, caller: Caller) -> None:
@@ -126,7 +130,10 @@ class AggregatedPrimitives:
         async def call(asked: Asked) -> dict[str, Any]:
             return await self.forwarding.call_tool(asked, self.shaping.gate(context))
 
-        return await self._forwarded(context, params, call)
+        result = await self._forwarded(context, params, call)
+        if self.tasks is not None and "task" in result:
+            return await self.tasks.begun(context, params["name"], result)
+        return result
 
     async def _get_prompt(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any]:
         return await self._forwarded(context, params, self.forwarding.get_prompt)

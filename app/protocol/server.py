@@ -135,6 +135,8 @@ def build_mcp(
     methods |= primitives.methods() if primitives is not None else {}
     raw = frozenset(name for name, method in methods.items() if method.raw)
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
+    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
+        server.middleware.insert(1, primitives.tasks.advertise)  # behind the guard
     # Without this every tools/call of the modern revision would run the whole tools/list first.
     server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
     asks = calls_back if primitives is not None and primitives.calls_back else _never

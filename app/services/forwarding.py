@@ -155,6 +155,16 @@ class ForwardService:
                 raise
             return {"completion": {"values": [], "hasMore": False}}
 
+    async def task(self, asked: Asked, method: str, tool: str, server: str) -> dict[str, Any]:
+        """Ask a server about a task that a call of ``tool`` began; what holds for the tool holds for that."""
+        journey = self._journey(asked, method.replace("/", "."))
+        view = await self.listing.view(asked.caller, asked.request, asked.group)
+        found = view.find(Kind.TOOL, tool)
+        if found is None or found.server != server:
+            await self._unknown(journey, view, "There is no such task.", pointer="/taskId")
+        journey.primitive = found
+        return await self._forwarded(journey, view, found, method, asked.params)
+
     def located(self, view: View, caller: Caller, uri: str) -> Located | None:
         """Return where a URI is read by this caller, None where it may not be or is not known."""
         reading = resolve_uri(uri, view.of(Kind.RESOURCE), view.of(Kind.TEMPLATE))
@@ -179,7 +189,7 @@ class ForwardService:
                     until = asked.request.deadline
                     crossing = Crossing(self.invoke, passage, asked.caller, asked.request, until, asked.scope)
                     hooks = crossing.hooks(hooks)
-                    if kind is Kind.TOOL:
+                    if method == "tools/call":
                         given = params.get("arguments") or {}
                         params = {**params, "arguments": await crossing.arguments(primitive.name, given)}
                 exchanged = await self._exchanged(
