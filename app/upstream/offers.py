@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -34,7 +35,8 @@ _LISTS: Final[Mapping[Kind, tuple[str, str, str]]] = MappingProxyType(
 )
 """The capability that declares a list, the method that asks for it, the member of the result that holds it."""
 
-_METHOD_NOT_FOUND = -32601
+_METHOD_NOT_FOUND: Final = -32601
+_TURN: Final = 32
 
 log = logging.getLogger("sluice.upstream")
 
@@ -52,9 +54,27 @@ async def listed(
     Entries that are no definitions are left out and counted in the log. A server that does not know the method
     offers none; any other fault is raised, so that half a list is never taken for the whole.
     """
-    _, method, member = _LISTS[kind]
     found: dict[str, Offer] = {}
     entries = size = 0
+    async with aclosing(_rows(link, server, kind, timeout_s)) as rows:
+        async for row in rows:
+            entries += 1
+            size += len(dumps(row))
+            if size > most_bytes:
+                raise _too_much(server, kind, "max_result_bytes", most_bytes)
+            offer = _offer(kind, server, row)
+            if offer is not None:
+                found.setdefault(offer.own_name, offer)
+            if entries % _TURN == 0:
+                await asyncio.sleep(0)  # a long list must not hold up other servers' calls
+    if entries > len(found):
+        log.warning("%ss of server %s: %d entries left out", kind.value, server, entries - len(found))
+    return tuple(found.values())
+
+
+async def _rows(link: Link, server: str, kind: Kind, timeout_s: float) -> AsyncGenerator[Any, None]:
+    """Yield the entries of all pages."""
+    _, method, member = _LISTS[kind]
     cursor: str | None = None
     clock = asyncio.get_running_loop().time
     deadline = clock() + timeout_s
@@ -64,33 +84,31 @@ async def listed(
             page = await link.request(method, params, timeout_s=max(0.01, deadline - clock()))
         except UpstreamError as error:
             if error.code == _METHOD_NOT_FOUND:
-                return ()
+                return
             raise
-        size += len(dumps(page))
-        if size > most_bytes:
-            raise TooLargeError(
-                f"Server {server!r} lists more than {most_bytes} bytes under {method}.",
-                details={"server": server, "limit": "max_result_bytes", "maximum": most_bytes},
-            )
         rows = page.get(member)
-        if not isinstance(rows, list):
-            raise _broken(server, method)
-        entries += len(rows)
-        for row in rows:
-            offer = _offer(kind, server, row)
-            if offer is not None:
-                found.setdefault(offer.own_name, offer)
         following = page.get("nextCursor")
-        if following is None:
-            if entries > len(found):
-                log.warning("%s of %s: %d entries left out", method, server, entries - len(found))
-            return tuple(found.values())
-        if not isinstance(following, str) or following == cursor:
-            raise _broken(server, method)
+        if (
+            not isinstance(rows, list)
+            or not isinstance(following, str | None)
+            or (following and following == cursor)
+        ):
+            raise UpstreamUnavailableError(
+                f"Server {server!r} broke the protocol in its answer to {method}.", details={"server": server}
+            )
+        for row in rows:
+            yield row
+        if not following:
+            return
         cursor = following
-    raise TooLargeError(
-        f"Server {server!r} lists more than {MOST_PAGES} pages under {method}.",
-        details={"server": server, "limit": "pages", "maximum": MOST_PAGES},
+    raise _too_much(server, kind, "pages", MOST_PAGES)
+
+
+def _too_much(server: str, kind: Kind, limit: str, maximum: int) -> TooLargeError:
+    unit = "pages" if limit == "pages" else "bytes"
+    return TooLargeError(
+        f"Server {server!r} lists more than {maximum} {unit} of {kind.value}s.",
+        details={"server": server, "limit": limit, "maximum": maximum},
     )
 
 
@@ -160,9 +178,3 @@ def _offer(kind: Kind, server: str, row: Any) -> Offer | None:
     if kind is Kind.TOOL and not isinstance(row.get("inputSchema"), dict):
         return None
     return Offer(kind, server, name, row)
-
-
-def _broken(server: str, method: str) -> UpstreamUnavailableError:
-    return UpstreamUnavailableError(
-        f"Server {server!r} broke the protocol in its answer to {method}.", details={"server": server}
-    )

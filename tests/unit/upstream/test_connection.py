@@ -86,6 +86,28 @@ async def test_a_list_that_fails_leaves_the_others_and_is_reported_in_our_words(
         )
 
 
+async def test_an_empty_cursor_ends_a_list():
+    async with connected(MemoryServer(tools__list={"tools": [tool("a")], "nextCursor": ""})) as connection:
+        assert [one.own_name for one in connection.offers] == ["a"]
+
+
+async def test_a_long_list_leaves_turns_to_others():
+    server = MemoryServer(tools__list={"tools": [tool(f"t{number}") for number in range(3200)]})
+    turns = 0
+
+    async def others():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(others())
+    async with connected(server) as connection:
+        assert len(connection.offers) == 3200
+        assert turns >= 100
+    counting.cancel()
+
+
 async def test_a_server_of_which_nothing_can_be_listed_has_failed():
     server = MemoryServer(tools__list=UpstreamError(-32603, "secret"))
     async with connected(server) as connection:
