@@ -322,7 +322,8 @@ class TenantServers:
         """Log it when definitions begin to be held back: how many, never what they say."""
         held: dict[str, set[tuple[str, str, str | None]]] = {}
         for one in self.approved().quarantined:
-            if one.offer is not None:
+            # What was never approved at all is about to be, or was not asked for yet.
+            if one.offer is not None and self._rows[one.offer.server].stored.pinned is not None:
                 held.setdefault(one.offer.server, set()).add((one.kind, one.name, one.digest))
         for server, found in held.items():
             if found - self._told.get(server, frozenset()):
