@@ -186,8 +186,10 @@ class ForwardService:
                 crossing = None
                 hooks = asked.hooks
                 if passage is not None:
-                    until = asked.request.deadline
-                    crossing = Crossing(self.invoke, passage, asked.caller, asked.request, until, asked.scope)
+                    limit_s = limits.deadline_ms / 1000
+                    crossing = Crossing(
+                        self.invoke, passage, asked.caller, asked.request, limit_s, asked.scope
+                    )
                     hooks = crossing.hooks(hooks)
                     if method == "tools/call":
                         given = params.get("arguments") or {}

@@ -1,5 +1,6 @@
 """The model sees handles, the tool sees the truth: arguments restored, results cleaned, nothing in between."""
 
+import asyncio
 import base64
 from typing import Any
 
@@ -7,11 +8,17 @@ import pytest
 
 from app.core.access import Role
 from app.core.catalog import Kind
-from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, ServiceError
+from app.core.errors import (
+    BlockedByPolicyError,
+    DeadlineExceededError,
+    InvalidArgumentsError,
+    ServiceError,
+)
 from app.core.policy import Step
 from app.core.upstream import Hooks, UpstreamError
 from app.services.passages import Scope
 from tests.catalogs import primitive, tool
+from tests.fakes import FakeDetector, engines
 from tests.integration.forwarding_setup import Desk, desk_on
 
 REDACTS = {"name": "pii_redaction"}
@@ -288,6 +295,22 @@ async def test_a_middleware_that_fails_or_blocks_withholds_the_result(desk: Desk
         ("sent", None),
         ("failed", "blocked_by_policy"),
     ]
+
+
+class NeverEnding(FakeDetector):
+    """A detector that hangs."""
+
+    async def detect(self, texts: Any, options: Any) -> Any:
+        await asyncio.Event().wait()
+
+
+async def test_middlewares_have_the_time_of_the_policy_however_long_the_call_may_take(desk: Desk) -> None:
+    desk.server("crm", answer=echoing())
+    await desk.allow(passages=[passage()], limits={"deadline_ms": 50})
+    redaction: Any = desk.forwarding.invoke.registry.get("pii_redaction")
+    redaction.engines = engines(NeverEnding())
+    with pytest.raises(DeadlineExceededError):
+        await desk.call("crm__find", left_s=3600.0)
 
 
 async def test_a_result_that_cannot_be_read_is_withheld(desk: Desk) -> None:
