@@ -102,7 +102,7 @@ class Events:
                 self._data.append(value)
         elif name == b"event":
             self._name = value.decode(errors="replace")
-        elif name == b"id" and b"\0" not in value:
+        elif name == b"id" and b"\0" not in value and len(value) <= HEAD_BYTES:
             self._id = value.decode(errors="replace")
         elif name == b"retry" and value.isdigit() and len(value) < HEAD_BYTES:
             self._retry_s = int(value) / 1000

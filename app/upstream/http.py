@@ -5,7 +5,7 @@ import io
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 from mcp_types import METHOD_NOT_FOUND
@@ -131,10 +131,9 @@ class HTTPWire:
         """Send a request and return the head of what comes back."""
         if self.session_id is not None:
             headers[_SESSION] = self.session_id
-        data: Any = io.BytesIO(body) if body is not None and len(body) > _COPIED_BYTES else body
         try:
             response = await self._session.request(
-                method, self._url, data=data, headers=headers, allow_redirects=False
+                method, self._url, data=payload(body), headers=headers, allow_redirects=False
             )
         except WIRE_ERRORS as error:
             if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -238,6 +237,11 @@ class _Place:
             self.last_event = event_id or None
         if retry_s is not None:
             self.advised_s = retry_s
+
+
+def payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """Return the body as aiohttp takes it."""
+    return body if body is None or len(body) <= _COPIED_BYTES else io.BytesIO(body)
 
 
 def content_type(response: aiohttp.ClientResponse) -> str:

@@ -10,7 +10,7 @@ from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
 from app.upstream.faults import Faults
-from app.upstream.options import LinkOptions, NotificationSink
+from app.upstream.options import NotificationSink
 from app.upstream.pauses import Pauses
 from app.upstream.tasks import Tasks
 from app.upstream.wire import Message
@@ -32,12 +32,14 @@ class Listening:
         self,
         opened: Callable[[Mapping[str, Any]], Frames],
         faults: Faults,
-        options: LinkOptions,
+        tell: NotificationSink,
+        timeout_s: float,
         tasks: Tasks,
     ) -> None:
         self._opened = opened
         self._faults = faults
-        self._options = options
+        self._tell = tell
+        self._timeout_s = timeout_s
         self._tasks = tasks
         self._turn = asyncio.Lock()
         self._wanted: dict[str, Any] = {}
@@ -64,7 +66,7 @@ class Listening:
             confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             follower = self._tasks.spawn(self._follow(wanted, confirmed))
             try:
-                async with self._faults.in_time(self._options.connect_timeout_s):
+                async with self._faults.in_time(self._timeout_s):
                     await confirmed
             except BaseException:
                 follower.cancel()
@@ -81,6 +83,9 @@ class Listening:
                     pauses.begun()
                     async for frame in frames:
                         self._hear(frame, wanted, confirmed)
+                if not confirmed.done():
+                    # Ended in good order before it began: nothing is refused, so it is asked for again.
+                    confirmed.set_result(None)
             except (UpstreamError, ServiceError) as error:
                 if not confirmed.done():
                     confirmed.set_exception(error)
@@ -105,14 +110,14 @@ class Listening:
             params = {key: value for key, value in params.items() if key != "_meta"}
             if rest:
                 params["_meta"] = rest
-        self._options.on_notification(method, params)
+        self._tell(method, params)
 
     def _suspect(self, wanted: Mapping[str, Any]) -> None:
         for member, method in _LISTS.values():
             if member in wanted:
-                self._options.on_notification(method, {})
+                self._tell(method, {})
         for uri in wanted.get("resourceSubscriptions", ()):
-            self._options.on_notification(_UPDATED, {"uri": uri})
+            self._tell(_UPDATED, {"uri": uri})
 
 
 def suspect_lists(capabilities: Mapping[str, Any], tell: NotificationSink) -> None:

@@ -1,6 +1,7 @@
 """One live connection: requests, what happens while they run, and how they end, over any transport."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import count
@@ -20,6 +21,8 @@ from app.upstream.negotiation import DISCOVER, INITIALIZE, Agreement, Negotiatio
 from app.upstream.options import LinkOptions
 from app.upstream.tasks import Tasks
 from app.upstream.wire import COURTESY_S, LOG, PROGRESS, Message, Wire, is_answer, result_of
+
+log = logging.getLogger("sluice.upstream")
 
 FIRST_STREAM_S: Final = 0.5
 """How long a new connection waits for its stream, so that no change is missed between listing and hearing."""
@@ -42,7 +45,7 @@ class LiveLink:
         self._envelope = Envelope()
         self._agreement = Agreement("")
         self._callbacks = Callbacks(self._reply, tasks)
-        self._listening = Listening(self._listened, faults, options, tasks)
+        self._listening = Listening(self._listened, faults, self.tell, options.connect_timeout_s, tasks)
 
     @property
     def protocol_version(self) -> str:
@@ -120,7 +123,15 @@ class LiveLink:
         elif method == _CANCELLED and isinstance(params, dict):
             self._callbacks.cancel(params.get("requestId"))
         elif isinstance(method, str) and isinstance(params, dict):
+            self.tell(method, params)
+
+    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Hand a notification to the owner of the connection, which its faults do not end."""
+        try:
             self._options.on_notification(method, params)
+        except Exception as error:  # noqa: BLE001 - a listener that breaks must not end the reading for all
+            # Messages of exceptions may hold content: only the kind is logged.
+            log.error("a listener of a connection failed: %s", type(error).__name__)  # noqa: TRY400
 
     async def _listen_to_lists(self) -> None:
         with suppress(UpstreamError, ServiceError):

@@ -13,7 +13,7 @@ from app.upstream.dialing import open_session
 from app.upstream.duplex import DuplexWire
 from app.upstream.event_stream import Event, Events, Oversize
 from app.upstream.faults import Faults
-from app.upstream.http import EVENTS, JSON, OK, WIRE_ERRORS, content_type
+from app.upstream.http import EVENTS, JSON, OK, WIRE_ERRORS, content_type, payload
 from app.upstream.live import LiveLink
 from app.upstream.options import Link, LinkOptions
 from app.upstream.tasks import Tasks
@@ -71,8 +71,8 @@ class EventChannel:
             async for event in self._events:
                 if isinstance(event, Oversize) or event.name != "endpoint":
                     break
-                self._post_to = urljoin(self._url, event.data.decode(errors="replace").strip())
-                if _origin(self._post_to) == _origin(self._url):
+                self._post_to = _same_origin(self._url, event.data.decode(errors="replace").strip())
+                if self._post_to:
                     return
                 break
         except WIRE_ERRORS as error:
@@ -83,7 +83,7 @@ class EventChannel:
         """Post one message."""
         try:
             response = await self._session.post(
-                self._post_to, data=body, headers={"Content-Type": JSON}, allow_redirects=False
+                self._post_to, data=payload(body), headers={"Content-Type": JSON}, allow_redirects=False
             )
         except WIRE_ERRORS as error:
             raise self._faults.unreachable(error) from None
@@ -119,6 +119,15 @@ class EventChannel:
         while chunk := await stream.content.readany():
             for event in parser.feed(chunk):
                 yield event
+
+
+def _same_origin(base: str, relative: str) -> str:
+    """Return the address that ``relative`` means, or nothing where it leads away from ``base`` or nowhere."""
+    try:
+        address = urljoin(base, relative)
+        return address if _origin(address) == _origin(base) else ""
+    except ValueError:
+        return ""
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

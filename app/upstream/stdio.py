@@ -121,7 +121,12 @@ async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> A
     tasks.spawn(wire.read())
     tasks.spawn(child.watched(wire))
     try:
-        await link.agree()
+        try:
+            await link.agree()
+        except UpstreamUnavailableError:
+            if wire.closed.is_set():
+                raise faults.broken("ended before it answered; try its command by hand") from None
+            raise
         yield link
     finally:
         wire.close()

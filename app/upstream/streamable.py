@@ -31,7 +31,7 @@ async def open_http(name: str, settings: MCPServerSettings, options: LinkOptions
         try:
             await link.agree()
             if not link.modern:
-                await _hear_session(link, wire, options, tasks)
+                await _hear_session(link, wire, tasks)
             yield link
         finally:
             await tasks.aclose()
@@ -39,12 +39,12 @@ async def open_http(name: str, settings: MCPServerSettings, options: LinkOptions
             wire.closed.set()
 
 
-async def _hear_session(link: LiveLink, wire: HTTPWire, options: LinkOptions, tasks: Tasks) -> None:
+async def _hear_session(link: LiveLink, wire: HTTPWire, tasks: Tasks) -> None:
     """Begin to hear what the server says unasked, if it says anything."""
     opened = asyncio.Event()
 
     def missed() -> None:
-        suspect_lists(link.capabilities, options.on_notification)
+        suspect_lists(link.capabilities, link.tell)
 
     tasks.spawn(_follow(wire, link.stray, missed, opened))
     try:

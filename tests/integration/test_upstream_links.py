@@ -7,7 +7,7 @@ import pytest
 
 from app.core.errors import DeadlineExceededError
 from app.core.upstream import UpstreamError
-from tests.upstreams.links import CALLED_BACK, Client, Unasked, call, linked, until
+from tests.upstreams.links import CALLED_BACK, MIB, Client, Unasked, call, linked, until
 from tests.upstreams.running import serving_http, serving_sse
 from tests.upstreams.scripted import ScriptedServer, stdio_settings
 
@@ -74,6 +74,30 @@ async def test_arguments_and_results_keep_every_digit_and_letter(way):
         result = await call(link, "echo", given)
     assert result["structuredContent"] == given
     assert isinstance(result["structuredContent"]["n"], int)
+
+
+@over([way for way in WAYS if not way.startswith("stdio")])
+async def test_large_arguments_and_results_pass_whole(way):
+    given = {"text": "x" * 1_500_000}
+    async with way.linked(max_result_bytes=8 * MIB) as link:
+        assert (await call(link, "echo", given))["structuredContent"] == given
+
+
+@over(["http, handshake, events", "sse"])
+async def test_a_listener_that_breaks_does_not_end_the_connection(way, caplog):
+    heard = []
+
+    def listen(method, _params):
+        heard.append(method)
+        raise RuntimeError("secret words")
+
+    async with way.linked(on_notification=listen) as link:
+        for name in ("first", "second"):
+            known = len(heard)
+            await call(link, "grow", {"name": name})
+            await until(lambda known=known: len(heard) > known)
+        assert (await call(link, "echo", {"a": 1}))["structuredContent"] == {"a": 1}
+    assert "RuntimeError" in caplog.text and "secret" not in caplog.text
 
 
 @over(WAYS)

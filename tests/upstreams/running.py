@@ -1,8 +1,10 @@
 """Serving the fixture servers on loopback, each in a thread with an event loop of its own."""
 
+import gc
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,6 +44,10 @@ def serving_sse(script: ScriptedServer, *, port: int = 0) -> Iterator[str]:
     routes = [Route("/sse", stream), Mount("/messages/", app=transport.handle_post_message)]
     with serving(Starlette(routes=routes), port) as bound:
         yield f"http://127.0.0.1:{bound}/sse"
+    with warnings.catch_warnings():
+        # The SDK's server leaves memory streams open when it is stopped while a client listens.
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @contextmanager
