@@ -135,10 +135,7 @@ def build_mcp(
     methods |= primitives.methods() if primitives is not None else {}
     raw = frozenset(name for name, method in methods.items() if method.raw)
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
-    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
-        server.middleware.insert(1, primitives.tasks.advertise)  # behind the guard
-    # Without this every tools/call of the modern revision would run the whole tools/list first.
-    server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
+    _extend(server, primitives)
     asks = calls_back if primitives is not None and primitives.calls_back else _never
     legs = Legs(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
     bound.end_of_sdk = legs.end_bound
@@ -151,6 +148,14 @@ def build_mcp(
         serves_group=serves_group,
     )
     return Mcp(front, legs, notifications, callbacks, bound)
+
+
+def _extend(server: Server[Any], primitives: Primitives | None) -> None:
+    """Give the SDK's server what it takes from the primitives beside their methods."""
+    # Without this every tools/call of the modern revision would run the whole tools/list first.
+    server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
+    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
+        server.middleware.insert(1, primitives.tasks.advertise)  # behind the guard
 
 
 def _features(

@@ -12,8 +12,8 @@ from pydantic import RootModel
 
 from app.core.access import Role
 from app.settings.sections import HttpSettings, SessionsSettings
-from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern, aggregated, serving_era
-from tests.protocol.answering import ACCEPTED, ANSWERS, EVERYTHING, SAMPLED, answering
+from tests.protocol.aggregated_service import OnlyHandshake, aggregated, serving_era
+from tests.protocol.answering import ANSWERS, SAMPLED, answering
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, build, serving
 from tests.protocol.mcp_service import KEY, service
@@ -271,126 +271,6 @@ async def second_key(app: Any) -> str:
     owner = await house.access.authenticate(ALICE, None)
     made = await house.access.create_key(owner, [Role.INVOKER])
     return str(made.key)
-
-
-async def test_a_question_in_a_call_of_a_modern_client_becomes_a_result_and_the_answer_continues_it(tmp_path):
-    capabilities = {"elicitation": {}, "sampling": {}}
-    script = ScriptedServer()
-    async with behind(tmp_path, script, OnlyHandshake) as (url, _), modern(url, capabilities) as call:
-        asked = (await call("alpha__elicit")).result
-        assert asked["resultType"] == "input_required"
-        ((key, question),) = asked["inputRequests"].items()
-        assert question["method"] == "elicitation/create"
-        state = asked["requestState"]
-        again = (await call("alpha__elicit", requestState=state, inputResponses={})).result
-        assert again["inputRequests"] == asked["inputRequests"]
-        assert again["requestState"] != state
-        done = await call("alpha__elicit", requestState=again["requestState"], inputResponses={key: ACCEPTED})
-        used = await call("alpha__elicit", requestState=state, inputResponses={key: ACCEPTED})
-
-    assert done.result["content"][0]["text"] == 'accept {"name": "Ada"}'
-    assert done.result["resultType"] == "complete"
-    assert used.error["code"] == -32602
-    assert script.calls == [("tools/call", "elicit")]
-
-
-async def test_a_waiting_call_is_its_callers_alone_and_stays_the_call_it_was(tmp_path):
-    async with (
-        behind(tmp_path, ScriptedServer(), OnlyHandshake) as (url, app),
-        modern(url, {"elicitation": {}}) as call,
-        modern(url, {"elicitation": {}}, await second_key(app)) as stranger,
-    ):
-        asked = (await call("alpha__elicit")).result
-        answers = {"requestState": asked["requestState"], "inputResponses": {"question-1": ACCEPTED}}
-        stolen = await stranger("alpha__elicit", **answers)
-        other = await call("alpha__sample", **answers)
-        done = await call("alpha__elicit", **answers)
-
-    assert stolen.error["code"] == other.error["code"] == -32602
-    assert done.result["content"][0]["text"] == 'accept {"name": "Ada"}'
-
-
-async def test_waiting_calls_are_given_up_when_the_process_stops(tmp_path):
-    script = ScriptedServer()
-    async with behind(tmp_path, script, OnlyHandshake) as (url, app):
-        async with modern(url, {"elicitation": {}}) as call:
-            await call("alpha__elicit")
-        parking = app.state.mcp.callbacks.parking
-        assert parking.count == 1
-    assert parking.count == 0
-
-
-async def test_a_modern_client_that_declared_nothing_is_not_asked(tmp_path):
-    async with behind(tmp_path, ScriptedServer(), OnlyHandshake) as (url, _), modern(url, {}) as call:
-        reply = await call("alpha__elicit")
-
-    assert "error" in reply.message or reply.result["isError"]
-
-
-async def wants_input(context: Any, _arguments: dict[str, Any]) -> dict[str, Any]:
-    """Ask in the way of the modern revision: twice, with a state in between."""
-    params = context.params
-    form = {"type": "object", "properties": {"name": {"type": "string"}}}
-    question = {"method": "elicitation/create", "params": {"message": "Who?", "requestedSchema": form}}
-    if "inputResponses" not in params:
-        return {
-            "resultType": "input_required",
-            "inputRequests": {"who": question},
-            "requestState": "first",
-        }
-    if params.get("requestState") == "first":
-        return {
-            "resultType": "input_required",
-            "inputRequests": {"model": {"method": "sampling/createMessage", "params": SAMPLING}},
-            "requestState": "second " + params["inputResponses"]["who"]["content"]["name"],
-        }
-    said = params["inputResponses"]["model"]["content"]["text"]
-    return {"resultType": "complete", **text(f"{params['requestState']} {said}")}
-
-
-SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5}
-
-
-def wanting() -> ScriptedServer:
-    script = ScriptedServer()
-    script.add_tool("wants", wants_input)
-    return script
-
-
-async def test_results_that_want_input_become_questions_to_a_client_of_the_handshake_revision(tmp_path):
-    async with behind(tmp_path, wanting(), OnlyModern) as (url, _), answering(url, ALICE) as caller:
-        reply = await caller.tool("alpha__wants")
-
-    assert reply.result["content"][0]["text"] == "second Ada Paris"
-    assert "resultType" not in reply.result
-    assert [one["method"] for one in caller.asked] == ["elicitation/create", "sampling/createMessage"]
-
-
-async def test_a_client_that_cannot_be_asked_is_told_what_it_would_need(tmp_path):
-    async with (
-        behind(tmp_path, wanting(), OnlyModern) as (url, _),
-        answering(url, ALICE, {"roots": {}}) as partly,
-        answering(url, ALICE, {}) as not_at_all,
-    ):
-        replies = [await one.tool("alpha__wants") for one in (partly, not_at_all)]
-
-    for reply in replies:
-        assert reply.error["code"] == -32021
-        assert reply.error["data"]["requiredCapabilities"] == {"elicitation": {}}
-        assert "elicitation/create" in reply.error["message"]
-
-
-async def test_results_that_want_input_pass_whole_between_modern_sides(tmp_path):
-    async with behind(tmp_path, wanting()) as (url, _), modern(url, dict(EVERYTHING)) as call:
-        first = (await call("alpha__wants")).result
-        second = (await call("alpha__wants", requestState="first", inputResponses={"who": ACCEPTED})).result
-        third = await call(
-            "alpha__wants", requestState=second["requestState"], inputResponses={"model": SAMPLED}
-        )
-
-    assert (first["requestState"], second["requestState"]) == ("first", "second Ada")
-    assert first["inputRequests"]["who"]["params"]["message"] == "Who?"
-    assert third.result["content"][0]["text"] == "second Ada Paris"
 
 
 async def test_an_idle_session_ends_and_one_that_listens_does_not(tmp_path):
