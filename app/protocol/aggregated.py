@@ -1,6 +1,7 @@
 """Tools, prompts and resources of the servers behind this one: what clients list, call and read."""
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from app.services.passages import SCOPE_META, Scope
 from app.services.subscriptions import SubscriptionService
 
 WARNINGS_META: Final = "dev.sluice/warnings"
-_MAX_SCOPE: Final = 200
+_SCOPE: Final = re.compile(r"[\x21-\x7e]{1,200}")
 _LISTS: Final[Mapping[str, tuple[Kind, str]]] = {
     "tools/list": (Kind.TOOL, "tools"),
     "prompts/list": (Kind.PROMPT, "prompts"),
@@ -181,12 +182,7 @@ def _scope(exchange: Exchange, params: Mapping[str, Any]) -> Scope:
     meta = params.get("_meta") or {}
     given = meta.get(SCOPE_META)
     if given is not None:
-        if not (
-            isinstance(given, str)
-            and 0 < len(given) <= _MAX_SCOPE
-            and given.isascii()
-            and given.isprintable()
-        ):
+        if not (isinstance(given, str) and _SCOPE.fullmatch(given)):
             raise InvalidArgumentsError(
                 "The name of a vault scope is 1 to 200 printable ASCII characters without spaces.",
                 details={"pointer": "/_meta/dev.sluice~1scope"},

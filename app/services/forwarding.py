@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, Protocol
+from urllib.parse import unquote
 
 from app.core.access import Caller
 from app.core.catalog import Kind, Primitive
@@ -15,6 +16,7 @@ from app.core.errors import (
     UpstreamUnavailableError,
 )
 from app.core.naming import resolve_uri
+from app.core.policy import Passage, Policy
 from app.core.servers import MCPServerSettings
 from app.core.strictjson import depth_exceeds
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -180,7 +182,7 @@ class ForwardService:
         asked, limits = journey.asked, view.policy.limits
         journey.policy_version = view.policy_version
         kind = Kind.RESOURCE if primitive.kind is Kind.TEMPLATE else primitive.kind
-        passage = view.policy.passage_of(kind, primitive.name, primitive.server)
+        passage = _passage(view.policy, kind, primitive, params.get("uri"))
         with self.traffic.forwarded(asked.caller.tenant, primitive.server, limits):
             async with journey.recorded():
                 crossing = None
@@ -248,6 +250,13 @@ class ForwardService:
             raise error from None
         await journey.refused(error.code)
         raise error
+
+
+def _passage(policy: Policy, kind: Kind, primitive: Primitive, uri: str | None) -> Passage | None:
+    """Return the first passage that names the primitive, or the URI that is read through it in any spelling."""
+    names = {primitive.name, *((uri, unquote(uri)) if uri is not None else ())}
+    found = [one for name in names if (one := policy.passage_of(kind, name, primitive.server)) is not None]
+    return min(found, key=policy.passages.index) if found else None
 
 
 def _check_depth(given: bytes, maximum: int) -> None:
