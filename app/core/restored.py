@@ -1,0 +1,86 @@
+"""Originals that were put into a tool's arguments, hidden again in what the tool returns."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+_UNKNOWN: Final = "[HIDDEN]"
+"""Stands for a spelling that differs from the known one in letters whose cases are no pairs."""
+
+_ALONE: Final = 3
+"""Shorter originals are hidden only where they stand alone: everywhere they would be inside other words."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What stood behind the handles of one call: original text by text to the handle as it is written.
+
+    Detection is no proof; these texts are known, so they are replaced wherever they stand: in values, names of members
+    and URIs, in any case of letters, inside longer words, and as they are written inside JSON. A tool that encodes or
+    takes apart what it was given can still show it: which tools may be given originals is the operator's choice.
+    """
+
+    handles: Mapping[str, str]
+
+    def hidden(self, value: Any) -> Any:
+        """Return a JSON value with every known original replaced by its handle."""
+        if isinstance(value, str):
+            return self._hidden_text(value)
+        if isinstance(value, list):
+            return [self.hidden(one) for one in value]
+        if isinstance(value, dict):
+            return {self.hidden(key): self.hidden(one) for key, one in value.items()}
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._spelled.get(str(value), value)
+        return value
+
+    def _hidden_text(self, text: str) -> str:
+        lowered = text.lower()
+        # Looking for plain texts is fast; what is there at all is usually nothing.
+        present = [spelling for spelling in self._spelled if spelling in lowered]
+        if not present:
+            return text
+        pattern = "|".join(_matching(one) for one in sorted(present, key=len, reverse=True))
+        return re.sub(
+            pattern, lambda found: self._spelled.get(found[0].lower(), _UNKNOWN), text, flags=re.IGNORECASE
+        )
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        return {
+            spelling.lower(): handle
+            for original, handle in self.handles.items()
+            for spelling in _spellings(original)
+        }
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Yield every string of a JSON value, names of members too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_of(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield key
+            yield from texts_of(one)
+
+
+def _spellings(original: str) -> set[str]:
+    """Return the original as it stands in text and inside one or two layers of JSON."""
+    found = layer = {original}
+    for _ in range(2):
+        layer = {json.dumps(one, ensure_ascii=plain)[1:-1] for one in layer for plain in (True, False)}
+        found = found | layer
+    return found - {""}
+
+
+def _matching(text: str) -> str:
+    escaped = re.escape(text)
+    if len(text) >= _ALONE:
+        return escaped
+    return rf"(?<!\w){escaped}(?!\w)"
