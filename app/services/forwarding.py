@@ -29,6 +29,9 @@ from app.services.passages import Crossing
 from app.services.traffic import Traffic
 
 METHOD_NOT_FOUND: Final = -32601
+_ABOUT_THE_CONNECTION: Final = frozenset({-32020, -32022})
+"""Errors of a server about headers and revision: the client would take them for ours, and change its own."""
+
 _OURS: Final = "dev.sluice/"
 _ENVELOPE: Final = frozenset(
     {
@@ -230,6 +233,11 @@ class ForwardService:
                 return await hooks.links.request(server, method, params, hooks=hooks, timeout_s=timeout_s)
             return await channel.request(method, params, hooks=hooks, timeout_s=timeout_s)
         except UpstreamError as error:
+            if error.code in _ABOUT_THE_CONNECTION:
+                raise UpstreamUnavailableError(
+                    f"The server {server!r} does not take requests in the form it agreed to.",
+                    details={"server": server},
+                ) from None
             if crossing is None:
                 raise
             cleaned = await crossing.error(error)

@@ -110,6 +110,16 @@ async def test_what_goes_wrong_behind_is_passed_on_and_on_record(
     assert "canary" not in str(events)
 
 
+@pytest.mark.parametrize("code", [-32020, -32022])
+async def test_what_a_server_says_of_its_connection_is_not_passed_on(desk: Desk, code: int) -> None:
+    async def answer(*_: Any) -> dict[str, Any]:
+        raise UpstreamError(code, "Unsupported protocol version", {"supported": ["1999-01-01"]})
+
+    desk.server("files", answer=answer)
+    with pytest.raises(UpstreamUnavailableError):
+        await desk.call("files__read")
+
+
 async def test_a_result_that_says_it_is_an_error_is_a_failed_call(desk: Desk) -> None:
     async def answer(*_: Any) -> dict[str, Any]:
         return {"isError": True, "content": []}
