@@ -105,6 +105,16 @@ class _Row:
     entry: ServerEntry
 
 
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What one listing is worth under these pins; ``served`` holds the identities of the offers that may be served."""
+
+    offers: tuple[Offer, ...]
+    pins: Mapping[PinName, str]
+    reviews: list[Review]
+    served: frozenset[int]
+
+
 class TenantServers:
     """Follows one tenant's rows; ``run`` is the one task that starts, changes and stops its connections."""
 
@@ -131,7 +141,7 @@ class TenantServers:
         self._pins: Mapping[str, Mapping[PinName, str]] = {}
         self._read: tuple[Sequence[StoredServer], Mapping[tuple[str, str, str], str]] | None = None
         self._approved: Approved | None = None
-        self._reviews: dict[str, list[Review]] = {}
+        self._standings: dict[str, _Standing] = {}
         self._told: dict[str, frozenset[tuple[str, str, str | None]]] = {}
         self._untold = False
         self._stale, self._woken = True, asyncio.Event()
@@ -189,7 +199,8 @@ class TenantServers:
     def reviews(self, name: str) -> list[Review]:
         """Return the standing of everything that a connected server offers."""
         self.approved()
-        return self._reviews.get(name, [])
+        standing = self._standings.get(name)
+        return standing.reviews if standing is not None else []
 
     def _heard(self, _server: str) -> None:
         self._overtaken()
@@ -303,16 +314,17 @@ class TenantServers:
     def _compared(self) -> Approved:
         if self.aggregator is None:
             return Approved()
-        may: set[int] = set()
-        self._reviews = {}
+        before, self._standings = self._standings, {}
         for name, connection in self.aggregator.connections.items():
-            offers = connection.offers
-            self._reviews[name] = review(offers, self._pins.get(name, {}))
-            may.update(id(offer) for offer in served(offers, self._reviews[name]))
+            last, pins = before.get(name), self._pins.get(name, {})
+            same = last is not None and last.offers is connection.offers and last.pins == pins
+            self._standings[name] = last if last is not None and same else _standing(connection.offers, pins)
+        may = frozenset[int]().union(*(one.served for one in self._standings.values()))
+        found = [one for standing in self._standings.values() for one in standing.reviews]
         entries = {name: row.entry for name, row in self._rows.items()}
         return Approved(
             offers=tuple(offer for offer in self.aggregator.offers() if id(offer) in may),
-            quarantined=tuple(one for found in self._reviews.values() for one in found if one.quarantined),
+            quarantined=tuple(one for one in found if one.quarantined),
             namespaced={name: entry.settings.namespace for name, entry in entries.items()},
             aliases={name: entry.aliases for name, entry in entries.items()},
             disclosure={name: entry.disclosure for name, entry in entries.items()},
@@ -323,7 +335,8 @@ class TenantServers:
         held: dict[str, set[tuple[str, str, str | None]]] = {}
         for one in self.approved().quarantined:
             # What was never approved at all is about to be, or was not asked for yet.
-            if one.offer is not None and self._rows[one.offer.server].stored.pinned is not None:
+            row = self._rows.get(one.offer.server) if one.offer is not None else None
+            if one.offer is not None and row is not None and row.stored.pinned is not None:
                 held.setdefault(one.offer.server, set()).add((one.kind, one.name, one.digest))
         for server, found in held.items():
             if found - self._told.get(server, frozenset()):
@@ -334,6 +347,11 @@ class TenantServers:
                     len(found),
                 )
         self._told = {server: frozenset(found) for server, found in held.items()}
+
+
+def _standing(offers: tuple[Offer, ...], pins: Mapping[PinName, str]) -> _Standing:
+    reviews = review(offers, pins)
+    return _Standing(offers, pins, reviews, frozenset(id(offer) for offer in served(offers, reviews)))
 
 
 def _differs(one: Review) -> bool:
