@@ -125,3 +125,28 @@ async def test_results_that_want_input_pass_whole_between_modern_sides(tmp_path)
     assert (first["requestState"], second["requestState"]) == ("first", "second Ada")
     assert first["inputRequests"]["who"]["params"]["message"] == "Who?"
     assert third.result["content"][0]["text"] == "second Ada Paris"
+
+
+async def test_connections_of_modern_calls_are_used_again_and_bounded_for_each_key(tmp_path):
+    script = ScriptedServer()
+    async with (
+        behind(tmp_path, script, OnlyHandshake) as (url, app),
+        modern(url, {"elicitation": {}}) as call,
+    ):
+        pool = app.state.house.dedicated.pool
+        pool.most_of_one = 2
+        for _ in range(3):
+            await call("alpha__echo")
+        assert len(pool._open) == len(pool._idle) == 1
+        first = (await call("alpha__elicit")).result
+        second = (await call("alpha__elicit")).result
+        refused = await call("alpha__echo")
+        for asked in (first, second):
+            answers = {"question-1": ACCEPTED}
+            done = await call("alpha__elicit", requestState=asked["requestState"], inputResponses=answers)
+            assert done.result["content"][0]["text"] == 'accept {"name": "Ada"}'
+        assert (await call("alpha__echo")).status == 200
+        assert len(pool._idle) == 2
+
+    assert refused.error["code"] == 5030
+    assert not pool._open
