@@ -9,7 +9,12 @@ from typing import Any, Final
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
 from app.core.catalog import SERVERS_CHANGED
-from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError
+from app.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    InternalError,
+    InvalidArgumentsError,
+)
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.core.servers import ServerEntry
@@ -287,7 +292,7 @@ class ServerService:
         caller.require(Role.OPERATOR)
         async with self._reading(caller) as tx:
             stored = await found(tx, caller.tenant, name)
-            return self._known(stored), await pins_of(tx, caller.tenant, name)
+            return self._known(stored, whole=True), await pins_of(tx, caller.tenant, name)
 
     def _reading(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
         return self.database.transaction(caller.tenant, write=False)
@@ -295,8 +300,14 @@ class ServerService:
     def _writing(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
         return self.database.transaction(caller.tenant)
 
-    def _known(self, stored: StoredServer) -> KnownServer:
-        return KnownServer(stored, opened(self.audit.keys, stored))
+    def _known(self, stored: StoredServer, *, whole: bool = False) -> KnownServer:
+        """Open a server; unless it is wanted ``whole``, lost secrets keep nobody from seeing and mending it."""
+        try:
+            return KnownServer(stored, opened(self.audit.keys, stored))
+        except InternalError:
+            if whole:
+                raise
+            return KnownServer(stored, opened(self.audit.keys, replace(stored, secrets=None)))
 
     def _new(self, caller: Caller, entry: ServerEntry, origin: Origin, state: ServerState) -> StoredServer:
         moment = self.now()

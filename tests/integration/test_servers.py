@@ -1,14 +1,17 @@
 """Servers on both databases with real servers behind: approval, quarantine, replicas, and what is on record."""
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import Kind
-from app.core.errors import ConflictError, ForbiddenError, NotFoundError
+from app.core.catalog import SERVERS_CHANGED, Kind
+from app.core.errors import ConflictError, ForbiddenError, InternalError, NotFoundError
+from app.core.events import Changed
 from app.services.approval import Wanted
 from app.services.sealing import GivenServer
+from app.store.servers import find_server, update_server
 from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
@@ -279,3 +282,26 @@ async def test_of_two_servers_of_one_name_the_second_is_refused(
     with pytest.raises(ConflictError):
         await serving.add(operator, "alpha", "https://elsewhere.example.com")
     assert (await serving.servers.list(operator))[0].entry.settings.url == url
+
+
+async def test_a_server_whose_secrets_are_lost_is_named_and_mended_and_hides_no_other(
+    serving: Serving, operator: Caller, url: str
+) -> None:
+    for name in ("alpha", "beta"):
+        await serving.add(operator, name, url, headers={"X-Key": "k"})
+        await serving.servers.approve(operator, name)
+    async with serving.database.transaction(operator.tenant) as tx:
+        stored = await find_server(tx, operator.tenant, "alpha")
+        assert stored is not None and stored.secrets is not None
+        await update_server(tx, replace(stored, secrets=stored.secrets[::-1]))
+    serving.upstreams.changed(Changed(SERVERS_CHANGED, operator.tenant))
+
+    await until(lambda: serving.upstreams.fault(operator.tenant, "alpha"))
+    await until(lambda: "beta__echo" in serving.tools(operator))
+    assert len(await serving.servers.list(operator)) == 2
+    with pytest.raises(InternalError):
+        await serving.servers.approve(operator, "alpha")
+
+    await serving.servers.put(operator, "alpha", GivenServer({"url": url, "headers": {"X-Key": "k"}}))
+    await serving.servers.approve(operator, "alpha")
+    await until(lambda: "alpha__echo" in serving.tools(operator))
