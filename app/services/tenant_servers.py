@@ -289,8 +289,8 @@ class TenantServers:
         connection = aggregator.connections.get(name)
         if row.stored.origin != "file" or row.stored.pinned is not None or connection is None:
             return
-        if connection.status.state != "ready":
-            return
+        if connection.status.state != "ready" or connection.status.error is not None:
+            return  # not connected, or one of its lists could not be read
         caller, moment = Caller(self.tenant, DECLARED, frozenset()), self._now()
         chosen = choose(review(connection.offers, {}), None)
         async with self._database.transaction(self.tenant) as tx:

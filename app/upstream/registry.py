@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx2
 from mcp import Client, StdioServerParameters
@@ -14,7 +14,22 @@ from mcp.client.streamable_http import streamable_http_client
 
 from app.core.servers import SERVER_NAME, MCPServerSettings
 
-__all__ = ["MCPServerSettings", "ServerRegistry"]
+__all__ = ["HOST_MEMBERS", "MCPServerSettings", "ServerRegistry"]
+
+HOST_MEMBERS: Final = frozenset(
+    {
+        "alwaysAllow",
+        "autoApprove",
+        "disabled",
+        "disabledTools",
+        "enabled",
+        "gallery",
+        "icon",
+        "timeout",
+        "trust",
+    }
+)
+"""What MCP hosts write beside a server's settings for themselves."""
 
 
 class ServerRegistry:
@@ -35,8 +50,11 @@ class ServerRegistry:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Mapping[str, Any] | MCPServerSettings]) -> "ServerRegistry":
-        """Read what stands under ``mcpServers``; wrong settings are a ValueError (pydantic's ValidationError)."""
-        return cls({name: MCPServerSettings.model_validate(settings) for name, settings in config.items()})
+        """Read what stands under ``mcpServers``; wrong settings are a ValueError (pydantic's ValidationError).
+
+        Members that hosts keep there for themselves (``HOST_MEMBERS``) are passed over.
+        """
+        return cls({name: MCPServerSettings.model_validate(_ours(one)) for name, one in config.items()})
 
     @classmethod
     def from_config(cls, path: Path | str) -> "ServerRegistry":
@@ -128,6 +146,12 @@ class ServerRegistry:
 
 def _client(transport: Any, settings: MCPServerSettings) -> AbstractAsyncContextManager[Client]:
     return Client(transport, read_timeout_seconds=settings.timeout_s)
+
+
+def _ours(settings: Mapping[str, Any] | MCPServerSettings) -> Any:
+    if not isinstance(settings, Mapping):
+        return settings
+    return {name: value for name, value in settings.items() if name not in HOST_MEMBERS}
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

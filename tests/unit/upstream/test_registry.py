@@ -116,3 +116,13 @@ async def test_a_client_of_an_unknown_server_is_refused(registry):
     with pytest.raises(ValueError, match="Server 'absent' not found in registry"):
         async with registry.get_client("absent"):
             pass
+
+
+def test_members_that_hosts_keep_for_themselves_are_passed_over():
+    registry = ServerRegistry.from_dict({"time": {"command": "x", "autoApprove": ["a"], "disabled": False}})
+    assert registry.registry["time"].command == "x"
+
+
+def test_a_member_that_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="comand"):
+        ServerRegistry.from_dict({"time": {"command": "x", "comand": "y"}})
