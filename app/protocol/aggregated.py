@@ -25,6 +25,7 @@ from app.core.upstream import Hooks
 from app.protocol.callbacks import Callbacks
 from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.pagination import page_of
+from app.protocol.parking import continues
 from app.protocol.primitives import Method
 from app.protocol.shaping import Shaping
 from app.protocol.subscriptions import SubscriptionMethods
@@ -153,6 +154,8 @@ class AggregatedPrimitives:
     ) -> dict[str, Any]:
         exchange = exchange_of(context)
         scope = _scope(exchange, params)
+        if continues(params):  # the call that it goes on with was counted as another request
+            await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
 
         def note(result: Mapping[str, Any], encoded: bytes) -> None:
             exchange.written = result, encoded

@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from app.core.upstream import Hooks, UpstreamError
 from app.protocol.asking import ANSWER_S, CAPABILITY_OF, ask_over, missing_capability, notify_over
 from app.protocol.exchange import Context, exchange_of
-from app.protocol.parking import STATE_PREFIX, Parked, Parking
+from app.protocol.parking import Parked, Parking, continues
 from app.protocol.sessions import LOG_LEVEL
 from app.services.dedicated import DedicatedLinks, callbacks_of
 
@@ -127,9 +127,7 @@ class Callbacks:
     async def _modern(self, context: Context, params: Mapping[str, Any], call: Call) -> dict[str, Any]:
         hooks = hooks_of(context)
         capabilities = callbacks_of(hooks.capabilities)
-        state = params.get("requestState")
-        waits = isinstance(state, str) and state.startswith(STATE_PREFIX)
-        if not waits and (self.dedicated is None or not capabilities):
+        if not continues(params) and (self.dedicated is None or not capabilities):
             return await call(params, hooks)
         return await self.parking.run(context, params, lambda parked: self._parked(parked, params, call))
 

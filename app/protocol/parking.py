@@ -27,6 +27,12 @@ _CANCELLED: Final = -32800
 _TOO_MANY: Final = -32603
 
 
+def continues(params: Mapping[str, Any]) -> bool:
+    """Return whether a request brings the answers to a call that waits."""
+    state = params.get("requestState")
+    return isinstance(state, str) and state.startswith(STATE_PREFIX)
+
+
 @dataclass(eq=False, slots=True)
 class Parked:
     """One call under way; ``context`` is the request of the client's that waits for it now."""
@@ -87,9 +93,8 @@ class Parking:
 
     async def run(self, context: Context, params: Mapping[str, Any], work: Work) -> dict[str, Any]:
         """Begin ``work``, or go on with the call that ``requestState`` names; return its result or its questions."""
-        state = params.get("requestState")
-        if isinstance(state, str) and state.startswith(STATE_PREFIX):
-            parked = self._resumed(context, params, state)
+        if continues(params):
+            parked = self._resumed(context, params, params["requestState"])
         else:
             parked = Parked(_owner(exchange_of(context).caller), _digest(context.method, params), context)
             parked.task = asyncio.ensure_future(work(parked))
