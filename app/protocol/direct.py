@@ -123,7 +123,9 @@ class Direct:
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message["id"]}
         try:
             # Our handlers neither ask what the client can do nor leave anything to be closed behind them.
-            runner = ServerRunner(self.server, Connection.from_envelope(version, None, None), {})
+            connection = Connection(dispatch, protocol_version=version)
+            connection.initialized.set()
+            runner = ServerRunner(self.server, connection, {})
             answer["result"] = await runner.on_request(dispatch, message["method"], message.get("params"))
         except MCPError as error:
             answer["error"] = error.error.model_dump(exclude_none=True)

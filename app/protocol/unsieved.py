@@ -1,7 +1,7 @@
 """Answers that the SDK's models must not touch: what servers behind this one say passes whole, both ways."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from mcp.server import Server
@@ -28,6 +28,11 @@ class Unsieved:
 
     methods: Mapping[str, Method]
     server: Server[Any]
+    stamp: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The SDK makes a copy at each access, which costs more than all else that is done to a result here.
+        object.__setattr__(self, "stamp", {SERVER_INFO_META_KEY: self.server.server_info_stamp})
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer, or let the rest of the chain do it."""
@@ -53,7 +58,7 @@ class Unsieved:
             return {key: value for key, value in result.items() if key not in _MODERN_ONLY}
         given = result.get("_meta")
         meta = given if isinstance(given, Mapping) else {}
-        made = {**result, "_meta": {**meta, SERVER_INFO_META_KEY: self.server.server_info_stamp}}
+        made = {**result, "_meta": {**meta, **self.stamp}}
         made.setdefault("resultType", "complete")
         if context.method in CACHEABLE_METHODS and made["resultType"] != "input_required":
             # What is seen hangs on the caller, so no cache may share it.
