@@ -318,3 +318,16 @@ async def test_processes_behind_one_socket_bind_no_session_and_ask_nobody(tmp_pa
         replies = [await caller.tool("alpha__elicit"), await call("alpha__elicit")]
 
     assert all("error" in reply.message or reply.result["isError"] for reply in replies)
+
+
+async def test_a_bound_session_is_unknown_to_every_other_process(tmp_path):
+    (tmp_path / "other").mkdir()
+    async with (
+        behind(tmp_path, ScriptedServer()) as (url, _),
+        behind(tmp_path / "other", ScriptedServer()) as (other, _),
+        answering(url, ALICE) as caller,
+    ):
+        caller.wire.url = other
+        assert (await caller.tool("alpha__echo")).status == 404
+        caller.wire.url = url
+        assert (await caller.tool("alpha__echo")).status == 200
