@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 from mcp.server.session import ServerSession
+from mcp_types import INTERNAL_ERROR
 
 from app.core.access import Caller
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
@@ -48,6 +49,8 @@ class Bound:
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask the client on its standing stream: what a server asks that belongs to no request."""
+        if not self.streams:
+            raise UpstreamError(INTERNAL_ERROR, "The client has no stream open on which it could be asked.")
         return await ask_over(self.session, self.capabilities, method, params, None)
 
     @contextmanager

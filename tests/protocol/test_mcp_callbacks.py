@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 from mcp_types import Notification, Request
 from pydantic import RootModel
 
@@ -163,8 +164,12 @@ async def outside_a_request(context: Any, _arguments: dict[str, Any]) -> dict[st
 
     async def later() -> None:
         await asyncio.sleep(0.3)
-        answer = await connection.send_request(Request[None, str](method="roots/list", params=None), Raw)
-        context.script.metas.append(answer.root)
+        try:
+            answer = await connection.send_request(Request[None, str](method="roots/list", params=None), Raw)
+        except MCPError as error:
+            context.script.metas.append({"refused": error.code})
+        else:
+            context.script.metas.append(answer.root)
 
     context.script.later = asyncio.create_task(later())
     return text("soon")
@@ -180,6 +185,16 @@ async def test_questions_outside_a_request_come_on_the_standing_stream(tmp_path)
                 await asyncio.sleep(0.02)
 
     assert [one["method"] for one in caller.asked] == ["roots/list"]
+
+
+async def test_who_has_no_standing_stream_open_is_not_waited_for(tmp_path):
+    script = ScriptedServer()
+    script.add_tool("later", outside_a_request)
+    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+        await caller.tool("alpha__later")
+        async with asyncio.timeout(10):
+            while {"refused": -32603} not in script.metas:
+                await asyncio.sleep(0.02)
 
 
 class Hearing(ScriptedServer):
