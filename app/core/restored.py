@@ -7,8 +7,56 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from app.core.handles import find_handles
+
 _UNKNOWN: Final = "[HIDDEN]"
 """Stands for a spelling that differs from the known one in letters whose cases are no pairs."""
+
+_MEMBERS: Final = frozenset(
+    [
+        "annotations",
+        "blob",
+        "content",
+        "contents",
+        "data",
+        "description",
+        "id",
+        "input",
+        "isError",
+        "messages",
+        "meta",
+        "mimeType",
+        "name",
+        "resource",
+        "role",
+        "size",
+        "structuredContent",
+        "text",
+        "title",
+        "toolUseId",
+        "type",
+        "uri",
+        "_meta",
+        "parts",
+        "rest",
+        "message",
+    ]
+)
+_KINDS: Final = frozenset(
+    [
+        "text",
+        "image",
+        "audio",
+        "resource",
+        "resource_link",
+        "tool_use",
+        "tool_result",
+        "message",
+        "user",
+        "assistant",
+    ]
+)
+"""Words of the protocol that an original may happen to be: as names of members and as kinds they stay."""
 
 _ALONE: Final = 3
 """Shorter originals are hidden only where they stand alone: everywhere they would be inside other words."""
@@ -32,7 +80,10 @@ class Restored:
         if isinstance(value, list):
             return [self.hidden(one) for one in value]
         if isinstance(value, dict):
-            return {self.hidden(key): self.hidden(one) for key, one in value.items()}
+            return {
+                key if key in _MEMBERS else self.hidden(key): one if _is_kind(key, one) else self.hidden(one)
+                for key, one in value.items()
+            }
         if isinstance(value, int) and not isinstance(value, bool):
             return self._spelled.get(str(value), value)
         return value
@@ -43,10 +94,19 @@ class Restored:
         present = [spelling for spelling in self._spelled if spelling in lowered]
         if not present:
             return text
-        pattern = "|".join(_matching(one) for one in sorted(present, key=len, reverse=True))
-        return re.sub(
-            pattern, lambda found: self._spelled.get(found[0].lower(), _UNKNOWN), text, flags=re.IGNORECASE
-        )
+        words = "|".join(_matching(one) for one in sorted(present, key=len, reverse=True))
+        pattern = re.compile(words, re.IGNORECASE)
+        made, position = [], 0
+        for handle in find_handles(text, exact=True):  # an original may be a word that handles are made of
+            made += [
+                pattern.sub(self._handle, text[position : handle.start]),
+                text[handle.start : handle.end],
+            ]
+            position = handle.end
+        return "".join([*made, pattern.sub(self._handle, text[position:])])
+
+    def _handle(self, found: re.Match[str]) -> str:
+        return self._spelled.get(found[0].lower(), _UNKNOWN)
 
     @cached_property
     def _spelled(self) -> Mapping[str, str]:
@@ -68,6 +128,10 @@ def texts_of(value: Any) -> Iterator[str]:
         for key, one in value.items():
             yield key
             yield from texts_of(one)
+
+
+def _is_kind(member: str, value: Any) -> bool:
+    return member in {"type", "role"} and isinstance(value, str) and value in _KINDS
 
 
 def _spellings(original: str) -> set[str]:

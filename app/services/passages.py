@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.errors import InternalError, ServiceError
+from app.core.handles import find_handles
+from app.core.offload import off_loop
 from app.core.passage_items import Items, Shape, free_items, free_value
 from app.core.policy import Passage, Step
 from app.core.request import RequestInfo
+from app.core.restored import Restored, texts_of
 from app.core.upstream import Hooks, UpstreamError
 from app.middlewares.pii_redaction import PiiRedaction
 from app.middlewares.pii_restoration import PiiRestoration
@@ -40,6 +43,8 @@ class Crossing:
     request: RequestInfo
     limit_s: float
     scope: Scope
+    restored: dict[str, str] = field(default_factory=dict)
+    """The originals that the tool was given, each with its handle."""
 
     async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a tool's arguments with originals in place of the handles of this scope."""
@@ -48,8 +53,19 @@ class Crossing:
         step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
         item = {"type": "tool_use", "id": "call", "name": tool, "input": dict(arguments)}
         made = await self.invoke.passage(self.caller, step, [item], self.request, self._until())
+        await self._remember(arguments)
         restored: Mapping[str, Any] = made.content[0]["input"]
         return restored
+
+    async def _remember(self, arguments: Mapping[str, Any]) -> None:
+        """Keep what stands behind the handles of ``arguments``, which nothing that comes back may show.
+
+        The middlewares find most of it again, but finding is no proof, and who may call a tool need not be allowed to
+        read originals.
+        """
+        handles = {one.handle for text in texts_of(dict(arguments)) for one in find_handles(text)}
+        originals = await self.invoke.vault.read(self.caller, self.scope.name or "", handles)
+        self.restored.update({original.text: str(handle) for handle, original in originals.items()})
 
     async def result(self, kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result as the middlewares left it; it names the scope where the caller gave none."""
@@ -113,6 +129,10 @@ class Crossing:
                 self.scope.name = begun
         if not items:
             raise InternalError("A middleware left nothing of a result.")
+        if self.restored:
+            weight = sum(map(len, texts_of(items)))
+            hidden: Items = await off_loop(weight, Restored(self.restored).hidden, items)
+            return hidden
         return items
 
     def _until(self) -> float:

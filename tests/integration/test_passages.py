@@ -98,6 +98,46 @@ async def test_an_invoker_gets_this_by_the_policy_and_may_still_not_restore(desk
     assert PERSON not in str(events)
 
 
+async def test_what_the_tool_was_given_comes_back_as_a_handle_even_where_nobody_would_recognize_it(
+    desk: Desk,
+) -> None:
+    await desk.allow(passages=[passage(restore_arguments=True)])
+
+    async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
+        who = params["arguments"]["who"]
+        return {
+            "content": [
+                {"type": "text", "text": f"x{who.upper()}x"},
+                {"type": "resource_link", "name": "n", "uri": f"https://x.example/{who}"},
+            ],
+            "structuredContent": {who: [who.lower()]},
+        }
+
+    desk.server("crm", answer=answer)
+    await redact(desk, PERSON, "s")
+    made = await desk.call(
+        *("crm__find", {"who": "[PERSON_1]"}), caller=desk.caller(Role.INVOKER), scope=Scope("s", given=True)
+    )
+
+    assert PERSON.lower() not in str(made).lower()
+    assert made["content"][0]["text"] == "x[PERSON_1]x"
+    assert made["structuredContent"] == {"[PERSON_1]": ["[PERSON_1]"]}
+
+
+async def test_an_error_of_the_server_shows_no_original_either(desk: Desk) -> None:
+    await desk.allow(passages=[passage(restore_arguments=True)])
+
+    async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
+        raise UpstreamError(-32000, f"no {params['arguments']['who'].upper()}", {"q": params["arguments"]})
+
+    desk.server("crm", answer=answer)
+    await redact(desk, PERSON, "s")
+    with pytest.raises(UpstreamError) as raised:
+        await desk.call("crm__find", {"who": "[PERSON_1]"}, scope=Scope("s", given=True))
+    assert raised.value.message == "no [PERSON_1]"
+    assert PERSON not in str(raised.value.data)
+
+
 async def test_a_tool_that_no_passage_names_gets_handles_and_its_result_stays_as_it_is(desk: Desk) -> None:
     await desk.allow(passages=[passage(restore_arguments=True)])
     server = desk.server("crm", answer=echoing())

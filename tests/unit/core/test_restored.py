@@ -51,6 +51,21 @@ def test_the_longest_original_wins():
     assert both.hidden("John Doe and John") == "[PERSON_2] and [PERSON_1]"
 
 
+def test_handles_that_stand_there_stay_whole():
+    odd = Restored({"PERSON": "[WORD_1]", "1": "[NUMBER_1]"})
+    assert odd.hidden("[PERSON_1] is a person, 1") == "[PERSON_1] is a [WORD_1], [NUMBER_1]"
+
+
+def test_an_original_that_is_a_word_of_the_protocol_breaks_nothing():
+    known = Restored({"text": "[WORD_1]", "content": "[WORD_2]"})
+    block = {"type": "text", "text": "the text and content", "_meta": {"text": "content"}}
+    assert known.hidden(block) == {
+        "type": "text",
+        "text": "the [WORD_1] and [WORD_2]",
+        "_meta": {"text": "[WORD_2]"},
+    }
+
+
 def test_without_originals_nothing_changes():
     value = {"a": ["b", 1]}
     assert Restored({}).hidden(value) == value
