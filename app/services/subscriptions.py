@@ -99,11 +99,12 @@ class SubscriptionService:
         watch = Watch(caller)
         self._watches.add(watch)
         try:
-            await self._follow(watch, uris)
+            # Not waited for, here and at the end: a server that is slow holds up no stream.
+            self._start(self._follow(watch, uris))
             yield watch
         finally:
             self._watches.discard(watch)
-            await asyncio.shield(self._follow(watch, ()))
+            self._start(self._follow(watch, ()))
 
     @asynccontextmanager
     async def watching_session(self, caller: Caller, session_id: str) -> AsyncIterator[Watch]:
@@ -112,7 +113,7 @@ class SubscriptionService:
         async with self.watching(caller) as watch:
             self._sessions[digest] = session_id, watch
             try:
-                await self._follow_session(session_id, watch)
+                self._start(self._follow_session(session_id, watch))
                 yield watch
             finally:
                 if self._sessions.get(digest) == (session_id, watch):
@@ -161,21 +162,27 @@ class SubscriptionService:
             for uri in sorted(watch.wanted):
                 if (target := await self.resolve(watch.caller, uri)) is not None:
                     meant[uri] = target
-            before, watch.followed = watch.followed, meant
-            for server, own in set(meant.values()) - set(before.values()):
-                await self._upstream(watch.caller.tenant, server, own, follow=True)
-            for server, own in set(before.values()) - set(meant.values()):
+            before, watch.followed = set(watch.followed.values()), meant
+            after = set(meant.values())
+            for server, own in sorted(after - before):
+                if not await self._upstream(watch.caller.tenant, server, own, follow=True):
+                    after.discard((server, own))  # tried again when something changes at the server
+            watch.followed = {uri: target for uri, target in meant.items() if target in after}
+            for server, own in before - after:
                 await self._upstream(watch.caller.tenant, server, own, follow=False)
 
-    async def _upstream(self, tenant: str, server: str, uri: str, *, follow: bool) -> None:
+    async def _upstream(self, tenant: str, server: str, uri: str, *, follow: bool) -> bool:
+        """Subscribe or unsubscribe at a server; return whether that worked."""
         aggregator = self.upstreams.aggregator(tenant)
         connection = aggregator.connections.get(server) if aggregator is not None else None
         if connection is None:
-            return
+            return False
         try:
             await (connection.subscribe(uri) if follow else connection.unsubscribe(uri))
         except (ServiceError, UpstreamError):
             log.info("a subscription at server %s was refused or could not be made", server)
+            return False
+        return True
 
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(self._quietly(work))

@@ -27,8 +27,9 @@ async def until(condition: Any) -> None:
 
 
 def followed(app: Any) -> set[str]:
-    """Return the URIs that streams of this process follow."""
-    return {uri for watch in app.state.house.subscriptions._watches for uri in watch.followed}
+    """Return the URIs that streams of this process follow, once their servers have been told."""
+    watches = app.state.house.subscriptions._watches
+    return {uri for watch in watches if not watch.turn.locked() for uri in watch.followed}
 
 
 @pytest.mark.parametrize("era", [None, OnlyHandshake, OnlyModern])
@@ -147,3 +148,13 @@ async def test_what_is_unknown_or_belongs_to_no_session_is_refused(tmp_path):
     assert unknown.error["code"] == -32602
     assert unknown.error["data"]["pointer"] == "/uri"
     assert never.result == {}
+
+
+async def test_a_stream_follows_what_its_server_offers_only_later(replicas):
+    wanted = {"resourceSubscriptions": ["memo://later/by/far"]}
+    async with streaming(replicas.two, MODERN, **wanted) as stream:
+        replicas.script.resources["memo://later/by/far"] = {"uri": "memo://later/by/far", "name": "late"}
+        await asyncio.to_thread(replicas.script.announce, "resources")
+        await until(lambda: followed(replicas.apps[-1]) == {"memo://later/by/far"})
+        await announced(replicas.script, "memo://later/by/far")
+        assert (await stream.message())["params"]["uri"] == "memo://later/by/far"
