@@ -1,11 +1,12 @@
 """Questions as results of type input_required, between sides of both revisions."""
 
+import asyncio
 from typing import Any
 
 from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern
 from tests.protocol.answering import ACCEPTED, EVERYTHING, SAMPLED, answering
 from tests.protocol.test_mcp_callbacks import ALICE, behind, modern, second_key
-from tests.upstreams.scripted import ScriptedServer, text
+from tests.upstreams.scripted import ScriptedServer, elicit, text
 
 SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": "?"}}], "maxTokens": 5}
 
@@ -150,3 +151,34 @@ async def test_connections_of_modern_calls_are_used_again_and_bounded_for_each_k
 
     assert refused.error["code"] == 5030
     assert not pool._open
+
+
+async def test_a_call_that_waited_too_long_is_given_up_and_says_so(tmp_path):
+    script, ended = ScriptedServer(), asyncio.Event()
+
+    async def noting(context: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await elicit(context, arguments)
+        finally:
+            ended.set()
+
+    script.add_tool("elicit", noting)
+    async with (
+        behind(tmp_path, script, OnlyHandshake) as (url, app),
+        modern(url, {"elicitation": {}}) as call,
+    ):
+        parking = app.state.mcp.callbacks.parking
+        parking.wait_s = 0.05
+        asked = (await call("alpha__elicit")).result
+        async with asyncio.timeout(10):
+            while parking.count or not ended.is_set():
+                await asyncio.sleep(0.02)
+        late = await call(
+            "alpha__elicit",
+            requestState=asked["requestState"],
+            inputResponses={"question-1": ACCEPTED},
+        )
+
+    assert late.error["code"] == -32602
+    assert late.error["data"]["pointer"] == "/requestState"
+    assert "from the start" in late.error["message"]

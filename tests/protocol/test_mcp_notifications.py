@@ -53,6 +53,21 @@ async def test_a_session_bound_to_its_process_hears_of_changes_too(replicas):
             await caller.heard(f"notifications/{name}/list_changed")
 
 
+async def test_a_bound_session_configures_concerns_and_hears_of_its_own_lists(replicas):
+    concern = {"name": "speed", "description": "How fast.", "values": ["fast", "slow"], "default": "fast"}
+    mapping = {"kind": "tool", "name": "alpha__slow", "concerns": {"speed": "slow"}}
+    await replicas.rest("PUT", "/concerns/speed", concern)
+    await replicas.rest("PUT", "/concern-mappings", mapping)
+    await listed(replicas.apps[-1])
+    async with answering(replicas.two, str(KEY)) as caller, caller.listening():
+        before = (await caller.call("tools/list")).result["tools"]
+        await caller.call("concerns/update", concerns={"speed": "fast"})
+        await caller.heard("notifications/tools/list_changed")
+        after = (await caller.call("tools/list")).result["tools"]
+
+    assert {one["name"] for one in before} - {one["name"] for one in after} == {"alpha__slow"}
+
+
 async def test_listening_tells_only_what_was_asked_for(replicas):
     async with streaming(replicas.two, MODERN, groupsListChanged=True) as stream:
         for name in ("one", "two"):
