@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn, Protocol
 from urllib.parse import unquote
 
 from app.core.access import Caller
-from app.core.catalog import Kind, Primitive
+from app.core.catalog import GROUPS_META, Kind, Primitive
 from app.core.errors import (
     DeadlineExceededError,
     InvalidArgumentsError,
@@ -15,7 +15,7 @@ from app.core.errors import (
     TooLargeError,
     UpstreamUnavailableError,
 )
-from app.core.naming import resolve_uri
+from app.core.naming import qualified, resolve_uri
 from app.core.policy import Passage, Policy
 from app.core.servers import MCPServerSettings
 from app.core.strictjson import depth_exceeds
@@ -46,6 +46,8 @@ _ENVELOPE: Final = frozenset(
 """Members of a request's ``_meta`` that belong to the connection with the client, not to the server behind."""
 
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+_NOT_THEIRS: Final = frozenset({_SERVER_INFO, GROUPS_META, "io.modelcontextprotocol/subscriptionId"})
+"""Members of a result's ``_meta`` by which this server speaks to its clients, beside those of our own prefix."""
 
 Gate = Callable[[View, Primitive], Awaitable[Mapping[str, Any] | None]]
 """Returns the tool result that takes the place of a call, or None where the call may go on."""
@@ -171,13 +173,18 @@ class ForwardService:
         return await self._forwarded(journey, view, found, method, asked.params)
 
     def located(self, view: View, caller: Caller, uri: str) -> Located | None:
-        """Return where a URI is read by this caller, None where it may not be or is not known."""
+        """Return where a URI is read by this caller, None where it may not be or is not known.
+
+        No link opens what a list of the tenant has, or a template covers, and this caller may not see.
+        """
         reading = resolve_uri(uri, view.of(Kind.RESOURCE), view.of(Kind.TEMPLATE))
         if reading is not None:
             return Located(reading.server, reading.uri, reading.primitive)
         seen = self.seen.find(caller, uri)
         # A link holds as long as the caller may use anything of the server that gave it.
-        return Located(*seen, None) if seen is not None and seen[0] in view.servers else None
+        if seen is None or seen[0] not in view.servers:
+            return None
+        return None if _is_listed(view, *seen) else Located(*seen, None)
 
     async def _forwarded(
         self, journey: Journey, view: View, primitive: Primitive, method: str, params: Mapping[str, Any]
@@ -262,7 +269,14 @@ class ForwardService:
 
 def _passage(policy: Policy, kind: Kind, primitive: Primitive, uri: str | None) -> Passage | None:
     """Return the first passage that names the primitive, or the URI that is read through it in any spelling."""
-    names = {primitive.name, *((uri, unquote(uri)) if uri is not None else ())}
+    names = {primitive.name}
+    if uri is not None:
+        names |= {
+            uri,
+            unquote(uri),
+            qualified(primitive.server, uri),
+            qualified(primitive.server, unquote(uri)),
+        }
     found = [one for name in names if (one := policy.passage_of(kind, name, primitive.server)) is not None]
     return min(found, key=policy.passages.index) if found else None
 
@@ -286,16 +300,28 @@ def _upward(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result without what a server of the modern revision says in each of how it is connected to us."""
+    """Return a result without what a server says of how it is connected to us, and what only we say to clients."""
     meta = result.get("_meta")
-    if isinstance(meta, Mapping) and _SERVER_INFO in meta:
-        rest = {key: value for key, value in meta.items() if key != _SERVER_INFO}
+    if isinstance(meta, Mapping) and any(map(_is_ours, meta)):
+        rest = {key: value for key, value in meta.items() if not _is_ours(key)}
         result = {key: value for key, value in result.items() if key != "_meta" or rest}
         if rest:
             result["_meta"] = rest
     if result.get("resultType") == "complete":
         result = {key: value for key, value in result.items() if key != "resultType"}
     return result
+
+
+def _is_ours(key: str) -> bool:
+    return key in _NOT_THEIRS or key.startswith(_OURS)
+
+
+def _is_listed(view: View, server: str, uri: str) -> bool:
+    """Return whether the tenant's lists have a URI, so that who may read it is decided there."""
+    if not view.restricted:
+        return False
+    lists = view.catalog.of(Kind.RESOURCE), view.catalog.of(Kind.TEMPLATE)
+    return resolve_uri(qualified(server, uri), *lists) is not None
 
 
 def _linked(found: Located) -> Primitive:

@@ -274,10 +274,13 @@ async def test_prompts_and_resources_pass_too(desk: Desk) -> None:
     assert filled["contents"][0]["text"] == "[PERSON_1]"
 
 
+@pytest.mark.parametrize("named", ["crm://secret/*", "sluice://crm/crm://secret/*"])
 @pytest.mark.parametrize("uri", ["crm://secret/1", "crm://%73ecret/1", "sluice://crm/crm://secret/1"])
-async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(desk: Desk, uri: str) -> None:
+async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(
+    desk: Desk, uri: str, named: str
+) -> None:
     desk.offer(primitive(Kind.TEMPLATE, "crm", "crm://{+path}"))
-    await desk.allow(passages=[{"kinds": ["resource"], "names": ["crm://secret/*"], "results": [REDACTS]}])
+    await desk.allow(passages=[{"kinds": ["resource"], "names": [named], "results": [REDACTS]}])
 
     async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
         return {"contents": [{"uri": params["uri"], "text": PERSON}]}
