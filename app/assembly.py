@@ -166,11 +166,14 @@ async def opened(
         groups.catalog = catalogs.get
         upstreams.on_change.append(catalogs.overtaken)
         changes.subscribe(catalogs.changed)
+        if database.embedded:
+            await stack.enter_async_context(catalogs.watching())
         listing = ListingService(catalogs, policies, audit, traffic)
         forwarding = ForwardService(listing, invoke, traffic, audit, partial(_connection, upstreams))
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
         stack.push_async_callback(subscriptions.close)
         catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))
+        upstreams.on_change.append(subscriptions.refresh)
         changes.subscribe(subscriptions.changed)
         jobs = housekeeping(
             purge_scopes=vault.purge_expired,

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from app.core.concerns import ConcernTable
 from app.core.disclosure import ToolDescription, short_form
 from app.core.errors import ServiceError
 from app.core.events import Changed
-from app.core.groups import GroupTree
+from app.core.groups import GroupDefinition, GroupTree
 from app.core.naming import exposed
 from app.core.servers import SEPARATOR
 from app.services.concerns import ConcernService
@@ -38,11 +39,22 @@ LISTS: Final = frozenset({*(kind.value for kind in NAME_FIELD), "group"})
 _KINDS = frozenset({SERVERS_CHANGED, GROUPS_CHANGED, CONCERNS_CHANGED, DESCRIPTIONS_CHANGED})
 _SETTLE_S = 0.05
 _RETRY_S = 1.0
+_LOOK_S = 1.0
 
 log = logging.getLogger("sluice.catalogs")
 
 Subscriber = Callable[[str, frozenset[str]], None]
 """Told the tenant and the names of ``Catalog.fingerprints`` that are other than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What operators said of a tenant's primitives; equal where it says the same."""
+
+    tree: GroupTree = field(compare=False)
+    groups: Mapping[str, GroupDefinition]
+    concerns: ConcernTable
+    descriptions: Mapping[str, ToolDescription]
 
 
 @dataclass(eq=False, slots=True)
@@ -58,7 +70,9 @@ class CatalogService:
     concerns: ConcernService
     descriptions: DescriptionService
     middlewares: Sequence[str] = ()
+    look_s: float = _LOOK_S
     _made: dict[str, Catalog] = field(default_factory=dict)
+    _said: dict[str, Said] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
     _building: dict[str, "asyncio.Task[Catalog]"] = field(default_factory=dict)
     _soon: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
@@ -106,6 +120,29 @@ class CatalogService:
         if soon is None or soon.done():
             self._soon[tenant] = asyncio.create_task(self._build_soon(tenant))
 
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look now and then for changes that nobody announces: on SQLite, those of commands on the host."""
+        task = asyncio.create_task(self._watch(), name="catalogs")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.look_s)
+            for tenant, before in list(self._said.items()):
+                try:
+                    now = await self._read(tenant)
+                except Exception as error:  # noqa: BLE001 - one broken look must not end the watch
+                    log.warning("a change could not be looked for: %s", type(error).__name__)
+                    continue
+                if now != before and self._said.get(tenant) is before:
+                    self.overtaken(tenant)
+
     async def _build_soon(self, tenant: str) -> None:
         await asyncio.sleep(_SETTLE_S)
         while tenant in self._stale:
@@ -118,14 +155,17 @@ class CatalogService:
     async def _rebuilt(self, tenant: str) -> Catalog:
         mine = asyncio.current_task()
         try:
-            catalog = await self._build(tenant)
+            said = await self._read(tenant)
+            catalog = assembled(
+                self.upstreams.approved(tenant), said.tree, said.concerns, said.descriptions, self.middlewares
+            )
         except BaseException:
             self._stale.add(tenant)
             raise
         before = self._made.get(tenant)
         if self._building.get(tenant) is not mine:
             return catalog  # overtaken while it was built: good for who waited, not for keeping
-        self._made[tenant] = catalog
+        self._made[tenant], self._said[tenant] = catalog, said
         if before is not None:
             changed = frozenset(
                 name for name, digest in catalog.fingerprints.items() if before.fingerprints[name] != digest
@@ -144,12 +184,10 @@ class CatalogService:
         for subscriber in self._subscribers:
             subscriber(tenant, changed)
 
-    async def _build(self, tenant: str) -> Catalog:
-        approved = self.upstreams.approved(tenant)
+    async def _read(self, tenant: str) -> Said:
         tree = await self.groups.tree(tenant)
         table = await self.concerns.table(tenant)
-        described = await self.descriptions.descriptions(tenant)
-        return assembled(approved, tree, table, described, self.middlewares)
+        return Said(tree, tree.groups, table, await self.descriptions.descriptions(tenant))
 
 
 def assembled(
