@@ -7,8 +7,12 @@ from app.core.errors import InternalError, UpstreamUnavailableError
 
 Items = list[Any]
 
-UNTOUCHED: Final = frozenset({"isError", "resultType", "requestState", "ttlMs", "cacheScope"})
-"""Members of a result that only machines read; a changed character would break them."""
+_UNTOUCHED: Final[Mapping[str, type]] = {"isError": bool, "requestState": str, "ttlMs": int}
+_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    "resultType": frozenset({"complete", "input_required", "task"}),
+    "cacheScope": frozenset({"public", "private"}),
+}
+"""Members of a result that only machines read, by what they may hold; a changed character would break them."""
 
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
     "text": frozenset({"type", "text"}),
@@ -35,8 +39,10 @@ class Shape:
             self._list = ""
         self._extras: list[dict[str, Any]] = []
         self._body = self._taken(result.get(self._list, []))
-        apart = {self._list, "structuredContent"} | UNTOUCHED
-        rest = {key: value for key, value in result.items() if key not in apart}
+        apart = {self._list, "structuredContent"}
+        rest = {
+            key: value for key, value in result.items() if key not in apart and not _is_untouched(key, value)
+        }
         self._free = {"rest": rest, "parts": self._extras}
         self.items: Items = [*self._body, _free(self._free)]
 
@@ -97,6 +103,13 @@ class Shape:
             raise _malformed()
         self._extras.append({key: value for key, value in part.items() if key not in handled})
         return {key: value for key, value in part.items() if key in handled}
+
+
+def _is_untouched(key: str, value: Any) -> bool:
+    kind = _UNTOUCHED.get(key)
+    if kind is not None:
+        return type(value) is kind
+    return isinstance(value, str) and value in _WORDS.get(key, ())
 
 
 def _malformed() -> UpstreamUnavailableError:

@@ -42,7 +42,8 @@ class Hooks:
     ``elicitation/create`` and ``roots/list`` to the client and returns its result, or raises UpstreamError.
     ``meta`` is merged into the request's ``_meta``; ``capabilities`` are those the client declared, which a server
     of the modern revision is told with each request. ``links`` are the client's own connections: where they are
-    given, requests go through them.
+    given, requests go through them. ``guard`` makes hooks through which nothing passes that a policy withholds: what a
+    server says outside a request may be about this one, too.
     """
 
     notify: Callable[[str, Mapping[str, Any]], Awaitable[None]] | None = None
@@ -52,6 +53,7 @@ class Hooks:
     progress_token: str | int | None = None
     log_level: str | None = None
     links: OwnLinks | None = None
+    guard: "Callable[[Hooks], Hooks] | None" = None
 
 
 NO_HOOKS = Hooks()

@@ -26,6 +26,7 @@ from app.services.journeys import Asked, Journey
 from app.services.links import SeenLinks
 from app.services.listing import ListingService, View
 from app.services.passages import Crossing
+from app.services.request_states import RequestStates
 from app.services.traffic import Traffic
 
 METHOD_NOT_FOUND: Final = -32601
@@ -193,10 +194,12 @@ class ForwardService:
         journey.policy_version = view.policy_version
         kind = Kind.RESOURCE if primitive.kind is Kind.TEMPLATE else primitive.kind
         passage = _passage(view.policy, kind, primitive, params.get("uri"))
+        states, about = RequestStates(self.audit.keys), (method, primitive.server, primitive.name)
         with self.traffic.forwarded(asked.caller.tenant, primitive.server, limits):
             async with journey.recorded():
                 crossing = None
                 hooks = asked.hooks
+                params = states.opened(asked.caller, about, params)
                 if passage is not None:
                     limit_s = limits.deadline_ms / 1000
                     crossing = Crossing(
@@ -212,6 +215,7 @@ class ForwardService:
                 result = _unmarked(exchanged)
                 if crossing is not None:
                     result = await crossing.result(kind.value, result)
+                    result = states.sealed(asked.caller, about, result)
                 await journey.answered(result)
         self.seen.note(asked.caller, primitive.server, result)
         return result

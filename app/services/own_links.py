@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +21,8 @@ _LONGEST_ASKING_S = 3600.0
 """What the time of a call may be extended by while its client is being asked."""
 
 _CLOSING_S = 5.0
+_GUARDS = 4
+"""Of so many calls that a policy guards, what is said outside a request is still guarded when they are over."""
 
 log = logging.getLogger("sluice.upstreams")
 
@@ -69,7 +72,8 @@ class OwnLink:
     """One connection of one client to one server; opened and closed by a task of its own.
 
     What the server says outside a request goes to the call that began last, as some transports do not say which
-    one is meant, and where none runs to ``ask`` and ``tell``.
+    one is meant, and where none runs to ``ask`` and ``tell``. It may be about an earlier call, so that it is held to
+    what guards the last of those, too.
     """
 
     def __init__(self, server: str, ask: Ask, tell: Tell) -> None:
@@ -77,6 +81,7 @@ class OwnLink:
         self._ask = ask
         self._tell = tell
         self._calls: list[_Call] = []
+        self._guards: deque[Callable[[Hooks], Hooks]] = deque(maxlen=_GUARDS)
         self._stop = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
         self._opened: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
@@ -100,6 +105,8 @@ class OwnLink:
     ) -> dict[str, Any]:
         """Return the server's raw result."""
         link = await self.opened()
+        if hooks.guard is not None:
+            self._guards.append(hooks.guard)
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 call = _Call(hooks, limit)
@@ -150,18 +157,27 @@ class OwnLink:
                 self._opened.cancel()
 
     async def _asked(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        for call in reversed(self._calls):
-            if call.ask is not None:
-                return await call.ask(method, params)
-        return await self._ask(method, params)
+        hooks = next((call.hooks for call in reversed(self._calls) if call.ask is not None), None)
+        ask = self._guarded(hooks or Hooks(ask=self._ask)).ask
+        return await (ask or nobody)(method, params)
 
     def _told(self, method: str, params: Mapping[str, Any]) -> None:
         if method not in _TOLD:
             return  # changes of lists and resources are heard on the connection that all share
-        tell = (self._calls[-1].hooks.notify if self._calls else None) or self._tell
+        hooks = self._calls[-1].hooks if self._calls else Hooks()
+        tell = self._guarded(replace(hooks, notify=hooks.notify or self._tell)).notify or unheard
         task = asyncio.create_task(self._quietly(tell(method, params)))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
+
+    def _guarded(self, hooks: Hooks) -> Hooks:
+        """Return hooks that what guards any call under way, or one of the last, has looked at, too."""
+        passed = [hooks.guard]
+        for guard in (*self._guards, *(call.hooks.guard for call in self._calls)):
+            if guard is not None and guard not in passed:
+                hooks = guard(hooks)
+                passed.append(guard)
+        return hooks
 
     async def _quietly(self, telling: Awaitable[None]) -> None:
         with suppress(ServiceError, UpstreamError):

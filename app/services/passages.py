@@ -97,13 +97,18 @@ class Crossing:
             hooks,
             notify=self._notify(hooks) if hooks.notify is not None else None,
             ask=self._ask(hooks) if hooks.ask is not None else None,
+            guard=self.hooks,
         )
 
     def _notify(self, hooks: Hooks) -> Any:
         async def notify(method: str, params: Mapping[str, Any]) -> None:
-            if method == "notifications/progress" and hooks.notify is not None:
-                kept = {key: params[key] for key in ("progressToken", "progress", "total") if key in params}
-                await hooks.notify(method, kept)
+            if hooks.notify is None:
+                return
+            if method == "notifications/progress":
+                numbers = {key: params[key] for key in ("progress", "total") if _is_number(params.get(key))}
+                await hooks.notify(method, {"progressToken": params.get("progressToken"), **numbers})
+            elif method == "notifications/elicitation/complete":
+                await hooks.notify(method, free_value(await self._cleaned(free_items(dict(params)))))
 
         return notify
 
@@ -142,3 +147,7 @@ class Crossing:
         if step.name != PiiRedaction.name or self.scope.name is None or "scope" in step.arguments:
             return step
         return Step(name=step.name, arguments={**step.arguments, "scope": self.scope.name})
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

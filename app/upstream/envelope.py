@@ -10,9 +10,6 @@ from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
     NAME_BEARING_METHODS,
     encode_header_value,
-    find_invalid_x_mcp_header,
-    mcp_param_headers,
-    x_mcp_header_map,
 )
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -24,6 +21,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app import __version__
 from app.core.upstream import Hooks
+from app.upstream.mirroring import HeaderMap, header_map, param_headers
 from app.upstream.options import SchemaOf
 
 CLIENT_INFO: Final[Mapping[str, str]] = {"name": "sluice", "title": "Sluice", "version": __version__}
@@ -40,7 +38,6 @@ _OF_ONE_HOP: Final = frozenset(
 """Members of ``_meta`` that our client said to us and that mean nothing to the server behind us."""
 
 _Params = Mapping[str, Any]
-_HeaderMap = Mapping[tuple[str, ...], str]
 
 
 @dataclass(slots=True)
@@ -49,7 +46,7 @@ class Envelope:
 
     version: str | None = None
     schema_of: SchemaOf | None = None
-    _mirrored: dict[str, tuple[_Params, _HeaderMap]] = field(default_factory=dict)
+    _mirrored: dict[str, tuple[_Params, HeaderMap]] = field(default_factory=dict)
 
     @property
     def modern(self) -> bool:
@@ -87,12 +84,13 @@ class Envelope:
             headers[MCP_NAME_HEADER] = encode_header_value(name)
             if method == "tools/call" and self.schema_of is not None:
                 arguments = params.get("arguments")
-                mirrored = self._mirrored_of(name, self.schema_of(name))
-                if mirrored and isinstance(arguments, Mapping):
-                    headers.update(mcp_param_headers(mirrored, arguments))
+                schema = self.schema_of(name)
+                mirrored = self._mirrored_of(name, schema)
+                if schema is not None and mirrored and isinstance(arguments, Mapping):
+                    headers.update(param_headers(schema, mirrored, arguments))
         return headers
 
-    def _mirrored_of(self, tool: str, schema: _Params | None) -> _HeaderMap:
+    def _mirrored_of(self, tool: str, schema: _Params | None) -> HeaderMap:
         """Return which arguments of the tool are mirrored; looked for once per schema."""
         if schema is None:
             self._mirrored.pop(tool, None)
@@ -100,6 +98,6 @@ class Envelope:
         known = self._mirrored.get(tool)
         if known is not None and known[0] is schema:
             return known[1]
-        found = {} if find_invalid_x_mcp_header(schema) else x_mcp_header_map(schema)
+        found = header_map(schema)
         self._mirrored[tool] = (schema, found)
         return found

@@ -333,31 +333,6 @@ async def test_links_in_results_can_be_read_by_whom_they_were_given_and_by_nobod
         await read(desk, "made://1")
 
 
-@pytest.mark.parametrize("withheld", ["file:///a", "mail://7"])
-async def test_no_link_opens_what_a_list_has_and_the_caller_may_not_see(desk: Desk, withheld: str) -> None:
-    async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
-        links = [{"type": "resource_link", "uri": uri, "name": "x"} for uri in (withheld, "made://1")]
-        return {"content": links, "contents": [{"uri": params.get("uri"), "text": "read"}]}
-
-    desk.offer(
-        tool("files", "read"),
-        primitive(Kind.RESOURCE, "files", "file:///a"),
-        primitive(Kind.TEMPLATE, "files", "mail://{id}"),
-    )
-    server = desk.server("files", answer=answer)
-    await desk.allow(grants=[Grant(members=[Member(kind=Kind.TOOL, name="files__read")])])
-    await desk.call("files__read")
-    server.calls.clear()
-
-    for uri in (withheld, f"sluice://files/{withheld}"):
-        with pytest.raises(InvalidArgumentsError):
-            await read(desk, uri)
-    assert server.calls == []
-    assert (await read(desk, "made://1"))["contents"][0]["text"] == "read"
-    await desk.allow()
-    assert (await read(desk, withheld))["contents"][0]["text"] == "read"
-
-
 async def test_a_server_cannot_say_in_meta_what_only_this_server_says_there(desk: Desk) -> None:
     said = {
         "dev.sluice/scope": "theirs",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.core.errors import InvalidArgumentsError
 from app.core.upstream import Hooks
 from app.upstream.envelope import Envelope
 
@@ -90,6 +91,42 @@ def test_arguments_that_a_schema_marks_are_mirrored_in_headers():
     assert mirrored("unknown", {"x": 1}) == {}
     schemas["t"] = {"type": "object", "properties": {"other": {"type": "string", "x-mcp-header": "Other"}}}
     assert mirrored("t", given) == {"Mcp-Param-Other": "x"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "not_"),
+    [
+        ({"type": "integer"}, [7, 7.0, -1], ["Jane Smith", "7", True, 7.5, [7]]),
+        ({"type": "boolean"}, [True, False], ["true", 1, "Jane Smith"]),
+        ({"type": "string", "enum": ["eu", "us"]}, ["eu"], ["Jane Smith", 7]),
+        ({"type": "string", "const": "eu"}, ["eu"], ["Jane Smith"]),
+        (
+            {"type": "string", "format": "date"},
+            ["2026-11-21"],
+            ["Jane Smith", "123-45-6789", "2026-11-21 Jane"],
+        ),
+        ({"type": "string", "format": "date-time"}, ["2026-11-21T10:00:00.5Z"], ["Jane", "2026-11-21TJane"]),
+        ({"type": "string", "format": "duration"}, ["P1D", "PT5M", "P1DT2H"], ["P", "PJane", "Peter"]),
+        ({"type": "string", "format": "uuid"}, ["0190f0a8-1c1c-7000-8000-00000000000a"], ["Jane"]),
+        ({"type": "string", "format": "ipv6"}, ["::1", "fe80::1"], ["Abe", "a"]),
+        ({"type": "string"}, ["anything"], [7]),
+    ],
+)
+def test_an_argument_that_is_not_what_its_schema_says_is_in_no_header(schema, fits, not_):
+    marked = {**schema, "x-mcp-header": "Mark"}
+    root = {"type": "object", "properties": {"in": {"type": "object", "properties": {"x": marked}}}}
+    envelope = Envelope(MODERN, {"t": root}.get)
+
+    def headers(value):
+        return envelope.headers("tools/call", {"name": "t", "arguments": {"in": {"x": value}}})
+
+    for value in fits:
+        assert "Mcp-Param-Mark" in headers(value)
+    for value in not_:
+        with pytest.raises(InvalidArgumentsError) as refused:
+            headers(value)
+        assert refused.value.details == {"pointer": "/arguments/in/x"}
+        assert "Jane" not in refused.value.message
 
 
 def test_before_any_revision_is_agreed_on_there_are_no_headers():
