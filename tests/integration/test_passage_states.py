@@ -1,15 +1,16 @@
-"""What a server gives a client to carry, and what only machines read, shows no original either."""
+"""Passages hold for states that clients carry, for members that machines read, and for a URI in any spelling."""
 
 from typing import Any
 
 import pytest
 
+from app.core.catalog import Kind
 from app.core.errors import InvalidArgumentsError
 from app.core.upstream import Hooks
 from app.services.passages import Scope
-from tests.catalogs import tool
+from tests.catalogs import primitive, tool
 from tests.integration.forwarding_setup import Desk, desk_on
-from tests.integration.test_passages import PERSON, passage, redact
+from tests.integration.test_passages import PERSON, REDACTS, passage, redact
 
 
 @pytest.fixture
@@ -57,3 +58,22 @@ async def test_members_for_machines_pass_unseen_only_with_what_they_are_for(desk
     made = await desk.call("crm__find", {}, scope=Scope("s", given=True))
 
     assert made["isError"] == made["ttlMs"] == made["cacheScope"] == "[PERSON_1]"
+
+
+@pytest.mark.parametrize("named", ["crm://secret/*", "sluice://crm/crm://secret/*"])
+@pytest.mark.parametrize("uri", ["crm://secret/1", "crm://%73ecret/1", "sluice://crm/crm://secret/1"])
+async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(
+    desk: Desk, uri: str, named: str
+) -> None:
+    desk.offer(primitive(Kind.TEMPLATE, "crm", "crm://{+path}"))
+    await desk.allow(passages=[{"kinds": ["resource"], "names": [named], "results": [REDACTS]}])
+
+    async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
+        return {"contents": [{"uri": params["uri"], "text": PERSON}]}
+
+    desk.server("crm", answer=answer)
+    read = await desk.forwarding.read_resource(desk.asked(params={"uri": uri}, scope=Scope("s", given=True)))
+    other = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://open/1"}))
+
+    assert read["contents"][0] == {"uri": uri, "text": "[PERSON_1]"}
+    assert other["contents"][0]["text"] == PERSON

@@ -274,25 +274,6 @@ async def test_prompts_and_resources_pass_too(desk: Desk) -> None:
     assert filled["contents"][0]["text"] == "[PERSON_1]"
 
 
-@pytest.mark.parametrize("named", ["crm://secret/*", "sluice://crm/crm://secret/*"])
-@pytest.mark.parametrize("uri", ["crm://secret/1", "crm://%73ecret/1", "sluice://crm/crm://secret/1"])
-async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(
-    desk: Desk, uri: str, named: str
-) -> None:
-    desk.offer(primitive(Kind.TEMPLATE, "crm", "crm://{+path}"))
-    await desk.allow(passages=[{"kinds": ["resource"], "names": [named], "results": [REDACTS]}])
-
-    async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
-        return {"contents": [{"uri": params["uri"], "text": PERSON}]}
-
-    desk.server("crm", answer=answer)
-    read = await desk.forwarding.read_resource(desk.asked(params={"uri": uri}, scope=Scope("s", given=True)))
-    other = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://open/1"}))
-
-    assert read["contents"][0] == {"uri": uri, "text": "[PERSON_1]"}
-    assert other["contents"][0]["text"] == PERSON
-
-
 async def test_what_a_server_says_of_its_failure_is_cleaned_too(desk: Desk) -> None:
     await desk.allow(passages=[passage()])
 
