@@ -59,8 +59,10 @@ class Lines:
         if self._size <= self._maximum:
             self._parts.append(part)
         elif before <= self._maximum:
-            yield Oversize(b"".join([*self._parts, part[:HEAD_BYTES]])[:HEAD_BYTES])
+            head = b"".join([*self._parts, part[:HEAD_BYTES]])[:HEAD_BYTES]
+            # Before the reader hears of it: it may never ask for more, and keep this object in a traceback.
             self._parts = []
+            yield Oversize(head)
 
 
 class Events:
@@ -108,7 +110,7 @@ class Events:
             self._retry_s = int(value) / 1000
 
     def _outgrown(self, content: bytes) -> Iterator[Oversize]:
+        self._data = []
         if not self._too_large:
             self._too_large = True
             yield Oversize(content[:HEAD_BYTES])
-        self._data = []

@@ -156,6 +156,8 @@ class HTTPWire:
         while part := await response.content.readany():
             left -= len(part)
             if left < 0:
+                # Its traceback holds this frame until the garbage collector comes round.
+                parts.clear()
                 raise self._faults.too_large(self._maximum)
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
