@@ -127,6 +127,7 @@ class Callbacks:
     async def _modern(self, context: Context, params: Mapping[str, Any], call: Call) -> dict[str, Any]:
         hooks = hooks_of(context)
         capabilities = callbacks_of(hooks.capabilities)
+        call = _askable(call, hooks.capabilities)
         if not continues(params) and (self.dedicated is None or not capabilities):
             return await call(params, hooks)
         return await self.parking.run(context, params, lambda parked: self._parked(parked, params, call))
@@ -181,26 +182,47 @@ async def _handshake(context: Context, params: Mapping[str, Any], call: Call) ->
 
 async def _answers(hooks: Hooks, requests: Any) -> dict[str, Any]:
     """Ask a client of the handshake revision what a server of the modern one wants to know."""
-    asked = requests if isinstance(requests, Mapping) else {}
-    questions: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for key, one in asked.items():
-        if isinstance(one, Mapping):
-            questions[key] = str(one.get("method")), one.get("params") or {}
-    for method, params in questions.values():
-        if method not in CAPABILITY_OF:
-            raise UpstreamError(
-                _INTERNAL, "The server asks the client for something that this revision lacks."
-            )
-        missing = missing_capability(hooks.capabilities, method, params)
-        if missing is not None or hooks.ask is None:
-            needed = missing or {CAPABILITY_OF[method]: {}}
-            raise UpstreamError(
-                MISSING_REQUIRED_CLIENT_CAPABILITY,
-                f"The server needs {method} of the client, which did not declare {' and '.join(needed)}.",
-                {"requiredCapabilities": needed},
-            )
+    questions = _questions(hooks.capabilities if hooks.ask is not None else {}, requests)
     answers = {}
     for key, (method, params) in questions.items():
         if hooks.ask is not None:
             answers[key] = dict(await hooks.ask(method, params))
     return answers
+
+
+def _askable(call: Call, capabilities: Mapping[str, Any]) -> Call:
+    """Return ``call`` so that no result of it asks the client what it cannot be asked, or takes a state for ours."""
+
+    async def checked(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
+        result = await call(params, hooks)
+        if result.get("resultType") == "input_required":
+            _questions(capabilities, result.get("inputRequests"))
+            if continues(result):
+                raise UpstreamError(_INTERNAL, "The server gave a requestState that is not its own.")
+        return result
+
+    return checked
+
+
+def _questions(capabilities: Mapping[str, Any], requests: Any) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Return what a server asks, by its keys, or raise UpstreamError where the client did not declare that."""
+    asked = requests if isinstance(requests, Mapping) else {}
+    questions: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    for key, one in asked.items():
+        params = one.get("params") or {} if isinstance(one, Mapping) else None
+        if not isinstance(params, Mapping):
+            raise UpstreamError(_INTERNAL, "The server asks the client in a form that no client understands.")
+        questions[key] = str(one.get("method")), params
+    for method, params in questions.values():
+        if method not in CAPABILITY_OF:
+            raise UpstreamError(
+                _INTERNAL, "The server asks the client for something that this revision lacks."
+            )
+        missing = missing_capability(capabilities, method, params)
+        if missing is not None:
+            raise UpstreamError(
+                MISSING_REQUIRED_CLIENT_CAPABILITY,
+                f"The server needs {method} of the client, which did not declare {' and '.join(missing)}.",
+                {"requiredCapabilities": missing},
+            )
+    return questions

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.protocol.aggregated_service import OnlyHandshake, OnlyModern
 from tests.protocol.answering import ACCEPTED, EVERYTHING, SAMPLED, answering
 from tests.protocol.test_mcp_callbacks import ALICE, behind, modern, second_key
@@ -182,3 +184,32 @@ async def test_a_call_that_waited_too_long_is_given_up_and_says_so(tmp_path):
     assert late.error["code"] == -32602
     assert late.error["data"]["pointer"] == "/requestState"
     assert "from the start" in late.error["message"]
+
+
+async def test_a_modern_server_that_asks_what_the_client_did_not_declare_reaches_no_client(tmp_path):
+    async with behind(tmp_path, wanting(), OnlyModern) as (url, _):
+        for capabilities in ({}, {"sampling": {}}):
+            async with modern(url, capabilities) as call:
+                reply = await call("alpha__wants")
+            assert (reply.error["code"], reply.error["data"]["requiredCapabilities"]) == (
+                -32021,
+                {"elicitation": {}},
+            )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"inputRequests": {"q": {"method": "tools/call", "params": {}}}},
+        {"inputRequests": {"q": "ask"}},
+        {"inputRequests": {"q": {"method": "elicitation/create", "params": "who"}}},
+        {"requestState": "dev.sluice/waiting.x"},
+    ],
+)
+async def test_a_modern_server_that_asks_in_no_known_way_reaches_no_client(tmp_path, odd):
+    script = ScriptedServer()
+    script.verbatim["tools/call:echo"] = {"resultType": "input_required", **odd}
+    async with behind(tmp_path, script, OnlyModern) as (url, _), modern(url, {"elicitation": {}}) as call:
+        reply = await call("alpha__echo")
+
+    assert reply.error["code"] == -32603
