@@ -89,7 +89,8 @@ class UpstreamRules:
 class Approved:
     """What may be served of a tenant's servers, and what is held back; the mappings are by server.
 
-    ``aliases`` map an exposed name to the server's own tool name.
+    ``aliases`` map an exposed name to the server's own tool name. ``namespaced`` has the servers that are not served
+    now, too: what begins with the name of one of them is its own.
     """
 
     offers: tuple[Offer, ...] = ()
@@ -137,6 +138,7 @@ class TenantServers:
         self._database, self._audit, self._rules, self._now = database, audit, rules, now
         self._on_change, self._on_notification = on_change, on_notification
         self._dedicated = dedicated
+        self._names: Sequence[str] = ()
         self._rows: Mapping[str, _Row] = {}
         self._pins: Mapping[str, Mapping[PinName, str]] = {}
         self._read: tuple[Sequence[StoredServer], Mapping[tuple[str, str, str], str]] | None = None
@@ -244,6 +246,7 @@ class TenantServers:
         if (stored, digests) == self._read:
             return
         self._rows, self.faults = self._servable(stored)
+        self._names = [one.name for one in stored]
         pins: dict[str, dict[PinName, str]] = {}
         for (server, kind, name), digest in digests.items():
             pins.setdefault(server, {})[PinName(Kind(kind), name)] = digest
@@ -325,7 +328,8 @@ class TenantServers:
         return Approved(
             offers=tuple(offer for offer in self.aggregator.offers() if id(offer) in may),
             quarantined=tuple(one for one in found if one.quarantined),
-            namespaced={name: entry.settings.namespace for name, entry in entries.items()},
+            namespaced=dict.fromkeys(self._names, True)
+            | {name: entry.settings.namespace for name, entry in entries.items()},
             aliases={name: entry.aliases for name, entry in entries.items()},
             disclosure={name: entry.disclosure for name, entry in entries.items()},
         )
