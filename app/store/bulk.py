@@ -55,6 +55,16 @@ async def insert_rows(
     return []
 
 
+def appending(
+    table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> tuple[str, list[Any]]:
+    """Return one statement of SQLite that inserts all ``rows``, and its parameters."""
+    statement = _values(table, columns)
+    group = statement[statement.rindex("(") :]
+    stored = _storable_rows(table, columns, rows)
+    return ", ".join([statement, *[group] * (len(rows) - 1)]), [value for row in stored for value in row]
+
+
 async def rows_matching(
     tx: AsyncConnection,
     select: str,

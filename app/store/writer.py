@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.audit import AuditEvent
 from app.core.errors import StoreUnavailableError
 from app.store.allocation import Allocation, KeyKeeper, Want
-from app.store.bulk import insert_rows
+from app.store.bulk import appending, insert_rows
 from app.store.database import Database
 from app.store.dialects import STATEMENT_S
 from app.store.tables import audit_event
@@ -148,6 +148,12 @@ class GroupWriter:
         by_tenant: dict[str, list[_Work]] = {}
         for work in batch:
             by_tenant.setdefault(work.tenant, []).append(work)
+        if self.database.embedded and all(work.want is None for work in batch):
+            # Only SQLite has no roles to take on, so rows of all tenants may go in one statement.
+            events = [event for work in batch for event in await work.conclude(None, [])]
+            rows = [_audit_row(event, self.mac) for event in events]
+            await self.database.append(*appending(audit_event, _AUDIT_COLUMNS, rows))
+            return
         first, *others = sorted(by_tenant)
         made: dict[tuple[str, str, int], Any] = {}
         async with self.database.transaction(first) as tx:
@@ -187,17 +193,18 @@ async def add_audit_rows(
     tx: AsyncConnection, events: Sequence[AuditEvent], mac: Callable[[AuditEvent], bytes]
 ) -> None:
     """Insert the rows of ``events``, all of the tenant that ``tx`` serves, in one statement."""
-    rows = [
-        (
-            *(event.tenant, event.id, event.at, event.actor, _roles(tuple(event.roles))),
-            *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),
-            *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
-            *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
-            *(_text(event.details), event.sealed, mac(event)),
-        )
-        for event in events
-    ]
+    rows = [_audit_row(event, mac) for event in events]
     await insert_rows(tx, audit_event, _AUDIT_COLUMNS, rows)
+
+
+def _audit_row(event: AuditEvent, mac: Callable[[AuditEvent], bytes]) -> tuple[Any, ...]:
+    return (
+        *(event.tenant, event.id, event.at, event.actor, _roles(tuple(event.roles))),
+        *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),
+        *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
+        *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
+        *(_text(event.details), event.sealed, mac(event)),
+    )
 
 
 @lru_cache(256)
