@@ -37,6 +37,7 @@ LISTS: Final = frozenset({*(kind.value for kind in NAME_FIELD), "group"})
 """What is told to clients where it is not known which of the lists changed."""
 
 _KINDS = frozenset({SERVERS_CHANGED, GROUPS_CHANGED, CONCERNS_CHANGED, DESCRIPTIONS_CHANGED})
+_OURS: Final = "dev.sluice/"
 _SETTLE_S = 0.05
 _RETRY_S = 1.0
 _LOOK_S = 1.0
@@ -229,7 +230,8 @@ def _primitive(
     given = definition.pop("_meta", None)
     meta: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
     # Groups are this server's own: one that a server behind it names could put its tools where access is granted.
-    meta.pop(GROUPS_META, None)
+    # So is what begins with its own prefix.
+    meta = {key: value for key, value in meta.items() if key != GROUPS_META and not key.startswith(_OURS)}
     if groups:
         meta[GROUPS_META] = list(groups)
     if meta:

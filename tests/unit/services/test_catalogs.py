@@ -70,7 +70,7 @@ def test_what_another_server_already_offers_is_hidden_and_named():
 def test_groups_stand_in_the_meta_and_those_of_a_server_do_not():
     groups = tree(mail=[("tool", "m__*")], work=[("group", "mail"), ("tool", "m__send")])
     given = approved(
-        tool("m", "send", _meta={GROUPS_META: ["admin"], "kept": True}),
+        tool("m", "send", _meta={GROUPS_META: ["admin"], "dev.sluice/phase": "outbound", "kept": True}),
         tool("m", "check"),
         tool("x", "other", _meta={GROUPS_META: ["work"]}),
     )
