@@ -49,7 +49,8 @@ def exposed(
     for index, offer in enumerate(offers):
         if offer.kind in {Kind.RESOURCE, Kind.TEMPLATE}:
             several = len(offerers[offer.kind, offer.own_name]) > 1
-            ours = several or offer.own_name.startswith(OWN_URIS)
+            schemeless = offer.kind is Kind.TEMPLATE and not _has_scheme(offer.own_name)
+            ours = several or schemeless or offer.own_name.startswith(OWN_URIS)
             name = qualified(offer.server, offer.own_name) if ours else offer.own_name
             claims.append(_Claim(offer, name, (offer.server, _OWN, index)))
             continue
@@ -151,7 +152,8 @@ def resolve_uri(uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
     """Find what covers a URI in lists by exposed name: first the resources, then the templates.
 
     The bare form of a URI is understood where only one server of the lists has it. Of several templates that match,
-    the one with most literal characters decides; where two servers tie, the URI must be qualified. None: nothing
+    the one with most literal characters decides; where two servers tie, the URI must be qualified. A template that
+    names no scheme covers qualified URIs only: it would draw the reads that are meant for other servers. None: nothing
     covers it, or more than one server does.
     """
     if (found := resources.get(uri)) is not None:
@@ -163,8 +165,18 @@ def resolve_uri(uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
     matching = [
         (literal_characters(one.own_name), one)
         for one in templates.values()
-        if server in (None, one.server) and template_matches(one.own_name, own)
+        if _may_cover(one, server) and template_matches(one.own_name, own)
     ]
     most = max((count for count, _ in matching), default=0)
     best = [one for count, one in matching if count == most]
     return Reading(best[0], own) if len({one.server for one in best}) == 1 else None
+
+
+def _may_cover(template: Named, server: str | None) -> bool:
+    if server is not None:
+        return server == template.server
+    return _has_scheme(template.own_name)
+
+
+def _has_scheme(template: str) -> bool:
+    return ":" in template.partition("{")[0]

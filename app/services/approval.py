@@ -65,7 +65,10 @@ def _wanted(known: dict[PinName, Review], wanted: Wanted, at: int) -> Review:
             details=pointer,
         )
     if found.state is PinState.UNNAMEABLE:
-        raise InvalidArgumentsError("The definition's name is empty or too long to be kept.", details=pointer)
+        raise InvalidArgumentsError(
+            "The definition's name is empty, too long to be kept, or holds characters that cannot be seen.",
+            details=pointer,
+        )
     if wanted.digest is not None and wanted.digest != found.digest:
         raise ConflictError(
             "The server has changed the definition meanwhile; look at it again.", details=pointer

@@ -94,8 +94,9 @@ def leaking_parameter(schema: Any) -> str | None:
 
 
 def _state(offer: Offer, digest: str, approved: str | None) -> PinState:
-    if not 0 < len(offer.own_name.encode()) <= MAX_NAME_BYTES:
-        return PinState.UNNAMEABLE
+    name = offer.own_name
+    if not (0 < len(name.encode()) <= MAX_NAME_BYTES and name.isprintable()):
+        return PinState.UNNAMEABLE  # what reorders or ends lines would show people another name
     if offer.kind is Kind.TOOL and leaking_parameter(offer.definition.get("inputSchema")) is not None:
         return PinState.HEADER_LEAK
     if approved is None:

@@ -1,5 +1,6 @@
 """Names under which primitives are shown: the server in front, aliases, qualified URIs, and who wins a name."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -181,8 +182,17 @@ def test_a_uri_that_no_list_holds_is_tried_against_the_templates():
     assert read("sluice://b/note://7", *offers) is None
 
 
+@pytest.mark.parametrize("greedy", ["{+anything}", "{scheme}://{+rest}", "no{+t}", "{+a}:{+b}"])
+def test_a_template_without_a_scheme_draws_no_reads_that_do_not_name_its_server(greedy):
+    offers = [offer("a", greedy, Kind.TEMPLATE)]
+    assert exposed(offers, namespaced={}, aliases={}).names == [(offers[0], f"sluice://a/{greedy}")]
+    assert read("note://7", *offers) is None
+    assert read("sluice://a/note://7", *offers) == ("a", "note://7", greedy)
+    assert read("sluice://b/note://7", *offers) is None
+
+
 def test_the_template_that_says_most_wins_and_a_tie_of_servers_needs_the_qualified_uri():
-    greedy = offer("a", "{+anything}", Kind.TEMPLATE)
+    greedy = offer("a", "note:{+anything}", Kind.TEMPLATE)
     exact = offer("b", "note://{id}", Kind.TEMPLATE)
     assert read("note://7", greedy, exact) == ("b", "note://7", "note://{id}")
     twin = offer("c", "note://{id}", Kind.TEMPLATE)

@@ -78,7 +78,9 @@ def test_of_two_definitions_under_one_name_only_the_approved_one_is_served():
     assert served(offers, review(offers, pins(good))) == [good]
 
 
-@pytest.mark.parametrize("name", ["", "x" * 2049, "é" * 1025])
+@pytest.mark.parametrize(
+    "name", ["", "x" * 2049, "é" * 1025, "a\nb", "\x1b[31mread", "\u202eetirw", "re\u200bad"]
+)
 def test_a_name_that_cannot_be_kept_is_never_served(name: str):
     assert states([tool(name)], pins(tool(name))) == {name: "unnameable"}
 
