@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -329,18 +330,24 @@ async def globex(app, url: str) -> str:
     return str(made.key)
 
 
+@pytest.fixture
+def own_postgres(postgres_url):
+    with fresh_postgres(postgres_url) as url:
+        upgrade(url)
+        yield url
+
+
 async def test_two_replicas_answer_rightly_and_tell_every_change_and_leave_nothing_over(
-    postgres_url, tmp_path
+    own_postgres, tmp_path
 ):
     port = free_port()
-    with fresh_postgres(postgres_url) as database_url, ExitStack() as stack:
-        upgrade(database_url)
+    with ExitStack() as stack:
         scripts = {name: ScriptedServer(name) for name in ("alpha", "beta", "gamma")}
         serving = stack.enter_context(ExitStack())
         servers = {"alpha": {"url": serving.enter_context(serving_http(scripts["alpha"], port=port))}}
         servers["beta"] = {"url": stack.enter_context(serving_http(scripts["beta"]))}
         gamma = stack.enter_context(serving_http(scripts["gamma"]))
-        options = {"database_url": database_url, "allowed_networks": ["127.0.0.0/8"]}
+        options = {"database_url": own_postgres, "allowed_networks": ["127.0.0.0/8"]}
         async with (
             aggregated(tmp_path, servers, **options) as (one, app),
             aggregated(tmp_path, servers, **options) as (two, second),
@@ -349,9 +356,8 @@ async def test_two_replicas_answer_rightly_and_tell_every_change_and_leave_nothi
             owner = Caller("globex", "0000000f", frozenset(Role))
             for tenant in (DEFAULT_TENANT, "globex"):
                 await app.state.house.policies.put(HOST, tenant, Policy.model_validate({"limits": UNLIMITED}))
-            async with asyncio.timeout(60):
-                while any(not (await tools_of(each, owner)) for each in (app, second)):
-                    await asyncio.sleep(0.1)
+            for each in (app, second):
+                await eventually(partial(offered, each, owner))
             await warmed(soak)
             before = await standing()
             soak.until = time.monotonic() + SOAK_S
@@ -389,6 +395,6 @@ async def warmed(soak: Soak) -> None:
     soak.done.clear()
 
 
-async def tools_of(app, caller: Caller) -> bool:
+async def offered(app, caller: Caller) -> bool:
     catalog = await app.state.house.catalogs.get(caller.tenant)
     return any(catalog.primitives.values())
