@@ -37,8 +37,10 @@ class Bound:
         session_id: str,
         session: ServerSession,
         capabilities: Mapping[str, Any],
+        group: str | None,
     ) -> None:
         self.id = bound_id
+        self.group = group
         self.caller = caller
         self.session_id = session_id
         self.session = session
@@ -101,9 +103,9 @@ class BoundSessions:
         connection = context.session._connection  # noqa: SLF001
         session = await self._virtual.begin(caller, revision, remembered)
         params = context.params or {}
-        bound = Bound(
-            str(connection.session_id), caller, session.id, context.session, params.get("capabilities") or {}
-        )
+        capabilities = params.get("capabilities") or {}
+        bound_id = str(connection.session_id)
+        bound = Bound(bound_id, caller, session.id, context.session, capabilities, exchange.group)
         if self._dedicated is not None:
             bound.links = self._dedicated.of_session(caller.tenant, bound.capabilities, bound.ask, bound.tell)
         self._by_id[bound.id] = bound
@@ -121,7 +123,9 @@ class BoundSessions:
     async def _relay(self, bound: Bound) -> None:
         """Pass notifications on to the session's stream, and end the session once its row is gone."""
         try:
-            async with session_view(self._virtual.subscriptions, bound.caller, bound.session_id) as view:
+            async with session_view(
+                self._virtual.subscriptions, bound.caller, bound.session_id, bound.group
+            ) as view:
                 with self._virtual.notifications.listen(
                     bound.caller.tenant, name=bound.session_id, view=view, counted=False
                 ) as told:

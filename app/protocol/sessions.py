@@ -74,7 +74,7 @@ class VirtualSessions:
         """Answer GET: server-sent events until the client leaves, the session ends or the process stops."""
         session = at_endpoint(await self.find(exchange.caller, session_id), exchange)
         tenant = exchange.caller.tenant
-        async with session_view(self.subscriptions, exchange.caller, session.id) as view:
+        async with session_view(self.subscriptions, exchange.caller, session.id, exchange.group) as view:
             with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as told:
                 await self._write_all(exchange.caller, session, told, receive, send)
 

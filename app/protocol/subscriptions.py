@@ -16,7 +16,7 @@ from mcp_types import (
 
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, NotFoundError
-from app.protocol.exchange import Context, exchange_of
+from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.notifications import (
     LIST_CHANGED,
     RESOURCE_UPDATED,
@@ -58,7 +58,7 @@ class Listen:
                 related_request_id=context.request_id,
             )
 
-        async with self._updates(caller, honored.get("resourceSubscriptions", ())) as updates:
+        async with self._updates(exchange, honored.get("resourceSubscriptions", ())) as updates:
 
             def view(told: Told) -> Sequence[Told]:
                 if told.method == RESOURCE_UPDATED:
@@ -72,12 +72,12 @@ class Listen:
         return SubscriptionsListenResult(_meta=meta)
 
     @asynccontextmanager
-    async def _updates(self, caller: Caller, uris: Iterable[str]) -> AsyncIterator[View]:
+    async def _updates(self, exchange: Exchange, uris: Iterable[str]) -> AsyncIterator[View]:
         wanted = frozenset(uris)
         if self.subscriptions is None or not wanted:
             yield lambda told: (told,) if told.params.get("uri") in wanted else ()
             return
-        async with self.subscriptions.watching(caller, wanted) as watch:
+        async with self.subscriptions.watching(exchange.caller, wanted, exchange.group) as watch:
             yield updates_of(watch)
 
     def _honored(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,9 @@ class SubscriptionMethods:
     async def _subscribe(self, context: Context, params: SubscribeRequestParams) -> dict[str, Any]:
         caller, session_id = _session_of(context)
         try:
-            await self.subscriptions.subscribe(caller, session_id, str(params.uri))
+            await self.subscriptions.subscribe(
+                caller, session_id, str(params.uri), exchange_of(context).group
+            )
         except NotFoundError as error:
             raise InvalidArgumentsError(error.message, details=error.details) from None
         return {}
@@ -122,13 +124,13 @@ class SubscriptionMethods:
 
 @asynccontextmanager
 async def session_view(
-    subscriptions: SubscriptionService | None, caller: Caller, session_id: str
+    subscriptions: SubscriptionService | None, caller: Caller, session_id: str, group: str | None
 ) -> AsyncIterator[View]:
-    """Give what the notification stream of a session of the handshake revision shows."""
+    """Give what the notification stream of a session shows that began at the endpoint of ``group``."""
     if subscriptions is None:
         yield everything
         return
-    async with subscriptions.watching_session(caller, session_id) as watch:
+    async with subscriptions.watching_session(caller, session_id, group) as watch:
         updates = updates_of(watch)
         yield lambda told: updates(told) if told.method == RESOURCE_UPDATED else (told,)
 
@@ -140,8 +142,7 @@ def updates_of(watch: Watch) -> View:
         if told.source is None:
             return (told,) if told.params.get("uri") in watch.followed else ()
         return [
-            Told(told.method, {**told.params, "uri": uri}, told.tenant, told.session)
-            for uri in watch.shown(*told.source)
+            Told(told.method, {"uri": uri}, told.tenant, told.session) for uri in watch.shown(*told.source)
         ]
 
     return view

@@ -28,8 +28,8 @@ _MOST = 256
 
 log = logging.getLogger("sluice.subscriptions")
 
-Resolve = Callable[[Caller, str], Awaitable[tuple[str, str] | None]]
-"""Return (server, its own URI) of a resource that the caller may read, or None."""
+Resolve = Callable[[Caller, str | None, str], Awaitable[tuple[str, str] | None]]
+"""Return (server, its own URI) of a resource that the caller may read at the endpoint of a group, or None."""
 
 
 def subscribed(preferences: Mapping[str, Any]) -> list[str]:
@@ -38,10 +38,14 @@ def subscribed(preferences: Mapping[str, Any]) -> list[str]:
 
 
 class Watch:
-    """What one open stream follows: exposed URIs, and for each the server and the URI as that server knows it."""
+    """What one open stream follows: exposed URIs, and for each the server and the URI as that server knows it.
 
-    def __init__(self, caller: Caller) -> None:
+    ``group`` is the one whose endpoint the stream is at, None at the one that serves everything.
+    """
+
+    def __init__(self, caller: Caller, group: str | None = None) -> None:
         self.caller = caller
+        self.group = group
         self.wanted: frozenset[str] = frozenset()
         self.followed: dict[str, tuple[str, str]] = {}
         self.turn = asyncio.Lock()
@@ -70,9 +74,9 @@ class SubscriptionService:
     _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    async def subscribe(self, caller: Caller, session_id: str, uri: str) -> None:
+    async def subscribe(self, caller: Caller, session_id: str, uri: str, group: str | None = None) -> None:
         """Let the session hear of updates of ``uri``, on whichever replica its stream is."""
-        if await self.resolve(caller, uri) is None:
+        if await self.resolve(caller, group, uri) is None:
             raise NotFoundError("There is no such resource.", details={"pointer": "/uri"})
 
         def added(held: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,9 +98,11 @@ class SubscriptionService:
         await self._revise(caller, session_id, removed)
 
     @asynccontextmanager
-    async def watching(self, caller: Caller, uris: Iterable[str] = ()) -> AsyncIterator[Watch]:
+    async def watching(
+        self, caller: Caller, uris: Iterable[str] = (), group: str | None = None
+    ) -> AsyncIterator[Watch]:
         """Follow ``uris`` for one stream while the body runs."""
-        watch = Watch(caller)
+        watch = Watch(caller, group)
         self._watches.add(watch)
         try:
             # Not waited for, here and at the end: a server that is slow holds up no stream.
@@ -107,10 +113,12 @@ class SubscriptionService:
             self._start(self._follow(watch, ()))
 
     @asynccontextmanager
-    async def watching_session(self, caller: Caller, session_id: str) -> AsyncIterator[Watch]:
+    async def watching_session(
+        self, caller: Caller, session_id: str, group: str | None = None
+    ) -> AsyncIterator[Watch]:
         """Follow what a session of the handshake revision follows, and what it will, while the body runs."""
         digest = session_key(session_id)
-        async with self.watching(caller) as watch:
+        async with self.watching(caller, group=group) as watch:
             self._sessions[digest] = session_id, watch
             try:
                 self._start(self._follow_session(session_id, watch))
@@ -160,7 +168,7 @@ class SubscriptionService:
             watch.wanted = frozenset(uris) if watch in self._watches else frozenset()
             meant: dict[str, tuple[str, str]] = {}
             for uri in sorted(watch.wanted):
-                if (target := await self.resolve(watch.caller, uri)) is not None:
+                if (target := await self.resolve(watch.caller, watch.group, uri)) is not None:
                     meant[uri] = target
             before, watch.followed = set(watch.followed.values()), meant
             after = set(meant.values())
@@ -199,8 +207,8 @@ class SubscriptionService:
 def resolving(listing: ListingService, forwarding: ForwardService) -> Resolve:
     """Return what finds the resources that a caller may read, wherever they are."""
 
-    async def resolve(caller: Caller, uri: str) -> tuple[str, str] | None:
-        found = forwarding.located(await listing.view(caller), caller, uri)
+    async def resolve(caller: Caller, group: str | None, uri: str) -> tuple[str, str] | None:
+        found = forwarding.located(await listing.view(caller, group=group), caller, uri)
         return (found.server, found.uri) if found is not None else None
 
     return resolve

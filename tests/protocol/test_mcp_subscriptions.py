@@ -158,3 +158,28 @@ async def test_a_stream_follows_what_its_server_offers_only_later(replicas):
         await until(lambda: followed(replicas.apps[-1]) == {"memo://later/by/far"})
         await announced(replicas.script, "memo://later/by/far")
         assert (await stream.message())["params"]["uri"] == "memo://later/by/far"
+
+
+async def test_at_the_endpoint_of_a_group_nothing_outside_it_is_followed(tmp_path):
+    script = ScriptedServer()
+    members = [{"kind": "resource", "name": "memo://one"}]
+    with serving_era(script) as upstream:
+        async with (
+            aggregated(
+                tmp_path,
+                {"alpha": {"url": upstream}},
+                declared={"groups": [{"name": "first", "members": members}]},
+            ) as (url, app),
+            keyed(f"{url}/groups/first", HANDSHAKE) as wire,
+            getting(wire) as stream,
+        ):
+            await stream.line()
+            refused = await wire.call("resources/subscribe", uri="memo://two")
+            assert (refused.error["code"], refused.error["data"]["pointer"]) == (-32602, "/uri")
+            assert (await wire.call("resources/subscribe", uri="memo://one")).result == {}
+            await until(lambda: followed(app) == {"memo://one"})
+            wanted = {"resourceSubscriptions": ["memo://one", "memo://two"]}
+            async with streaming(f"{url}/groups/first", MODERN, **wanted):
+                await until(lambda: len(app.state.house.subscriptions._watches) == 2)
+                await until(lambda: all(one.followed for one in app.state.house.subscriptions._watches))
+                assert followed(app) == {"memo://one"}
