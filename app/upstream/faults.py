@@ -1,8 +1,9 @@
 """What can be wrong with a server, in our own words: its words stay out of messages and logs."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from traceback import clear_frames
 from typing import Any, Final
 
 import aiohttp
@@ -74,19 +75,16 @@ class Faults:
 
     async def parsed(self, body: bytes) -> dict[str, Any]:
         """Return the one JSON object that ``body`` is, parsed off the event loop where it is long."""
-        try:
-            message = await off_loop(len(body), loads, body)
-        except (InvalidRequestError, TooLargeError) as error:
-            fault = error
-        else:
-            if isinstance(message, dict):
-                return message
-            raise self.broken()
-        # Raised outside the handler, because a chained error would keep the body alive.
-        if isinstance(fault, TooLargeError):
+        message, too_deep = await off_loop(len(body), _read, body)
+        if isinstance(message, dict):
+            return message
+        # Raised outside the handler, and without what this frame holds: a chained error, or a traceback, would keep
+        # the body alive until the garbage collector comes round.
+        del body, message
+        if too_deep is not None:
             raise TooLargeError(
                 f"An answer of server {self._server!r} nests too deep.",
-                details={"server": self._server, **fault.details},
+                details={"server": self._server, **too_deep},
             )
         raise self.broken()
 
@@ -110,3 +108,14 @@ _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 
 def _reason(error: BaseException) -> str:
     return next((what for kind, what in _REASONS if isinstance(error, kind)), "closed the connection")
+
+
+def _read(body: bytes) -> tuple[Any, Mapping[str, Any] | None]:
+    """Return what ``body`` says and None, or None and, where it nests too deep, the details of that."""
+    try:
+        return loads(body), None
+    except (InvalidRequestError, TooLargeError) as error:
+        # What was raised inside names the body, and the frames hold it.
+        clear_frames(error.__traceback__)
+        error.__context__ = None
+        return None, error.details if isinstance(error, TooLargeError) else None
