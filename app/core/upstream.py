@@ -1,6 +1,6 @@
 """What crosses between a client's request and the server behind this one that answers it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -43,7 +43,8 @@ class Hooks:
     ``meta`` is merged into the request's ``_meta``; ``capabilities`` are those the client declared, which a server
     of the modern revision is told with each request. ``links`` are the client's own connections: where they are
     given, requests go through them. ``guard`` makes hooks through which nothing passes that a policy withholds: what a
-    server says outside a request may be about this one, too.
+    server says outside a request may be about this one, too. ``owner`` stands for the client: where a server does not
+    say to which request its logs belong, they are passed on only on connections that no other client uses.
     """
 
     notify: Callable[[str, Mapping[str, Any]], Awaitable[None]] | None = None
@@ -54,6 +55,7 @@ class Hooks:
     log_level: str | None = None
     links: OwnLinks | None = None
     guard: "Callable[[Hooks], Hooks] | None" = None
+    owner: Hashable = None
 
 
 NO_HOOKS = Hooks()

@@ -45,6 +45,7 @@ def hooks_of(context: Context) -> Hooks:
         progress_token=progress_token_of(context),
         log_level=log_level_of(context),
         links=bound.links if bound is not None else None,
+        owner=(exchange.caller.tenant, exchange.caller.key_id),
     )
 
 
@@ -156,6 +157,7 @@ class Callbacks:
             progress_token=progress_token_of(begun),
             log_level=log_level_of(begun),
             links=links,
+            owner=(exchange_of(begun).caller.tenant, exchange_of(begun).caller.key_id),
         )
         return await call(params, hooks)
 

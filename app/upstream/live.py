@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from itertools import count
 from typing import Any, Final
@@ -28,6 +28,7 @@ FIRST_STREAM_S: Final = 0.5
 """How long a new connection waits for its stream, so that no change is missed between listing and hearing."""
 
 _CANCELLED: Final = "notifications/cancelled"
+_ONE_OWNER: Final = 1
 
 
 class LiveLink:
@@ -42,6 +43,7 @@ class LiveLink:
         self._tasks = tasks
         self._cancels_by_frame = cancels_by_frame
         self._numbers = count(1)
+        self._owners: set[tuple[Hashable, bool]] = set()
         self._envelope = Envelope()
         self._agreement = Agreement("")
         self._callbacks = Callbacks(self._reply, tasks)
@@ -174,6 +176,8 @@ class LiveLink:
             raise
 
     async def _answered(self, number: int, body: bytes, headers: Mapping[str, str], hooks: Hooks) -> Message:
+        if hooks.notify is not None and len(self._owners) < _ONE_OWNER + 1:
+            self._owners.add((hooks.owner, hooks.guard is not None))
         with self._questions(hooks) as accept:
             async with aclosing(self._wire.messages(number, body, headers)) as messages:
                 async for message in messages:
@@ -212,7 +216,9 @@ class LiveLink:
                     return
                 await hooks.notify(PROGRESS, {**params, "progressToken": hooks.progress_token})
         elif method == LOG:
-            if hooks.notify and isinstance(params, dict):
+            # Over one channel nothing says for which request a log is: it may be about the call of another client.
+            mine = not self._cancels_by_frame or len(self._owners) == _ONE_OWNER
+            if hooks.notify and mine and isinstance(params, dict):
                 await hooks.notify(LOG, params)
         else:
             self.stray(message)

@@ -170,3 +170,20 @@ async def test_what_is_logged_while_several_calls_run_reaches_none_of_them():
         await call(link, "echo")
     assert [client.told for client in clients] == [[], []]
     assert unasked.heard == []
+
+
+@pytest.mark.parametrize(
+    ("other", "heard"),
+    [
+        ({"owner": "one"}, True),
+        ({"owner": "two"}, False),
+        ({"owner": "one", "guard": lambda hooks: hooks}, False),
+    ],
+)
+async def test_a_log_that_may_be_about_the_call_of_another_client_is_told_to_nobody(other, heard):
+    earlier, client = Client(), Client()
+    async with linked(stdio_settings()) as link:
+        await call(link, "echo", hooks=earlier.hooks(**other))
+        await call(link, "log", hooks=client.hooks(owner="one"))
+    assert [method for method, _ in client.told] == (["notifications/message"] if heard else [])
+    assert earlier.told == []
