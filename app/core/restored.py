@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
+from urllib.parse import quote, quote_plus
 
 from app.core.handles import find_handles
 
@@ -58,6 +59,10 @@ _KINDS: Final = frozenset(
 )
 """Words of the protocol that an original may happen to be: as names of members and as kinds they stay."""
 
+_BETWEEN_DIGITS: Final = re.compile(r"[\s()./+-]")
+_LONG_NUMBER: Final = 7
+"""A number of so many digits is hidden without what stands between them, too: systems store it so."""
+
 _ALONE: Final = 3
 """Shorter originals are hidden only where they stand alone: everywhere they would be inside other words."""
 
@@ -67,8 +72,9 @@ class Restored:
     """What stood behind the handles of one call: original text by text to the handle as it is written.
 
     Detection is no proof; these texts are known, so they are replaced wherever they stand: in values, names of members
-    and URIs, in any case of letters, inside longer words, and as they are written inside JSON. A tool that encodes or
-    takes apart what it was given can still show it: which tools may be given originals is the operator's choice.
+    and URIs, in any case of letters, inside longer words, as they are written inside JSON, and long numbers without
+    what stands between their digits. A tool that encodes otherwise or takes apart what it was given can still show it: which
+    tools may be given originals is the operator's choice.
     """
 
     handles: Mapping[str, str]
@@ -135,8 +141,12 @@ def _is_kind(member: str, value: Any) -> bool:
 
 
 def _spellings(original: str) -> set[str]:
-    """Return the original as it stands in text and inside one or two layers of JSON."""
-    found = layer = {original}
+    """Return the original as it stands in text, in URIs, as a bare number, and inside one or two layers of JSON."""
+    layer = {original}
+    found = {original, quote(original), quote(original, safe=""), quote_plus(original)}
+    number = _BETWEEN_DIGITS.sub("", original)
+    if number.isdecimal() and len(number.lstrip("0")) >= _LONG_NUMBER:
+        found |= {number, number.lstrip("0")}
     for _ in range(2):
         layer = {json.dumps(one, ensure_ascii=plain)[1:-1] for one in layer for plain in (True, False)}
         found = found | layer

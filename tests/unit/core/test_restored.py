@@ -46,6 +46,22 @@ def test_a_number_that_is_the_original_is_replaced():
     }
 
 
+@pytest.mark.parametrize(
+    "shown",
+    ["John%20Doe", "John+Doe", "q=john%20doe&n=1", "123456789", "id123456789", 123456789],
+)
+def test_an_original_in_a_uri_or_without_its_separators_is_replaced(shown):
+    hidden = str(JOHN.hidden({"n": shown}))
+    assert "[PERSON_1]" in hidden or "[SSN_1]" in hidden
+    assert "456" not in hidden
+    assert "doe" not in hidden.lower()
+
+
+def test_short_numbers_and_a_leading_zero():
+    known = Restored({"012-34-56789": "[SSN_1]", "4-2": "[WORD_1]"})
+    assert known.hidden([123456789, 42, "42"]) == ["[SSN_1]", 42, "42"]
+
+
 def test_the_longest_original_wins():
     both = Restored({"John": "[PERSON_1]", "John Doe": "[PERSON_2]"})
     assert both.hidden("John Doe and John") == "[PERSON_2] and [PERSON_1]"
