@@ -73,8 +73,8 @@ class Restored:
 
     Detection is no proof; these texts are known, so they are replaced wherever they stand: in values, names of members
     and URIs, in any case of letters, inside longer words, as they are written inside JSON, and long numbers without
-    what stands between their digits. A tool that encodes otherwise or takes apart what it was given can still show it: which
-    tools may be given originals is the operator's choice.
+    what stands between their digits. A tool that encodes otherwise or takes apart what it was given can still show it:
+    which tools may be given originals is the operator's choice.
     """
 
     handles: Mapping[str, str]
