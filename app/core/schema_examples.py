@@ -93,8 +93,10 @@ class _Sampler:
         merged: Schema | None = schema
         if "allOf" in schema:
             merged = self._merged(schema)
-        if merged is None:
+        if merged is None or _OPAQUE & set(merged):
             return _NOTHING
+        if "const" in merged or "enum" in merged:  # a part of allOf names the values
+            return next((one for one in _given(merged) if self._fits(merged, one)), _NOTHING)
         for word in ("anyOf", "oneOf"):
             if word not in merged:
                 continue

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -164,6 +164,10 @@ SCHEMAS = st.recursive(
 
 
 @settings(max_examples=400)
+@example(
+    {"allOf": [{"enum": [0]}, {"type": "object", "properties": {"b": {"type": "string"}}, "default": {}}]}
+)
+@example({"allOf": [{"not": {"type": "string"}}, {"type": "string"}]})
 @given(SCHEMAS)
 def test_whatever_is_derived_is_valid(inner):
     schema = obj(["a"], a=inner)
