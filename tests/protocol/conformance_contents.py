@@ -67,9 +67,12 @@ JSON_SCHEMA_TOOL = {
     "additionalProperties": False,
 }
 
+HEADER_VALUES = ["Hello", "SGVsbG8=", "=?base64?SGVsbG8="]
+"""What the suite sends as a parameter that is repeated in a header: free text there would be quarantined."""
+
 SCHEMAS: dict[str, dict[str, Any]] = {
     "json_schema_2020_12_tool": JSON_SCHEMA_TOOL,
-    "test_custom_header": schema(region={**STRING, "format": "uuid", "x-mcp-header": "Region"}),
+    "test_custom_header": schema(region={**STRING, "enum": HEADER_VALUES, "x-mcp-header": "Region"}),
     "test_sampling": schema("prompt", prompt=STRING),
     "test_elicitation": schema("message", message=STRING),
 }
