@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.types import Message, Send
 
-from app.core.errors import ServiceError
+from app.core.errors import ServiceError, TooLargeError
 from app.protocol.errors import WIRE_ERRORS, RefusedError, error_body, error_headers
 from app.protocol.exchange import Exchange
 
@@ -61,7 +61,9 @@ def _completed(message: Message, exchange: Exchange) -> Message:
         headers.append((b"mcp-session-id", exchange.session_id.encode()))
     if exchange.failure is not None:
         row = WIRE_ERRORS[exchange.failure.code]
-        status = row.status if status == HTTPStatus.OK else status
+        # What is wrong with a server's answer is no fault of the client's request, which HTTP would be about.
+        theirs = exchange.failure.code == TooLargeError.code and "server" in exchange.failure.details
+        status = row.status if status == HTTPStatus.OK and not theirs else status
         headers += [
             (name.encode(), value.encode()) for name, value in error_headers(exchange.failure).items()
         ]

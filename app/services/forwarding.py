@@ -215,7 +215,8 @@ class ForwardService:
                 result = _unmarked(exchanged)
                 if crossing is not None:
                     result = await crossing.result(kind.value, result)
-                    result = states.sealed(asked.caller, about, result)
+                # The server knows no callers behind this connection, so a state of another one would do for it.
+                result = states.sealed(asked.caller, about, result)
                 await journey.answered(result)
         self.seen.note(asked.caller, primitive.server, result)
         return result

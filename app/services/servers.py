@@ -116,7 +116,7 @@ class ServerService:
                 if not await add_server(tx, added):
                     raise ConflictError("There is a server of that name.", details={"pointer": "/name"})
                 await self._record(tx, caller, "servers.add", name, request, type=entry.settings.type)
-        self._heard(caller, name)
+        await self._heard(caller, name)
         return KnownServer(added, entry)
 
     async def put(
@@ -145,7 +145,7 @@ class ServerService:
                 await self._record(
                     tx, caller, "servers.put", name, request, changed=parts, state=changed.state
                 )
-        self._heard(caller, name)
+        await self._heard(caller, name)
         return KnownServer(changed, entry)
 
     async def test(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Trial:
@@ -194,7 +194,7 @@ class ServerService:
                 await update_server(tx, changed)
                 counts = {"approved": len(chosen.offers), "held_back": len(chosen.held_back)}
                 await self._record(tx, caller, "servers.approve", name, request, **counts)
-        self._heard(caller, name)
+        await self._heard(caller, name)
         return Approval(changed, inspected, chosen)
 
     async def pause(self, caller: Caller, name: str, request: RequestInfo | None = None) -> KnownServer:
@@ -221,7 +221,7 @@ class ServerService:
                 _check_ours(await found(tx, caller.tenant, name, lock=True), host=host)
                 await remove_server(tx, caller.tenant, name)
                 await self._record(tx, caller, "servers.remove", name, request)
-        self._heard(caller, name)
+        await self._heard(caller, name)
 
     async def declared(self, tx: Transaction, tenant: str) -> Mapping[str, tuple[ServerEntry, Origin]]:
         """Return every server's entry, secrets included, and its origin: what a plan compares a file with."""
@@ -284,7 +284,7 @@ class ServerService:
                     stored = replace(stored, state=state, updated=self._later(stored))
                     await update_server(tx, stored)
                     await self._record(tx, caller, action, name, request, state=state)
-        self._heard(caller, name)
+        await self._heard(caller, name)
         return self._known(stored)
 
     async def _opened(self, caller: Caller, name: str) -> tuple[KnownServer, Mapping[PinName, StoredPin]]:
@@ -350,9 +350,10 @@ class ServerService:
                 f"{error}.".capitalize(), details={"pointer": "/toolFilter"}
             ) from None
 
-    def _heard(self, caller: Caller, name: str) -> None:
-        """Let this process follow at once; the others hear the announcement."""
+    async def _heard(self, caller: Caller, name: str) -> None:
+        """Let this process follow before the caller is answered; the others hear the announcement."""
         self.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant, name))
+        await self.upstreams.caught_up(caller.tenant)
 
     async def _record(
         self,

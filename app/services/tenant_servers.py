@@ -148,11 +148,20 @@ class TenantServers:
         self._untold = False
         self._stale, self._woken = True, asyncio.Event()
         self._woken.set()
+        self._asked = self._followed = 0
+        self._caught_up = asyncio.Event()
 
     def reload(self) -> None:
         """Read the rows again, soon."""
         self._stale = True
+        self._asked += 1
         self._woken.set()
+
+    async def caught_up(self) -> None:
+        """Return once what was stored before this call is what is served."""
+        wanted = self._asked
+        while self._followed < wanted:
+            await self._caught_up.wait()
 
     async def run(self) -> None:
         """Keep connections and rows in step until cancelled; a database that is away changes nothing here."""
@@ -219,13 +228,15 @@ class TenantServers:
     async def _follow(self, aggregator: MCPAggregator) -> None:
         self._tell()  # what a server changed holds at once, whether or not the database answers
         if self._stale:
-            self._stale = False
+            self._stale, asked = False, self._asked
             try:
                 await self._load(aggregator)
             except BaseException:
                 self._stale = True
                 raise
             self.loaded.set()
+            self._followed, told, self._caught_up = asked, self._caught_up, asyncio.Event()
+            told.set()
         for name, row in self._rows.items():
             await self._pin_first(aggregator, name, row)
         self._tell()

@@ -27,6 +27,7 @@ from app.upstream.status import ServerStatus
 
 _RETRY_S: Final = 1.0
 _LOOK_S: Final = 3.0
+_CATCH_UP_S = 2.0
 
 log = logging.getLogger("sluice.upstreams")
 
@@ -98,6 +99,14 @@ class UpstreamService:
             self._tenants[changed.tenant].reload()
         elif changed.kind == SERVERS_CHANGED:
             self._begin(changed.tenant)
+
+    async def caught_up(self, tenant: str) -> None:
+        """Return once this process serves what is stored of a tenant's servers now, or after a moment without that."""
+        servers = self._tenants.get(tenant)
+        if servers is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CATCH_UP_S):
+                    await servers.caught_up()
 
     async def settled(self) -> None:
         """Return once each server was listed, or failed, within its time limit after the start."""

@@ -48,7 +48,7 @@ class Database:
         self._engine = make_engine(self.url, pool_size)
         self._writing = asyncio.Lock()
         self._hearers: list[Callable[[Changed], None]] = []
-        self._appender: AsyncConnection | None = None
+        self._appender: tuple[AsyncConnection, Any] | None = None
         self._pinged = 0.0
 
     async def __aenter__(self) -> Self:
@@ -88,19 +88,21 @@ class Database:
             async with AsyncExitStack() as stack:
                 await self._wait_to_write(stack)
                 try:
-                    if self._appender is None:
-                        self._appender = self._engine.connect()
-                        await self._appender.start()
-                    raw = await self._appender.get_raw_connection()
-                    await raw.driver_connection.execute_fetchall(statement, parameters)  # type: ignore[union-attr]
+                    _, driver = self._appender or await self._open_appender()
+                    await driver.execute_fetchall(statement, parameters)
                 except BaseException:
                     await self._end_appender()
                     raise
 
+    async def _open_appender(self) -> tuple[AsyncConnection, Any]:
+        connection = await self._engine.connect().start()
+        self._appender = connection, (await connection.get_raw_connection()).driver_connection
+        return self._appender
+
     async def _end_appender(self) -> None:
         ended, self._appender = self._appender, None
         if ended is not None:
-            await _abandon(ended)
+            await _abandon(ended[0])
 
     async def enter_tenant(self, tx: AsyncConnection, tenant: str) -> None:
         """Let ``tx`` go on as ``tenant``, so that one commit can serve requests of several tenants."""

@@ -120,12 +120,14 @@ async def test_a_client_that_cannot_be_asked_is_told_what_it_would_need(tmp_path
 async def test_results_that_want_input_pass_whole_between_modern_sides(tmp_path):
     async with behind(tmp_path, wanting()) as (url, _), modern(url, dict(EVERYTHING)) as call:
         first = (await call("alpha__wants")).result
-        second = (await call("alpha__wants", requestState="first", inputResponses={"who": ACCEPTED})).result
+        state = first["requestState"]
+        second = (await call("alpha__wants", requestState=state, inputResponses={"who": ACCEPTED})).result
         third = await call(
             "alpha__wants", requestState=second["requestState"], inputResponses={"model": SAMPLED}
         )
 
-    assert (first["requestState"], second["requestState"]) == ("first", "second Ada")
+    # A state goes back to the server as it was, and tells the client nothing.
+    assert "first" not in first["requestState"] and "Ada" not in second["requestState"]
     assert first["inputRequests"]["who"]["params"]["message"] == "Who?"
     assert third.result["content"][0]["text"] == "second Ada Paris"
 
@@ -153,6 +155,20 @@ async def test_connections_of_modern_calls_are_used_again_and_bounded_for_each_k
 
     assert refused.error["code"] == 5030
     assert not pool._open
+
+
+async def test_a_state_that_imitates_ours_is_sealed_like_any_other(tmp_path):
+    script = ScriptedServer()
+    script.verbatim["tools/call:echo"] = {
+        "resultType": "input_required",
+        "requestState": "dev.sluice/waiting.x",
+    }
+    async with behind(tmp_path, script, OnlyModern) as (url, _), modern(url, {"elicitation": {}}) as call:
+        state = (await call("alpha__echo")).result["requestState"]
+        moved = await call("alpha__add", requestState=state)
+
+    assert "waiting" not in state
+    assert moved.error["code"] == -32602
 
 
 async def test_a_call_that_waited_too_long_is_given_up_and_says_so(tmp_path):
@@ -203,7 +219,6 @@ async def test_a_modern_server_that_asks_what_the_client_did_not_declare_reaches
         {"inputRequests": {"q": {"method": "tools/call", "params": {}}}},
         {"inputRequests": {"q": "ask"}},
         {"inputRequests": {"q": {"method": "elicitation/create", "params": "who"}}},
-        {"requestState": "dev.sluice/waiting.x"},
     ],
 )
 async def test_a_modern_server_that_asks_in_no_known_way_reaches_no_client(tmp_path, odd):
