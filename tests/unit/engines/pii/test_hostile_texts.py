@@ -86,10 +86,14 @@ def test_time_grows_with_length_only(analyzer: Analyzer, name: str, strict: bool
         analyzer.scan(text, options)
         return time.process_time() - before
 
+    def linear() -> bool:
+        once = min(seconds(SIZE) for _ in range(2))
+        # Quadratic growth would give 9 times; half a second for 36,000 characters is no attack, whatever the ratio.
+        return min(seconds(3 * SIZE) for _ in range(2)) <= max(3 * 2.3 * once, 0.5)
+
     seconds(1000)
-    once = min(seconds(SIZE) for _ in range(2))
-    # Quadratic growth would give 9 times; half a second for 36,000 characters is no attack, whatever the ratio.
-    assert min(seconds(3 * SIZE) for _ in range(2)) <= max(3 * 2.3 * once, 0.5)
+    # What else runs on the machine may slow the longer scan and not the shorter one, but not each of three times.
+    assert any(linear() for _ in range(3))
 
 
 def test_an_address_behind_forty_thousand_letters_and_dots_is_covered(find: Find) -> None:
