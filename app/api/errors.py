@@ -40,7 +40,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "unscannable_content": (422, "Content that cannot be scanned"),
     "audit_unavailable": (503, "The record cannot be written"),
     "store_unavailable": (503, "The database does not answer"),
-    "upstream_unavailable": (502, "An MCP server does not answer"),
+    "upstream_unavailable": (502, "A server behind this one does not answer"),
     "internal_error": (500, "A fault in the service"),
 }
 """Code -> HTTP status and title; a test fails when a code of core.errors is missing."""

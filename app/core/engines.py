@@ -1,6 +1,6 @@
 """Contracts of the heavy skills that middlewares use; engines implement them, main hands them over."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -61,6 +61,194 @@ class Masker(Protocol):
         self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
     ) -> list[str]:
         """Return what stands for each ``(label, text)``: ``mask`` (stars), ``hash`` (under ``key``), ``remove``."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReport:
+    """Which engine gave a result; ``degraded``: a configured engine failed and the embedded one served."""
+
+    name: str
+    version: str
+    degraded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """One vector for each text: unit length, float32 in little-endian bytes, equal lengths."""
+
+    vectors: list[bytes]
+    report: EngineReport
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose dot product says how alike they are."""
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each of ``texts`` or raise UpstreamUnavailableError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCandidate:
+    """A tool as a ranker sees it; ``parameters`` are names and descriptions of its arguments."""
+
+    name: str
+    description: str = ""
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRanking:
+    """For each query the scores of all tools, in the order of the tools: 0..1, comparable between requests."""
+
+    scores: list[list[float]]
+    order: list[list[int]]
+    """For each query the positions of the tools, best first: the fused rank, which ``scores`` alone do not give."""
+    report: EngineReport
+
+
+class ToolRanker(Protocol):
+    """Says which tools help with a request."""
+
+    async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
+        """Rank all ``tools`` for each of ``queries``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moderation:
+    """For each text its score 0..1 by policy."""
+
+    scores: list[Mapping[str, float]]
+    report: EngineReport
+
+
+class Moderator(Protocol):
+    """Says how much a text goes against each policy."""
+
+    async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
+        """Score each of ``texts`` for each of ``policies`` (violence, harassment, hate, sexual, self_harm, illicit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InjectionFinding:
+    """Why a text is suspected: a kind such as ``override``, its offsets ``[start, end)`` and a score 0..1."""
+
+    kind: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class InjectionJudgement:
+    """For each text a score 0..1 that it tries to take over the model, and what speaks for it."""
+
+    scores: list[float]
+    findings: list[list[InjectionFinding]]
+    report: EngineReport
+
+
+class InjectionDetector(Protocol):
+    """Finds texts that give orders to the model against its host."""
+
+    async def judge(self, texts: Sequence[str]) -> InjectionJudgement:
+        """Judge each of ``texts`` by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretOptions:
+    """Which secrets to look for.
+
+    ``allow_list`` are texts that are never a secret; ``providers`` (None: all) limits the rules; ``entropy`` adds
+    random-looking values in the context of a name such as ``password``.
+    """
+
+    allow_list: tuple[str, ...] = ()
+    providers: frozenset[str] | None = None
+    entropy: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFindings:
+    """For each text its secrets, sorted and free of overlaps, labelled ``SECRET_AWS`` and so on."""
+
+    spans: list[list[Span]]
+    report: EngineReport
+
+
+class SecretScanner(Protocol):
+    """Finds credentials."""
+
+    async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
+        """Scan each of ``texts`` or raise; a text that could not be scanned is never passed."""
+
+    def providers(self) -> frozenset[str]:
+        """Return the providers whose formats are known, in lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuery:
+    """What to look for and who asks; only what ``tenant`` and ``principals`` may read is ranked at all.
+
+    ``sources`` are names of collections or sources (None: all). ``limit`` counts documents.
+    """
+
+    tenant: str
+    principals: frozenset[str]
+    text: str
+    sources: tuple[str, ...] | None = None
+    limit: int = 5
+    min_relevance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPassage:
+    """A part of a document, with where it comes from; ``relevance`` is 0..1."""
+
+    document: str
+    title: str
+    collection: str
+    source: str
+    text: str
+    relevance: float
+    uri: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """For each query its passages, best first."""
+
+    passages: list[list[RetrievedPassage]]
+    report: EngineReport
+
+
+class Retriever(Protocol):
+    """Finds passages of a tenant's documents."""
+
+    async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
+        """Return the best passages for each of ``queries``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement and the texts that should support it."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """For each claim a score 0..1 that its evidence does not support it."""
+
+    scores: list[float]
+    report: EngineReport
+
+
+class GroundingJudge(Protocol):
+    """Says whether statements follow from their evidence."""
+
+    async def judge(self, claims: Sequence[Claim]) -> Grounding:
+        """Judge each of ``claims`` by itself."""
 
 
 @dataclass(frozen=True, slots=True)

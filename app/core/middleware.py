@@ -1,14 +1,15 @@
 """The plug-in contract: a middleware is one function from a context and arguments to a context."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from app.core.access import Caller
 from app.core.content import Context
-from app.core.engines import Engines
+from app.core.engines import EngineReport, Engines
 
 Phase = Literal["outbound", "inbound"]
 ScopeName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
@@ -51,7 +52,8 @@ class Outcome:
     their original): the service resolves them in the one transaction that also stores the audit event, and
     adds ``redactions``, ``scope`` and ``unresolved`` to ``metadata``. ``counts`` go to the audit event.
     ``keep_content`` asks the service to seal the context as given into the audit event, and ``audit_details`` are
-    identifiers and numbers for it, never content.
+    identifiers and numbers for it, never content. ``engine`` is which engine judged: the service puts it into
+    ``metadata`` and, where it is degraded, into the audit event.
     """
 
     context: Context
@@ -60,6 +62,24 @@ class Outcome:
     vault: VaultOptions = VaultOptions()
     keep_content: bool = False
     audit_details: Mapping[str, str | int | bool] = field(default_factory=dict)
+    engine: EngineReport | None = None
+
+
+async def no_tools() -> Sequence[Mapping[str, Any]]:
+    """Return no tools: what a caller sees where no server stands behind this one."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """Who invokes a middleware; ``until`` is a time of the event loop's clock, after which nobody waits.
+
+    ``visible_tools`` gives the definitions of the tools that this caller sees behind this server.
+    """
+
+    caller: Caller
+    until: float
+    visible_tools: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]] = no_tools
 
 
 class Middleware(ABC, Generic[A]):
@@ -77,3 +97,7 @@ class Middleware(ABC, Generic[A]):
     @abstractmethod
     async def apply(self, context: Context, arguments: A) -> Outcome:
         """Transform ``context``; open no transaction, keep no state, block no event loop."""
+
+    async def invoke(self, context: Context, arguments: A, _invocation: Invocation) -> Outcome:
+        """Transform ``context`` for one caller; a middleware that needs to know the caller overrides this."""
+        return await self.apply(context, arguments)

@@ -4,12 +4,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content import Context, PendingConceal, PendingMask
-from app.core.engines import Masker
+from app.core.engines import EngineReport, Masker
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,
@@ -18,7 +19,7 @@ from app.core.errors import (
     ServiceError,
 )
 from app.core.handles import Handle
-from app.core.middleware import Middleware, Outcome
+from app.core.middleware import Invocation, Middleware, Outcome, no_tools
 from app.core.offload import off_loop
 from app.core.policy import Policy, Step
 from app.core.registry import Registry
@@ -68,6 +69,10 @@ class InvokeService:
     traffic: Traffic
     observe: Callable[[str, str, float], None]
     schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
+    visible_tools: list[Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]]] = field(
+        default_factory=list
+    )
+    """Gives the tools that a caller sees; set once the listing, which needs this service's rooms, is built."""
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareInfo]:
         """Return the middlewares that this caller may invoke, by name."""
@@ -181,7 +186,7 @@ class InvokeService:
         until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
             async with asyncio.timeout_at(until):
-                outcome = await middleware.apply(context, checked)
+                outcome = await middleware.invoke(context, checked, self._invocation(call.caller, until))
         except TimeoutError as error:
             raise DeadlineExceededError(
                 "The middleware did not end within the time limit; nothing was passed on.",
@@ -189,6 +194,10 @@ class InvokeService:
             ) from error
         await _report(progress, 2)
         return outcome
+
+    def _invocation(self, caller: Caller, until: float) -> Invocation:
+        visible = partial(self.visible_tools[0], caller) if self.visible_tools else no_tools
+        return Invocation(caller, until, visible)
 
     async def _stored(
         self, outcome: Outcome, policy: Policy, call: Call, progress: Progress | None
@@ -199,10 +208,12 @@ class InvokeService:
         else:
             caller.require(Role.INVOKER)
         call.counts, call.details = dict(outcome.counts), outcome.audit_details
+        metadata = dict(outcome.metadata)
+        if outcome.engine is not None:
+            _add_engine(metadata, call, outcome.engine)
         if outcome.keep_content and policy.audit_content:
             call.sealed = await self.audit.seal(caller.tenant, call.given)
         context = await self._masked(outcome.context, caller)
-        metadata = dict(outcome.metadata)
         if context.skipped:
             metadata["skipped"] = sum(context.skipped.values())
         outcome = replace(outcome, context=context, metadata=metadata)
@@ -306,6 +317,13 @@ class InvokeService:
         if middleware.name not in self.schemas:
             self.schemas[middleware.name] = middleware.arguments.model_json_schema(by_alias=True)
         return self.schemas[middleware.name]
+
+
+def _add_engine(metadata: dict[str, Any], call: Call, engine: EngineReport) -> None:
+    metadata["engine"] = {"name": engine.name, "version": engine.version, "degraded": engine.degraded}
+    if engine.degraded:
+        metadata["degraded"] = True
+        call.details = {**call.details, "degraded": True, "engine": engine.name}
 
 
 def _conceals(context: Context) -> list[PendingConceal]:
