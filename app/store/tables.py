@@ -369,3 +369,19 @@ disclosure = Table(
     PrimaryKeyConstraint("tenant", "principal", "name"),
     Index(None, "expires"),
 )
+
+# Versions are kept; the newest one's ``state`` says whether it is removed, so that no number is given twice.
+pipeline = Table(
+    "pipeline",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    _number("version"),
+    _document("document"),
+    _text("state"),
+    _text("origin"),
+    _moment("created"),
+    _text("created_by"),
+    PrimaryKeyConstraint("tenant", "name", "version"),
+    ForeignKeyConstraint(["tenant"], ["tenant.id"]),
+)

@@ -21,7 +21,7 @@ from tests.factories import caller_of, open_vault
 TENANTS = [f"tenant-{number}" for number in range(12)]
 PRIMITIVES = (
     *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
-    *("concern_preference", "tool_description", "disclosure"),
+    *("concern_preference", "tool_description", "disclosure", "pipeline"),
 )
 ISOLATED = (
     *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
