@@ -1,0 +1,50 @@
+"""The text of a PDF."""
+
+import io
+import logging
+import re
+from typing import Any, Final
+
+from app.core.errors import InvalidArgumentsError, ServiceError, TooLargeError
+
+MOST_PAGES: Final = 5000
+_HYPHENATED = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
+
+
+def pdf_text(data: bytes) -> tuple[str | None, str]:
+    """Return the title and the text of all pages, a blank line between them; words cut at line ends are joined."""
+    # Loaded here: only who ingests documents needs the parser.
+    import pypdf  # noqa: PLC0415
+
+    # It logs what it finds odd in a file, in the words of the file.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(data))
+        return _read(reader)
+    except ServiceError:
+        raise
+    except Exception as error:
+        raise _broken() from error
+
+
+def _read(reader: Any) -> tuple[str | None, str]:
+    # Many files are encrypted with an empty password, which only asks readers to forbid printing and the like.
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise InvalidArgumentsError(
+            "The PDF is encrypted; remove its password first.", details={"pointer": "/content"}
+        )
+    count = len(reader.pages)
+    if count > MOST_PAGES:
+        raise TooLargeError(
+            "The PDF has too many pages; split it into several documents.", details={"limit": MOST_PAGES}
+        )
+    pages = [_HYPHENATED.sub("", page.extract_text() or "").strip() for page in reader.pages]
+    title = reader.metadata.title if reader.metadata is not None else None
+    return (str(title) if title else None), "\n\n".join(page for page in pages if page)
+
+
+def _broken() -> InvalidArgumentsError:
+    return InvalidArgumentsError(
+        "The document cannot be read as a PDF; it is broken or of another kind.",
+        details={"pointer": "/content"},
+    )
