@@ -15,6 +15,7 @@ from app.core.registry import Registry
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.pii.pool import PoolDetector
+from app.engines.ranking.ranker import EmbeddedToolRanker
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
@@ -137,7 +138,9 @@ async def opened(
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
-        registry = Registry.discover(app.middlewares, Engines(detector=detector, now=now))
+        registry = Registry.discover(
+            app.middlewares, Engines(detector=detector, now=now, tools=EmbeddedToolRanker())
+        )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         groups = GroupService(database, audit, registry.middlewares, now)
         concerns = ConcernService(database, audit, policies, now)

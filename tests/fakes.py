@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from app.core.content import Context, PendingConceal
-from app.core.engines import Detection, DetectionOptions, Engines, Span
+from app.core.engines import (
+    Detection,
+    DetectionOptions,
+    EngineReport,
+    Engines,
+    Span,
+    ToolCandidate,
+    ToolRanker,
+    ToolRanking,
+)
 from app.core.handles import Handle, Original
 
 NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
@@ -86,6 +95,20 @@ class MemoryVault:
         return settled.masked({one: masked(one.mode, one.label, one.text) for one in settled.masks})
 
 
-def engines(detector: FakeDetector | None = None) -> Engines:
+class FakeToolRanker:
+    """Scores a tool by the part of its name's words that the query has."""
+
+    async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
+        scores = [[self._one(query.lower(), tool.name) for tool in tools] for query in queries]
+        order = [sorted(range(len(tools)), key=row.__getitem__, reverse=True) for row in scores]
+        return ToolRanking(scores, order, EngineReport("fake", "1"))
+
+    @staticmethod
+    def _one(query: str, name: str) -> float:
+        words = re.findall(r"[a-z0-9]+", name.lower())
+        return sum(word in query for word in words) / len(words) if words else 0.0
+
+
+def engines(detector: FakeDetector | None = None, *, tools: ToolRanker | None = None) -> Engines:
     """Return engines that need no model, no process and no clock."""
-    return Engines(detector=detector or FakeDetector(), now=lambda: NOON)
+    return Engines(detector=detector or FakeDetector(), now=lambda: NOON, tools=tools or FakeToolRanker())

@@ -257,3 +257,4 @@ class Engines:
 
     detector: Detector
     now: Callable[[], datetime]
+    tools: ToolRanker

@@ -1,0 +1,1 @@
+"""Which tools help with a request: words, parts of words and meaning, fused."""

@@ -1,0 +1,165 @@
+"""What is known of a list of tools before a request comes: their words and parts of words, weighed."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.engines import ToolCandidate
+from app.engines.hashing import char_ngrams
+from app.engines.ranking.postings import Floats, Ints, Postings, counted
+from app.engines.ranking.words import spelled_out, terms
+
+_K1 = 1.2
+_B = 0.6
+_GRAM_BITS = 20
+_GRAM_SIZES = (3, 4, 5)
+_COMMON = 0.25
+"""N-grams that a larger part of the tools has say nothing of any of them."""
+_TEXT = 2_000
+"""How many characters of a description are read; the rest is rarely about what the tool does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What one tool is found by."""
+
+    words: Ints
+    name: Ints
+    grams: Ints
+
+    @classmethod
+    def of(cls, tool: ToolCandidate) -> "Features":
+        """Read a definition: the words of name, description and parameters, and n-grams of the first two."""
+        name, text = terms(tool.name), terms(tool.description[:_TEXT])
+        more = terms(" ".join(tool.parameters)[:_TEXT])
+        return cls(
+            words=keys_of([*name, *name, *text, *more]),
+            name=keys_of(name),
+            grams=grams_of(f"{tool.name} {tool.description[:_TEXT]}"),
+        )
+
+
+def keys_of(words: Sequence[str]) -> Ints:
+    """Return words as numbers."""
+    return np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], dtype=np.int64)
+
+
+def grams_of(text: str) -> Ints:
+    """Return the n-grams of characters of ``text`` as numbers."""
+    hashes = char_ngrams(spelled_out(text), _GRAM_SIZES)
+    return (hashes >> np.uint64(64 - _GRAM_BITS)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One text as the index is asked for it."""
+
+    words: Ints
+    times: Floats
+    grams: Ints
+    gram_times: Floats
+
+    @classmethod
+    def of(cls, text: str) -> "Query":
+        """Read a text; a word that comes often counts more, but not as often."""
+        words, often = np.unique(keys_of(terms(text)), return_counts=True)
+        grams, counts = np.unique(grams_of(text), return_counts=True)
+        return cls(words, _damped(often), grams, _damped(counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for each tool: BM25, the part of its name that was said, likeness of n-grams.
+
+    ``possible`` is the BM25 of a tool that had each word of the query once.
+    """
+
+    words: Floats
+    name: Floats
+    grams: Floats
+    possible: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolIndex:
+    """Answers which tools share words, names and n-grams with a query."""
+
+    words: Postings
+    names: Postings
+    grams: Postings
+    count: int
+
+    @classmethod
+    def build(cls, features: Sequence[Features]) -> "ToolIndex":
+        """Weigh the words and n-grams of all tools against each other."""
+        count = len(features)
+        return cls(
+            words=_bm25([one.words for one in features]),
+            names=_shares([one.name for one in features], [one.words for one in features]),
+            grams=_cosine([one.grams for one in features]),
+            count=count,
+        )
+
+    def evidence(self, query: Query) -> Evidence:
+        """Return what speaks for each tool."""
+        idf = _idf(self.words.frequency(query.words), self.count)
+        often = self.grams.frequency(query.grams)
+        weights = query.gram_times * _idf(often, self.count)
+        norm = float(np.sqrt((weights * weights).sum())) or 1.0
+        return Evidence(
+            words=self.words.scores(query.words, query.times),
+            name=self.names.scores(query.words, np.ones(len(query.words), dtype=np.float32)),
+            grams=self.grams.scores(query.grams, weights / norm),
+            possible=float((idf * query.times).sum()),
+        )
+
+
+def _damped(counts: Ints) -> Floats:
+    return (1 + np.log(counts)).astype(np.float32)
+
+
+def _idf(frequency: Ints, count: int) -> Floats:
+    return np.log1p((count - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+
+
+def _per_cell(keys: Ints, count: int) -> Floats:
+    """Return the inverse document frequency of the key of each cell."""
+    _, inverse, often = np.unique(keys, return_inverse=True, return_counts=True)
+    return _idf(often.astype(np.int64), count)[inverse]
+
+
+def _bm25(columns: Sequence[Ints]) -> Postings:
+    keys, tools, counts = counted(columns)
+    lengths = np.array([len(column) for column in columns], dtype=np.float32)
+    relative = lengths / max(float(lengths.mean()), 1.0)
+    damping = _K1 * (1 - _B + _B * relative[tools])
+    weights = _per_cell(keys, len(columns)) * counts * (_K1 + 1) / (counts + damping)
+    return Postings.build(keys, tools, weights, len(columns))
+
+
+def _shares(names: Sequence[Ints], columns: Sequence[Ints]) -> Postings:
+    """Return for each word of a name how much of the name it is, rare words more."""
+    every, tools, _ = counted(columns)
+    found, often = np.unique(every, return_counts=True)
+    keys, tools, _ = counted(names)
+    where = np.searchsorted(found, keys)
+    weights = _idf(often.astype(np.int64), len(columns))[where]
+    totals = np.bincount(tools, weights=weights, minlength=len(names))
+    return Postings.build(keys, tools, weights / np.maximum(totals[tools], 1e-6), len(names))
+
+
+def _cosine(columns: Sequence[Ints]) -> Postings:
+    keys, tools, counts = counted(columns)
+    weights = _damped(counts) * _per_cell(keys, len(columns))
+    norms = np.sqrt(np.bincount(tools, weights=weights * weights, minlength=len(columns)))
+    weights = weights / np.maximum(norms[tools], 1e-6)
+    rare = _rare(keys, len(columns))
+    return Postings.build(keys[rare], tools[rare], weights[rare], len(columns))
+
+
+def _rare(keys: Ints, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    _, inverse, often = np.unique(keys, return_inverse=True, return_counts=True)
+    few: np.ndarray[tuple[int], np.dtype[np.bool_]] = often[inverse] <= max(10, _COMMON * count)
+    return few
