@@ -14,6 +14,8 @@ from app.core.engines import Engines
 from app.core.registry import Registry
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
+from app.engines.moderation.embedded import EmbeddedModerator
+from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
 from app.engines.ranking.ranker import EmbeddedToolRanker
 from app.services.access import AccessService
@@ -139,7 +141,14 @@ async def opened(
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         registry = Registry.discover(
-            app.middlewares, Engines(detector=detector, now=now, tools=EmbeddedToolRanker())
+            app.middlewares,
+            Engines(
+                detector=detector,
+                now=now,
+                tools=EmbeddedToolRanker(),
+                moderator=EmbeddedModerator(),
+                terms=Re2TermMatcher(),
+            ),
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         groups = GroupService(database, audit, registry.middlewares, now)

@@ -10,12 +10,14 @@ from app.core.engines import (
     DetectionOptions,
     EngineReport,
     Engines,
+    Moderator,
     Span,
     ToolCandidate,
     ToolRanker,
     ToolRanking,
 )
 from app.core.handles import Handle, Original
+from tests.fakes_moderation import FakeModerator, FakeTermMatcher
 
 NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
 """The moment of the proposal's timestamp example."""
@@ -109,6 +111,17 @@ class FakeToolRanker:
         return sum(word in query for word in words) / len(words) if words else 0.0
 
 
-def engines(detector: FakeDetector | None = None, *, tools: ToolRanker | None = None) -> Engines:
+def engines(
+    detector: FakeDetector | None = None,
+    *,
+    tools: ToolRanker | None = None,
+    moderator: Moderator | None = None,
+) -> Engines:
     """Return engines that need no model, no process and no clock."""
-    return Engines(detector=detector or FakeDetector(), now=lambda: NOON, tools=tools or FakeToolRanker())
+    return Engines(
+        detector=detector or FakeDetector(),
+        now=lambda: NOON,
+        tools=tools or FakeToolRanker(),
+        moderator=moderator or FakeModerator(),
+        terms=FakeTermMatcher(),
+    )

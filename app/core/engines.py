@@ -115,17 +115,50 @@ class ToolRanker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moderation:
-    """For each text its score 0..1 by policy."""
+    """For each text its score 0..1 by policy: 0.5 is where the engine itself would flag, see ``Moderator``.
+
+    ``windows``: for each text where its score of a policy comes from, as offsets ``[start, end)``; a policy that is
+    not in the mapping was judged on the whole text, and so is everything where the list is empty.
+    """
 
     scores: list[Mapping[str, float]]
     report: EngineReport
+    windows: list[Mapping[str, tuple[int, int]]] = field(default_factory=list)
 
 
 class Moderator(Protocol):
-    """Says how much a text goes against each policy."""
+    """Says how much a text goes against each policy.
+
+    Scores mean the same whatever the engine: from 0.5 on a usual service would flag the text, and from 0.85 on it is
+    so plain that refusing it is defensible.
+    """
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each of ``texts`` for each of ``policies`` (violence, harassment, hate, sexual, self_harm, illicit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermList:
+    """What a custom policy looks for: whole words or phrases in any case, and patterns in RE2's syntax."""
+
+    terms: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+
+
+class InvalidPatternError(ValueError):
+    """A pattern is no RE2 pattern or too large; ``position`` is the list's and ``pattern`` the pattern's in it."""
+
+    def __init__(self, position: int, pattern: int) -> None:
+        super().__init__(f"pattern {pattern} of list {position}")
+        self.position = position
+        self.pattern = pattern
+
+
+class TermMatcher(Protocol):
+    """Looks for the terms and patterns that callers give; in time linear in the text, whatever they give."""
+
+    async def match(self, texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[int]]:
+        """Return for each of ``texts`` the positions of the lists that occur in it, or raise InvalidPatternError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +291,5 @@ class Engines:
     detector: Detector
     now: Callable[[], datetime]
     tools: ToolRanker
+    moderator: Moderator
+    terms: TermMatcher

@@ -1,0 +1,1 @@
+"""Embedded content moderation: linear and small neural classifiers, and the matching of callers' own terms."""

@@ -1,0 +1,139 @@
+"""The embedded Moderator: every window by its words, the most suspicious ones also by the encoder's vector."""
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core.engines import Embedder, EngineReport, Moderation
+from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
+from app.engines.moderation.model import POLICIES, Classifier, Floats
+from app.engines.moderation.windows import plain, windows
+
+MOST_ENCODED = 2
+"""Windows of one text that are encoded: a vector costs as much time as the words of ten windows."""
+
+MOST_ENCODED_TOGETHER = 32
+"""Windows of all texts of one call that are encoded."""
+
+SUSPICIOUS = 0.1
+"""Score by words below which a second window is not encoded."""
+
+
+@dataclass(slots=True)
+class _Judged:
+    """The windows of one text, what their words say, and their scores (a row for each window)."""
+
+    spans: list[tuple[int, int]]
+    by_words: Floats
+    scores: Floats
+
+
+class EmbeddedModerator:
+    """A Moderator; its weights are read on the first call, once per process.
+
+    Where ``embedder`` is absent or fails the words judge alone, and the report says so.
+    """
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self._embedder = embedder
+        self._classifier: Classifier | None = None
+        self._loading = threading.Lock()
+
+    async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
+        """Score each of ``texts`` for each of ``policies``: the highest score of its windows."""
+        unknown = set(policies) - set(POLICIES)
+        if unknown:
+            raise InvalidArgumentsError(
+                "Unknown policy; details list the known ones.", details={"known": list(POLICIES)}
+            )
+        judged, classifier = await asyncio.to_thread(self._by_words, texts)
+        encoded = await self._encoded(texts, judged, classifier)
+        name = "embedded-moderation" if encoded else "embedded-lexical"
+        columns = [POLICIES.index(policy) for policy in policies]
+        scores, places = [], []
+        for one in judged:
+            best = one.scores.argmax(axis=0) if one.spans else None
+            scores.append(
+                {
+                    policy: 0.0 if best is None else round(float(one.scores[best[column], column]), 4)
+                    for policy, column in zip(policies, columns, strict=True)
+                }
+            )
+            places.append(
+                {}
+                if best is None
+                else {
+                    policy: one.spans[int(best[column])]
+                    for policy, column in zip(policies, columns, strict=True)
+                }
+            )
+        return Moderation(scores, EngineReport(name, classifier.version), places)
+
+    def _loaded(self) -> Classifier:
+        with self._loading:
+            if self._classifier is None:
+                self._classifier = Classifier.embedded()
+            return self._classifier
+
+    def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], Classifier]:
+        classifier = self._loaded()
+        known: dict[str, Floats] = {}
+        judged = []
+        for text in texts:
+            spans = [span for span in windows(text) if any(char.isalpha() for char in text[slice(*span)])]
+            rows = []
+            for span in spans:
+                window = plain(text[slice(*span)])
+                if window not in known:
+                    known[window] = classifier.judged_by_words(window)
+                rows.append(known[window])
+            by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
+            judged.append(_Judged(spans, by_words, classifier.scores_by_words(by_words, len(spans))))
+        return judged, classifier
+
+    async def _encoded(self, texts: Sequence[str], judged: list[_Judged], classifier: Classifier) -> bool:
+        """Replace the scores of the most suspicious windows by the network's; tell whether there are vectors."""
+        if self._embedder is None:
+            return False
+        chosen = _most_suspicious(judged)
+        if not chosen:
+            return True
+        pieces = [plain(texts[text][slice(*judged[text].spans[row])]) for text, row in chosen]
+        try:
+            embeddings = await self._embedder.embed(pieces)
+        except UpstreamUnavailableError:
+            return False
+        vectors = np.array(
+            [np.frombuffer(vector, dtype="<f4") for vector in embeddings.vectors], dtype=np.float32
+        )
+        if vectors.shape[1] + len(POLICIES) != classifier.hidden.shape[0]:
+            return False
+        await asyncio.to_thread(_rescore, judged, chosen, vectors, classifier)
+        return True
+
+
+def _most_suspicious(judged: list[_Judged]) -> list[tuple[int, int]]:
+    """Return the (text, window) to encode: of each text the most suspicious, then others that words speak against."""
+    ranked: list[tuple[int, float, int, int]] = []
+    for number, one in enumerate(judged):
+        peaks = one.scores.max(axis=1, initial=0)
+        order = np.argsort(-peaks, kind="stable")[:MOST_ENCODED]
+        ranked += [
+            (rank, -float(peaks[row]), number, int(row))
+            for rank, row in enumerate(order)
+            if rank == 0 or peaks[row] >= SUSPICIOUS
+        ]
+    return [(number, row) for _, _, number, row in sorted(ranked)[:MOST_ENCODED_TOGETHER]]
+
+
+def _rescore(
+    judged: list[_Judged], chosen: list[tuple[int, int]], vectors: Floats, classifier: Classifier
+) -> None:
+    by_words = np.array([judged[text].by_words[row] for text, row in chosen], dtype=np.float32)
+    logits = classifier.judged(vectors, by_words)
+    for position, (text, row) in enumerate(chosen):
+        one = judged[text]
+        one.scores[row] = classifier.scores(logits[position], by_words[position], len(one.spans))

@@ -1,0 +1,1 @@
+"""How the weights of content moderation are made; the service never imports this."""
