@@ -5,8 +5,8 @@ import os
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.store.migrate import included, with_connection
-from app.store.tables import metadata
+from app.store.document_tables import metadata
+from app.store.migrate import included, is_table_of_ours, with_connection
 
 LOCK_TIMEOUT = "5s"
 STATEMENT_TIMEOUT = "10min"
@@ -21,6 +21,7 @@ def migrate(connection: Connection) -> None:
         connection=connection,
         target_metadata=metadata,
         include_object=included,
+        include_name=is_table_of_ours,
         compare_type=True,
         render_as_batch=connection.dialect.name == "sqlite",
     )

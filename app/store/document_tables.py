@@ -1,0 +1,139 @@
+"""Tables of documents: collections, their parts by source and access, documents, chunks and what waits to be read.
+
+Documents lie here in clear, unlike what the vault keeps: an index cannot search ciphertext. The search index
+itself, ``document_search``, is no table of SQLAlchemy's: FTS5 on SQLite, tsvector and pgvector on PostgreSQL (``store.search``).
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from app.store.tables import Document, Instant, metadata
+
+__all__ = ["collection", "collection_document", "collection_part", "document_chunk", "ingestion", "metadata"]
+
+
+def _text(name: str, *, nullable: bool = False) -> Column[str]:
+    return Column(name, Text, nullable=nullable)
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+collection = Table(
+    "collection",
+    metadata,
+    _text("tenant"),
+    _text("name"),
+    Column("document", Document, nullable=False),
+    Column("created", Instant, nullable=False),
+    _text("created_by"),
+    Column("updated", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "name"),
+    ForeignKeyConstraint(["tenant"], ["tenant.id"]),
+)
+
+# Documents of one source that the same principals may read. Access is decided by part, before anything is ranked;
+# ``chunks`` and ``words`` are what ranking needs to know of a part, ``embedder`` whose vectors it has throughout.
+collection_part = Table(
+    "collection_part",
+    metadata,
+    _text("tenant"),
+    Column("id", BigInteger, nullable=False, autoincrement=False),
+    _text("collection"),
+    _text("source"),
+    _text("access_key"),
+    Column("access", Document, nullable=False),
+    _number("documents"),
+    _number("chunks"),
+    _number("words"),
+    _text("embedder"),
+    _number("revision"),
+    PrimaryKeyConstraint("tenant", "id"),
+    UniqueConstraint("tenant", "collection", "source", "access_key"),
+    ForeignKeyConstraint(
+        ["tenant", "collection"], ["collection.tenant", "collection.name"], ondelete="CASCADE"
+    ),
+)
+
+collection_document = Table(
+    "collection_document",
+    metadata,
+    _text("tenant"),
+    _text("id"),
+    _text("collection"),
+    _text("source"),
+    _text("external_id"),
+    _number("part"),
+    _text("title"),
+    _text("uri", nullable=True),
+    _text("written", nullable=True),
+    _text("media_type"),
+    Column("digest", LargeBinary, nullable=False),
+    _number("chunks"),
+    _number("words"),
+    _number("characters"),
+    Column("created", Instant, nullable=False),
+    Column("updated", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "id"),
+    UniqueConstraint("tenant", "collection", "source", "external_id"),
+    ForeignKeyConstraint(
+        ["tenant", "part"], ["collection_part.tenant", "collection_part.id"], ondelete="CASCADE"
+    ),
+    Index(None, "tenant", "part"),
+)
+
+# ``number`` is what the search index knows a chunk by; ``embedder`` is empty where there is no vector.
+document_chunk = Table(
+    "document_chunk",
+    metadata,
+    _text("tenant"),
+    _text("document"),
+    _number("ordinal"),
+    _number("number"),
+    _number("part"),
+    _text("title"),
+    _text("headings"),
+    _text("text"),
+    _text("embedder"),
+    Column("vector", LargeBinary, nullable=True),
+    PrimaryKeyConstraint("tenant", "document", "ordinal"),
+    UniqueConstraint("tenant", "number"),
+    Index(None, "tenant", "part", "number"),
+    ForeignKeyConstraint(
+        ["tenant", "document"], ["collection_document.tenant", "collection_document.id"], ondelete="CASCADE"
+    ),
+)
+
+# A document on its way: its bytes lie here until it was read, so that a restart loses none.
+ingestion = Table(
+    "ingestion",
+    metadata,
+    _text("tenant"),
+    _text("id"),
+    _text("collection"),
+    Column("document", Document, nullable=False),
+    Column("body", LargeBinary, nullable=True),
+    _text("state"),
+    _number("done"),
+    _number("total"),
+    _number("attempts"),
+    _text("result", nullable=True),
+    Column("created", Instant, nullable=False),
+    _text("created_by"),
+    Column("updated", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "id"),
+    ForeignKeyConstraint(
+        ["tenant", "collection"], ["collection.tenant", "collection.name"], ondelete="CASCADE"
+    ),
+    Index(None, "state", "updated"),
+)
