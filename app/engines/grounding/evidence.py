@@ -1,0 +1,127 @@
+"""Evidence read once for many claims: its sentences, what occurs in them, and which are nearest to a claim."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from app.engines.grounding.words import NEGATIONS, STOP_WORDS, sentences_of, words_of
+
+Pair = tuple[str, str]
+
+WHOLE_WORDS: Final = 120
+"""Evidence up to so many words is taken whole; of longer evidence each sentence of a claim gets the nearest parts."""
+
+LONGEST_PART: Final = 60
+"""Words of one part: a longer sentence is cut, so that text without full stops costs no more than other text."""
+
+_NEAREST: Final = 3
+_PLACES: Final = 64
+"""Places that are remembered of one word, the latest: a bound on the work for texts that repeat themselves."""
+
+_PREFIX: Final = 4
+
+
+def content_of(stems: Sequence[str]) -> list[str]:
+    """Return the words that carry a statement."""
+    return [one for one in stems if one not in STOP_WORDS]
+
+
+def prefix(word: str) -> str | None:
+    """Return the beginning by which words of one family are recognised; None for short words."""
+    return word[:_PREFIX] if len(word) >= _PREFIX else None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What occurs in a stretch of evidence."""
+
+    stems: tuple[str, ...]
+    words: frozenset[str]
+    pairs: frozenset[Pair]
+    triples: frozenset[tuple[str, str, str]]
+    content_pairs: frozenset[Pair]
+
+    @classmethod
+    def of(cls, stems: Sequence[str]) -> "Part":
+        """Index the words of one sentence."""
+        content = content_of(stems)
+        return cls(
+            tuple(stems),
+            frozenset(stems),
+            frozenset(pairwise(stems)),
+            frozenset(zip(stems, stems[1:], stems[2:], strict=False)),
+            frozenset(pairwise(content)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The parts that a claim is held against, together."""
+
+    parts: tuple[Part, ...]
+    words: frozenset[str]
+    pairs: frozenset[Pair]
+    triples: frozenset[tuple[str, str, str]]
+    content_pairs: frozenset[Pair]
+    prefixes: frozenset[str]
+    negates: bool
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> "Support":
+        """Join ``parts``."""
+        words = frozenset().union(*(part.words for part in parts))
+        return cls(
+            tuple(parts),
+            words,
+            frozenset().union(*(part.pairs for part in parts)),
+            frozenset().union(*(part.triples for part in parts)),
+            frozenset().union(*(part.content_pairs for part in parts)),
+            frozenset(word[:_PREFIX] for word in words if len(word) >= _PREFIX),
+            not NEGATIONS.isdisjoint(words),
+        )
+
+
+class Evidence:
+    """The texts that should support a claim."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        stems = [
+            [word.stem for word in words_of(text, *place)] for text in texts for place in sentences_of(text)
+        ]
+        self._parts = [
+            Part.of(sentence[begin : begin + LONGEST_PART])
+            for sentence in stems
+            for begin in range(0, len(sentence), LONGEST_PART)
+        ]
+        short = sum(len(part.stems) for part in self._parts) <= WHOLE_WORDS
+        self._whole = Support.of(self._parts) if short else None
+        self._places: dict[str, list[int]] = defaultdict(list)
+        self._counts: dict[str, int] = defaultdict(int)
+        if not short:
+            self._index()
+
+    def _index(self) -> None:
+        for number in range(len(self._parts) - 1, -1, -1):
+            for word in self._parts[number].words:
+                if word not in STOP_WORDS:
+                    self._counts[word] += 1
+                    if len(self._places[word]) < _PLACES:
+                        self._places[word].append(number)
+
+    def nearest(self, stems: Sequence[str]) -> Support:
+        """Return what a sentence of these words is held against: all, or the parts that share most with it."""
+        if self._whole is not None:
+            return self._whole
+        scores: dict[int, float] = defaultdict(float)
+        for word in sorted(set(stems)):
+            places = self._places.get(word, ())
+            weight = math.log(1 + len(self._parts) / self._counts[word]) if places else 0.0
+            for number in places:
+                scores[number] += weight
+        ranked = sorted(
+            scores, key=lambda number: (-scores[number] / (4 + len(self._parts[number].stems)) ** 0.3, number)
+        )
+        return Support.of([self._parts[number] for number in sorted(ranked[:_NEAREST])])

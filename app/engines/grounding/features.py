@@ -1,0 +1,135 @@
+"""What the wording of a claim says of its support: words and runs found in the evidence, contradictions, style."""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from app.engines.grounding.evidence import Evidence, Support, content_of, prefix
+from app.engines.grounding.opposites import OPPOSITES
+from app.engines.grounding.words import NEGATIONS, STOP_WORDS, Word, sentences_of, words_of
+
+_MEAN: Final = (
+    *(
+        "words",
+        "pairs",
+        "triples",
+        "content",
+        "content_pairs",
+        "no_content",
+        "run",
+        "log_run",
+        "gap",
+        "pair_gap",
+    ),
+    *("missing", "found", "near", "number", "names", "adds_negation", "other_negation", "opposite"),
+    *("personal", "first_person", "covered", "best"),
+)
+_LEAST: Final = ("words", "content")
+_MOST: Final = ("missing", "gap", "names", "number", "adds_negation", "opposite")
+
+NAMES: Final = (
+    *_MEAN,
+    *(f"least_{name}" for name in _LEAST),
+    *(f"most_{name}" for name in _MOST),
+    *("asks", "sentences", "length"),
+)
+"""The features in the order of the weights: means over the sentences by their words, and the worst sentence."""
+
+LONGEST_SENTENCE: Final = 120
+"""Words of a sentence that are looked at in one piece."""
+
+_PERSONAL: Final = frozenset(
+    {
+        *("i", "my", "me", "mine", "im", "ive", "we", "our", "think", "love", "hope", "guess", "wonder"),
+        *("wow", "haha", "cool", "amaz", "favorit"),
+    }
+)
+
+
+def features_of(claim: str, evidence: Evidence) -> list[float]:
+    """Return the features of ``claim``; a claim without words has none that differ from zero."""
+    measured: list[tuple[int, dict[str, float]]] = []
+    for place in sentences_of(claim):
+        words = words_of(claim, *place)
+        for begin in range(0, len(words), LONGEST_SENTENCE):
+            piece = words[begin : begin + LONGEST_SENTENCE]
+            stems = [word.stem for word in piece]
+            measured.append((len(piece), _measured(piece, stems, evidence.nearest(stems))))
+    total = sum(size for size, _ in measured)
+    if not total:
+        return [0.0] * len(NAMES)
+    values = [sum(size * one[name] for size, one in measured) / total for name in _MEAN]
+    values += [min(one[name] for _, one in measured) for name in _LEAST]
+    values += [max(one[name] for _, one in measured) for name in _MOST]
+    return [*values, float("?" in claim), math.log1p(len(measured)), math.log1p(total)]
+
+
+def _measured(words: Sequence[Word], stems: list[str], support: Support) -> dict[str, float]:
+    """Return the features of one sentence."""
+    size = len(stems)
+    known = [one in support.words for one in stems]
+    pairs = [pair in support.pairs for pair in pairwise(stems)]
+    triples = [one in support.triples for one in zip(stems, stems[1:], stems[2:], strict=False)]
+    content = content_of(stems)
+    missing = [one for one in content if one not in support.words]
+    linked = [pair in support.content_pairs for pair in pairwise(content)]
+    run = _longest(pairs, present=True)
+    return {
+        "words": sum(known) / size,
+        "pairs": _share(pairs),
+        "triples": _share(triples),
+        "content": 1 - len(missing) / len(content) if content else 0.5,
+        "content_pairs": _share(linked),
+        "no_content": float(not content),
+        "run": (run + 1) / size,
+        "log_run": math.log1p(run),
+        "gap": math.log1p(_longest(known, present=False)),
+        "pair_gap": math.log1p(_longest(pairs, present=False)),
+        "missing": math.log1p(len(missing)),
+        "found": math.log1p(len(content) - len(missing)),
+        "near": sum(prefix(one) in support.prefixes for one in missing) / max(1, len(content)),
+        "number": float(any(one[0].isdigit() for one in missing)),
+        "names": math.log1p(_new_names(words, support)),
+        **_contradictions(stems, missing, support),
+        "personal": sum(one in _PERSONAL for one in stems) / size,
+        "first_person": float("i" in stems),
+        **_alike(stems, content, support),
+    }
+
+
+def _share(hits: Sequence[bool]) -> float:
+    return sum(hits) / max(1, len(hits))
+
+
+def _longest(hits: Iterable[bool], *, present: bool) -> int:
+    best = run = 0
+    for hit in hits:
+        run = run + 1 if hit is present else 0
+        best = max(best, run)
+    return best
+
+
+def _new_names(words: Sequence[Word], support: Support) -> int:
+    """Count the capitalised words, but for the first, that the evidence does not have."""
+    return sum(
+        word.capital and word.stem not in support.words and word.stem not in STOP_WORDS for word in words[1:]
+    )
+
+
+def _contradictions(stems: list[str], missing: list[str], support: Support) -> dict[str, float]:
+    negates = not NEGATIONS.isdisjoint(stems)
+    turned = any(not OPPOSITES.get(one, frozenset()).isdisjoint(support.words) for one in missing)
+    return {
+        "adds_negation": float(negates and not support.negates),
+        "other_negation": float(negates != support.negates),
+        "opposite": float(turned),
+    }
+
+
+def _alike(stems: list[str], content: list[str], support: Support) -> dict[str, float]:
+    """Return how much of one part of the evidence the sentence says, and how much of it one part says."""
+    own = set(stems)
+    covered = max((len(own & part.words) / len(part.words) for part in support.parts), default=0.0)
+    best = max((sum(one in part.words for one in content) for part in support.parts), default=0)
+    return {"covered": covered, "best": best / len(content) if content else 0.5}

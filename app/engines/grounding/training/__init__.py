@@ -1,0 +1,1 @@
+"""How the weights of the embedded grounding judge are made."""
