@@ -83,12 +83,18 @@ class Invocation:
 
 
 class Middleware(ABC, Generic[A]):
-    """One transformation; subclasses are stateless apart from the engines they were given."""
+    """One transformation; subclasses are stateless apart from the engines they were given.
+
+    ``conceals``: it puts handles in place of what must not pass, so no pipeline may skip it. ``restores``: it puts
+    originals back.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
     phase: ClassVar[Phase]
+    conceals: ClassVar[bool] = False
+    restores: ClassVar[bool] = False
     arguments: type[A]
 
     def __init__(self, engines: Engines) -> None:

@@ -74,6 +74,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
     title = "PII redaction"
     description = "Remove PII from context before sending to LLM"
     phase = "outbound"
+    conceals = True
     arguments = PiiRedactionArguments
 
     async def apply(self, context: Context, arguments: PiiRedactionArguments) -> Outcome:

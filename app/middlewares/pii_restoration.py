@@ -41,6 +41,7 @@ class PiiRestoration(Middleware[PiiRestorationArguments]):
     title = "PII restoration"
     description = "Restore PII in model responses using handles"
     phase = "inbound"
+    restores = True
     arguments = PiiRestorationArguments
 
     async def apply(self, context: Context, arguments: PiiRestorationArguments) -> Outcome:
