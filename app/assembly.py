@@ -14,6 +14,8 @@ from app.core.engines import Engines
 from app.core.registry import Registry
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
+from app.engines.encoder import Encoder
+from app.engines.grounding.judge import LexicalJudge
 from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
@@ -47,6 +49,7 @@ from app.settings import ConfigurationError, Settings
 from app.store import migrate
 from app.store.changes import Changes
 from app.store.database import Database
+from app.store.dialects import Patience
 from app.store.writer import GroupWriter
 from app.upstream.connection import Connection
 
@@ -129,7 +132,7 @@ async def opened(
     provider = key_ring(settings)
     await bring_forward(settings)
     async with AsyncExitStack() as stack:
-        database = Database(settings.database.url.get_secret_value(), pool_size=settings.database.pool_size)
+        database = _database(settings)
         stack.push_async_callback(database.close)
         await database.check(production=settings.environment == "production")
         keyring = KeyringService(database, provider)
@@ -140,14 +143,17 @@ async def opened(
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
+        embedder = Encoder()
         registry = Registry.discover(
             app.middlewares,
             Engines(
                 detector=detector,
                 now=now,
+                embedder=embedder,
                 tools=EmbeddedToolRanker(),
                 moderator=EmbeddedModerator(),
                 terms=Re2TermMatcher(),
+                grounding=LexicalJudge(),
             ),
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
@@ -223,6 +229,12 @@ async def opened(
             subscriptions=subscriptions,
             background=Background(database, jobs),
         )
+
+
+def _database(settings: Settings) -> Database:
+    section = settings.database
+    patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
+    return Database(section.url.get_secret_value(), pool_size=section.pool_size, patience=patience)
 
 
 def _connection(upstreams: UpstreamService, tenant: str, server: str) -> Connection | None:

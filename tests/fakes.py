@@ -1,6 +1,9 @@
 """One fake per contract of core.engines, small enough to be read."""
 
+import math
 import re
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -10,6 +13,7 @@ from app.core.engines import (
     DetectionOptions,
     EngineReport,
     Engines,
+    GroundingJudge,
     Moderator,
     Span,
     ToolCandidate,
@@ -17,6 +21,7 @@ from app.core.engines import (
     ToolRanking,
 )
 from app.core.handles import Handle, Original
+from tests.fakes_grounding import FakeGroundingJudge
 from tests.fakes_moderation import FakeModerator, FakeTermMatcher
 
 NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
@@ -97,6 +102,21 @@ class MemoryVault:
         return settled.masked({one: masked(one.mode, one.label, one.text) for one in settled.masks})
 
 
+class FakeEmbedder:
+    """Counts words in 64 buckets: texts that share words are alike."""
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        return Embeddings([self._one(text) for text in texts], EngineReport("fake", "1"))
+
+    @staticmethod
+    def _one(text: str) -> bytes:
+        counts = [1e-3] + [0.0] * 63
+        for word in re.findall(r"\w+", text.lower()):
+            counts[zlib.crc32(word.encode()) % 64] += 1.0
+        length = math.hypot(*counts)
+        return struct.pack("<64f", *(count / length for count in counts))
+
+
 class FakeToolRanker:
     """Scores a tool by the part of its name's words that the query has."""
 
@@ -116,12 +136,16 @@ def engines(
     *,
     tools: ToolRanker | None = None,
     moderator: Moderator | None = None,
+    embedder: Embedder | None = None,
+    grounding: GroundingJudge | None = None,
 ) -> Engines:
     """Return engines that need no model, no process and no clock."""
     return Engines(
         detector=detector or FakeDetector(),
         now=lambda: NOON,
+        embedder=embedder or FakeEmbedder(),
         tools=tools or FakeToolRanker(),
         moderator=moderator or FakeModerator(),
         terms=FakeTermMatcher(),
+        grounding=grounding or FakeGroundingJudge(),
     )

@@ -290,6 +290,8 @@ class Engines:
 
     detector: Detector
     now: Callable[[], datetime]
+    embedder: Embedder
     tools: ToolRanker
     moderator: Moderator
     terms: TermMatcher
+    grounding: GroundingJudge
