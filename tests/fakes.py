@@ -11,6 +11,8 @@ from app.core.content import Context, PendingConceal
 from app.core.engines import (
     Detection,
     DetectionOptions,
+    Embedder,
+    Embeddings,
     EngineReport,
     Engines,
     GroundingJudge,
