@@ -1,7 +1,7 @@
 """Tables of documents: collections, their parts by source and access, documents, chunks and what waits to be read.
 
 Documents lie here in clear, unlike what the vault keeps: an index cannot search ciphertext. The search index
-itself, ``document_search``, is no table of SQLAlchemy's: FTS5 on SQLite, tsvector and pgvector on PostgreSQL (``store.search``).
+itself, ``document_search``, is no table of SQLAlchemy's: FTS5 on SQLite, tsvector and pgvector on PostgreSQL.
 """
 
 from sqlalchemy import (
