@@ -16,10 +16,12 @@ from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.encoder import Encoder
 from app.engines.grounding.judge import LexicalJudge
+from app.engines.injection.detector import EmbeddedInjectionDetector
 from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
 from app.engines.ranking.ranker import EmbeddedToolRanker
+from app.engines.secrets.scanner import RuleScanner
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
@@ -153,7 +155,9 @@ async def opened(
                 tools=EmbeddedToolRanker(),
                 moderator=EmbeddedModerator(),
                 terms=Re2TermMatcher(),
+                injection=EmbeddedInjectionDetector(),
                 grounding=LexicalJudge(),
+                secrets=RuleScanner(),
             ),
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)

@@ -16,7 +16,9 @@ from app.core.engines import (
     EngineReport,
     Engines,
     GroundingJudge,
+    InjectionDetector,
     Moderator,
+    SecretScanner,
     Span,
     ToolCandidate,
     ToolRanker,
@@ -24,7 +26,9 @@ from app.core.engines import (
 )
 from app.core.handles import Handle, Original
 from tests.fakes_grounding import FakeGroundingJudge
+from tests.fakes_injection import FakeInjectionDetector
 from tests.fakes_moderation import FakeModerator, FakeTermMatcher
+from tests.fakes_secrets import FakeSecretScanner
 
 NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
 """The moment of the proposal's timestamp example."""
@@ -140,6 +144,8 @@ def engines(
     moderator: Moderator | None = None,
     embedder: Embedder | None = None,
     grounding: GroundingJudge | None = None,
+    secrets: SecretScanner | None = None,
+    injection: InjectionDetector | None = None,
 ) -> Engines:
     """Return engines that need no model, no process and no clock."""
     return Engines(
@@ -149,5 +155,7 @@ def engines(
         tools=tools or FakeToolRanker(),
         moderator=moderator or FakeModerator(),
         terms=FakeTermMatcher(),
+        injection=injection or FakeInjectionDetector(),
         grounding=grounding or FakeGroundingJudge(),
+        secrets=secrets or FakeSecretScanner(),
     )

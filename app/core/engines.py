@@ -183,8 +183,12 @@ class InjectionJudgement:
 class InjectionDetector(Protocol):
     """Finds texts that give orders to the model against its host."""
 
-    async def judge(self, texts: Sequence[str]) -> InjectionJudgement:
-        """Judge each of ``texts`` by itself."""
+    async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
+        """Judge each of ``texts`` by itself.
+
+        ``documents``: they are what tools returned or files hold, so only what no honest document says counts, and not
+        whether they read like somebody's request.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,4 +298,6 @@ class Engines:
     tools: ToolRanker
     moderator: Moderator
     terms: TermMatcher
+    injection: InjectionDetector
     grounding: GroundingJudge
+    secrets: SecretScanner

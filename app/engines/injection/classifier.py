@@ -1,0 +1,115 @@
+"""Logistic regression on hashed n-grams of characters and words and on what the rules found, over windows of a text."""
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.engines.hashing import bucketed, char_ngrams, word_ngrams
+from app.engines.injection.matching import Match
+from app.engines.injection.rules import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT, KINDS
+
+WEIGHTS: Final = "injection.npz"
+WINDOW: Final = 500
+STRIDE: Final = 350
+CHAR_BITS: Final = 17
+WORD_BITS: Final = 16
+RULE_KINDS: Final = tuple(
+    kind for kind in KINDS if kind not in {CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT}
+)
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text and how much it looks like an attack, 0..1."""
+
+    start: int
+    end: int
+    score: float
+
+
+def spans(length: int) -> list[tuple[int, int]]:
+    """Return the windows of a text of that length: they overlap, and the last one is whole where it can be."""
+    if length <= WINDOW:
+        return [(0, length)]
+    starts = [*range(0, length - WINDOW, STRIDE), length - WINDOW]
+    return [(start, start + WINDOW) for start in starts]
+
+
+def features(text: str) -> tuple[NDArray[np.int64], Floats]:
+    """Return the buckets of a window and how often each occurs, damped; characters first, then words."""
+    chars, char_counts = bucketed(char_ngrams(text), CHAR_BITS)
+    words, word_counts = bucketed(word_ngrams(text), WORD_BITS)
+    counts = np.concatenate([char_counts, word_counts]).astype(np.float32)
+    return np.concatenate([chars, words + (1 << CHAR_BITS)]), (1.0 + np.log(counts)).astype(np.float32)
+
+
+def rule_features(matches: Sequence[Match], start: int, end: int) -> Floats:
+    """Return by kind the strongest rule that matched within ``[start, end)``, and one figure for any at all."""
+    best = np.zeros(len(RULE_KINDS) + 1, dtype=np.float32)
+    for match in matches:
+        if match.start < end and start < match.end:
+            place = RULE_KINDS.index(match.rule.kind)
+            best[place] = max(best[place], match.rule.score)
+    best[-1] = best.max()
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """The weights: ``idf`` scales a bucket before the vector is brought to unit length, ``coef`` judges it.
+
+    ``bias`` puts the threshold of the level standard at one half.
+    """
+
+    idf: Floats
+    coef: Floats
+    rules: Floats
+    bias: float
+    notable: float
+    version: str
+
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def embedded() -> "Classifier":
+        """Return the classifier of this package."""
+        return Classifier.read(files("app.engines.injection").joinpath("weights", WEIGHTS).read_bytes())
+
+    @staticmethod
+    def read(data: bytes) -> "Classifier":
+        """Return the classifier that is stored in an npz file."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            return Classifier(
+                idf=stored["idf"].astype(np.float32),
+                coef=stored["coef"].astype(np.float32),
+                rules=stored["rules"].astype(np.float32),
+                bias=float(stored["bias"]),
+                notable=float(stored["notable"]),
+                version=hashlib.sha256(data).hexdigest()[:8],
+            )
+
+    def windows(self, text: str, matches: Sequence[Match]) -> Iterator[Window]:
+        """Yield the windows of ``text``, in which the rules found ``matches``, with their scores."""
+        if not text.strip():
+            return
+        for start, end in spans(len(text)):
+            yield Window(start, end, self.score(text[start:end], rule_features(matches, start, end)))
+
+    def score(self, text: str, found: Floats) -> float:
+        """Return how much one window looks like an attack."""
+        return float(1.0 / (1.0 + np.exp(-self.logit(text, found))))
+
+    def logit(self, text: str, found: Floats) -> float:
+        """Return the same before it is squeezed into 0..1."""
+        buckets, counts = features(text)
+        values = counts * self.idf[buckets]
+        length = float(np.sqrt(np.dot(values, values))) or 1.0
+        return float(np.dot(values, self.coef[buckets]) / length + np.dot(found, self.rules) + self.bias)

@@ -1,0 +1,1 @@
+"""The recipe of the classifier's weights; the service never imports it."""

@@ -1,0 +1,85 @@
+"""What the classifier learns from: open sets from a folder, and texts of our own that lie beside this file."""
+
+import json
+import pkgutil
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+TEXTS: Final = Path(__file__).parent / "texts"
+OWN_ATTACKS: Final = "attacks.txt"
+OWN_HARMLESS: Final = "harmless.txt"
+ORDINARY: Final = frozenset({"bfcl", "metatool"})
+_SEED: Final = 20261121
+_SPLIT_SEED: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One text, whether it is an attack, and the set it is from."""
+
+    text: str
+    attack: bool
+    source: str
+
+
+def own(name: str) -> list[str]:
+    r"""Return the texts of one file of ours: one a line, line breaks written as \n; ``# `` begins a comment."""
+    lines = (TEXTS / name).read_text(encoding="utf-8").splitlines()
+    return [line.replace("\\n", "\n") for line in lines if line and not line.startswith("# ")]
+
+
+def halves(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the half that is learned from and the half that only judges, by a fixed draw."""
+    order = list(texts)
+    random.Random(_SPLIT_SEED).shuffle(order)
+    middle = (len(order) + 1) // 2
+    return order[:middle], order[middle:]
+
+
+def read_jsonl(path: Path) -> list[dict[str, object]]:
+    """Return the rows of a file with one JSON object a line."""
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def injections(folder: Path) -> Iterator[Example]:
+    """Yield the open set of attacks and of what is none."""
+    for row in read_jsonl(folder / "injection" / "train.jsonl"):
+        yield Example(str(row["text"]), bool(row["injection"]), str(row["src"]))
+
+
+def requests(folder: Path, toxic: int = 600) -> Iterator[Example]:
+    """Yield ordinary requests, and a sample of rude or harmful texts: harm is no injection."""
+    rows = read_jsonl(folder / "moderation" / "train.jsonl")
+    for row in rows:
+        if row["src"] in ORDINARY:
+            yield Example(str(row["text"]), attack=False, source=str(row["src"]))
+    rest = [row for row in rows if row["src"] not in ORDINARY]
+    for row in random.Random(_SEED).sample(rest, min(toxic, len(rest))):
+        yield Example(str(row["text"]), attack=False, source="toxic")
+
+
+def reference(pages: int = 400) -> Iterator[Example]:
+    """Yield prose about code: the documentation of Python's standard library, which every Python has with it."""
+    texts = []
+    for module in sorted(sys.stdlib_module_names):
+        if module.startswith("_") or module in {"antigravity", "this", "idlelib"}:
+            continue
+        spec = pkgutil.importlib.util.find_spec(module)  # type: ignore[attr-defined]
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            continue
+        texts.append(Path(spec.origin).read_text(encoding="utf-8", errors="replace")[:2000])
+    for text in random.Random(_SEED).sample(texts, min(pages, len(texts))):
+        yield Example(text, attack=False, source="reference")
+
+
+def training_set(folder: Path) -> list[Example]:
+    """Return everything that is learned from."""
+    examples = [*injections(folder), *requests(folder), *reference()]
+    examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
+    examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]
+    return examples

@@ -1,0 +1,184 @@
+"""Plain views of a text that may hide what it says: normalised, respelled and decoded, with a map to its offsets.
+
+Every view is made in time that grows with the length of the text, and what is decoded is bounded.
+"""
+
+import base64
+import binascii
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from app.engines.pii.view import plain_view
+
+Locate = Callable[[int, int], tuple[int, int]]
+"""From offsets in a view to offsets in the text."""
+
+_MAX_DEPTH = 3
+_MAX_RUNS = 32
+_MAX_DECODED = 20_000
+"""Characters of decoded runs that are looked at in one text; more is data, not a message."""
+
+_LOOKALIKES = str.maketrans(
+    "АВЕЅЗІЈКМНОРСТХУҮаӓвеёзѕіїјкмнопрстгухһԁԛԝѵьΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβεγηικνοπρτυχωɑɡɩɪʟʏցօոսհՏ",
+    "ABESZIJKMHOPCTXYYaabee3siijkmhonpctryxhdqwvbABEZHIKMNOPTYXaBeynikvonptuxwagiiLYgonuhS",
+)
+_LEET = str.maketrans("0134578@$!|+", "oieastbasilt")
+_LEET_WORD = re.compile(r"[A-Za-z][0134578@$!|+]+[A-Za-z]|\b[0134578@$!|+][A-Za-z]{2}")
+_ROT13 = str.maketrans(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm",
+)
+_SPELLED = re.compile(r"(?:\b\w[ .\-_*|/,]{1,3}){5,}\w\b")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX = re.compile(r"(?:(?:\\x|0x)?[0-9A-Fa-f]{2}[ :,]?){10,}")
+_ESCAPED = re.compile(r"(?:\\u[0-9A-Fa-f]{4}){4,}")
+_PERCENT = re.compile(r"(?:[\w.~+-]*%[0-9A-Fa-f]{2}){3,}[\w.~+-]*")
+_ENTITIES = re.compile(r"(?:&#(?:x[0-9A-Fa-f]{1,6}|[0-9]{1,7});){4,}")
+_TAGS = re.compile("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+_BINARY = re.compile(r"(?:[01]{8}\s?){6,}")
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One reading of a text; ``hidden`` where no reader of the text sees it, ``encoded`` where it was decoded."""
+
+    text: str
+    locate: Locate
+    encoded: bool = False
+    hidden: bool = False
+    guessed: bool = False
+    """The text was respelled on the chance that it says something then: only rules look at it."""
+    spelled: bool = False
+    """Words that were written letter by letter: no blanks are left between them."""
+
+
+def views(text: str) -> list[View]:
+    """Return the views of ``text``, the plain one first."""
+    plain = plain_view(text)
+    first = View(text, _same) if plain is None else View(plain.text, plain.original_span)
+    found = [first, *_respelled(first)]
+    if not text.isascii():
+        found += list(_invisible(text))
+    budget = _MAX_DECODED
+    pending = [(first, 0)]
+    while pending:
+        view, depth = pending.pop(0)
+        for decoded in _decoded(view):
+            budget -= len(decoded.text)
+            if budget < 0:
+                return found
+            found.append(decoded)
+            if depth + 1 < _MAX_DEPTH:
+                pending.append((decoded, depth + 1))
+    return found
+
+
+def _same(start: int, end: int) -> tuple[int, int]:
+    return start, end
+
+
+def _whole(start: int, end: int, locate: Locate) -> Locate:
+    """Return a map of every offset to one run: what is decoded stands for the run as a whole."""
+    place = locate(start, end)
+    return lambda _start, _end: place
+
+
+def _respelled(view: View) -> Iterator[View]:
+    text, size = view.text, len(view.text)
+    folded = text.translate(_LOOKALIKES)
+    if folded != text:
+        yield View(folded, view.locate, guessed=True)
+    if _LEET_WORD.search(folded):
+        yield View(folded.translate(_LEET), view.locate, guessed=True)
+    yield View(text.translate(_ROT13), view.locate, encoded=True, guessed=True)
+    yield View(
+        text[::-1],
+        lambda start, end: view.locate(size - end, size - start),
+        encoded=True,
+        guessed=True,
+    )
+    yield from _spelled(view)
+
+
+def _spelled(view: View) -> Iterator[View]:
+    """Yield words that were written letter by letter, without what stands between the letters."""
+    for number, found in enumerate(_SPELLED.finditer(view.text)):
+        if number >= _MAX_RUNS:
+            return
+        joined = re.sub(r"\W|_", "", found[0])
+        yield View(joined, _whole(*found.span(), view.locate), guessed=True, spelled=True)
+
+
+def _invisible(text: str) -> Iterator[View]:
+    for found in _TAGS.finditer(text):
+        decoded = "".join(chr(ord(one) - 0xE0000) for one in found[0])
+        yield View(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
+    for found in _SELECTORS.finditer(text):
+        raw = bytes(ord(one) - 0xFE00 if one <= "\ufe0f" else ord(one) - 0xE0100 + 16 for one in found[0])
+        decoded = raw.decode("utf-8", "replace")
+        if _says_something(decoded):
+            yield View(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
+
+
+def _decoded(view: View) -> Iterator[View]:
+    for pattern, decode in _DECODERS:
+        for number, found in enumerate(pattern.finditer(view.text)):
+            if number >= _MAX_RUNS:
+                break
+            text = decode(found[0])
+            if text is not None and text != found[0] and _says_something(text):
+                yield View(text, _whole(*found.span(), view.locate), encoded=True)
+
+
+def _says_something(text: str) -> bool:
+    """Tell whether ``text`` may be a message: mostly letters and blanks, no control characters."""
+    sample = text[:400]
+    if len(sample) < 8 or any(ord(one) < 32 and one not in "\t\n\r" for one in sample):  # noqa: PLR2004 - a word
+        return False
+    plain = len(_LETTERS.findall(sample)) + sample.count(" ")
+    return plain >= 0.7 * len(sample) and "\ufffd" not in sample
+
+
+def _from_base64(run: str) -> str | None:
+    body = run.rstrip("=").replace("-", "+").replace("_", "/")
+    if len(body) % 4 == 1:
+        body = body[:-1]
+    try:
+        return base64.b64decode(body + "=" * (-len(body) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _from_hex(run: str) -> str | None:
+    digits = re.sub(r"\\x|0x|[ :,]", "", run)
+    try:
+        return bytes.fromhex(digits[: len(digits) // 2 * 2]).decode()
+    except ValueError:
+        return None
+
+
+def _from_binary(run: str) -> str | None:
+    bits = re.sub(r"\s", "", run)
+    try:
+        return bytes(int(bits[place : place + 8], 2) for place in range(0, len(bits) - 7, 8)).decode()
+    except ValueError:
+        return None
+
+
+def _from_escapes(run: str) -> str | None:
+    return "".join(chr(int(digits, 16)) for digits in run.split("\\u")[1:])
+
+
+_DECODERS: tuple[tuple[re.Pattern[str], Callable[[str], str | None]], ...] = (
+    (_BASE64, _from_base64),
+    (_HEX, _from_hex),
+    (_BINARY, _from_binary),
+    (_ESCAPED, _from_escapes),
+    (_PERCENT, unquote),
+    (_ENTITIES, html.unescape),
+)
