@@ -1,0 +1,1 @@
+"""Finding credentials: a keyword gate, then the rules that it triggers."""

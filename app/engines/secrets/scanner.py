@@ -1,0 +1,122 @@
+"""The embedded scanner: one pass for keywords, then only the rules that they trigger, each in a bounded window."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any, Final
+
+from app.core.engines import EngineReport, SecretFindings, SecretOptions, Span
+from app.core.offload import off_loop
+from app.engines.secrets.rules import FORMATS
+from app.engines.secrets.spotting import FormatFinder, Rule, Spot
+from app.engines.secrets.structures import STRUCTURES
+from app.engines.secrets.views import plain_views
+
+NAME: Final = "embedded-secrets"
+
+
+class RuleScanner:
+    """Finds credentials by rules alone: nothing is ever sent anywhere to see whether a key works."""
+
+    def __init__(self) -> None:
+        self._rules: tuple[Rule, ...] = (
+            *(Rule(one.provider, one.gate, FormatFinder(one)) for one in FORMATS),
+            *STRUCTURES,
+        )
+        self._automaton: Any = None
+        self._lock = Lock()
+
+    async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
+        """Scan each text, off the event loop where there is much of it."""
+        spans = await off_loop(sum(map(len, texts)), self._scan, texts, options)
+        return SecretFindings(spans, self.report)
+
+    @cached_property
+    def report(self) -> EngineReport:
+        """Return who judges; the version is a digest of the rules."""
+        told = "\n".join(sorted(f"{one.provider} {one.template} {one.name} {one.keyword}" for one in FORMATS))
+        return EngineReport(NAME, hashlib.sha256(told.encode()).hexdigest()[:12])
+
+    def providers(self) -> frozenset[str]:
+        """Return every provider that a rule knows."""
+        return frozenset(rule.provider for rule in self._rules)
+
+    def _scan(self, texts: Sequence[str], options: SecretOptions) -> list[list[Span]]:
+        allowed = frozenset(options.allow_list)
+        wanted = _wanted(self._rules, options.providers, options.entropy)
+        return [self._one(text, wanted, allowed) for text in texts]
+
+    def _one(self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]) -> list[Span]:
+        spots = self._spots(text, wanted)
+        for view in plain_views(text):
+            for spot in self._spots(view.text, wanted):
+                start, end = view.original_span(spot.start, spot.end)
+                spots.append(Spot(start, end, spot.label, spot.score))
+        return [
+            Span(spot.start, spot.end, spot.label, spot.score)
+            for spot in merged(spots)
+            if text[spot.start : spot.end] not in allowed
+        ]
+
+    def _spots(self, text: str, wanted: frozenset[int] | None) -> list[Spot]:
+        # One byte for each character, so that offsets hold: no credential holds anything but ASCII.
+        data = text.encode("ascii", "replace")
+        spots: list[Spot] = []
+        done: dict[int, int] = {}
+        rules = self._rules
+        for last, (length, numbers) in self._gate().iter(data.decode("ascii").lower()):
+            at = last + 1 - length
+            for number in numbers:
+                if (wanted is not None and number not in wanted) or at < done.get(number, 0):
+                    continue
+                spot = rules[number].find(data, at)
+                if spot is not None:
+                    spots.append(spot)
+                    done[number] = spot.end
+        return spots
+
+    def _gate(self) -> Any:
+        if self._automaton is None:
+            with self._lock:
+                if self._automaton is None:
+                    self._automaton = _automaton(self._rules)
+        return self._automaton
+
+
+def _automaton(rules: Iterable[Rule]) -> Any:
+    import ahocorasick  # noqa: PLC0415 - loaded on the first scan, not when the service starts
+
+    by_keyword: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules):
+        by_keyword.setdefault(rule.gate, []).append(number)
+    automaton = ahocorasick.Automaton()
+    for keyword, numbers in by_keyword.items():
+        automaton.add_word(keyword, (len(keyword), tuple(numbers)))
+    automaton.make_automaton()
+    return automaton
+
+
+def _wanted(
+    rules: tuple[Rule, ...], providers: frozenset[str] | None, entropy: bool
+) -> frozenset[int] | None:
+    if providers is None and entropy:
+        return None
+    return frozenset(
+        number
+        for number, rule in enumerate(rules)
+        if (providers is None or rule.provider in providers) and (entropy or not rule.entropy)
+    )
+
+
+def merged(spots: Iterable[Spot]) -> list[Spot]:
+    """Return the spots with every overlapping chain as one, labelled by its surest and then longest member."""
+    chains: list[tuple[Spot, Spot]] = []
+    for spot in sorted(spots, key=lambda one: (one.start, -one.end)):
+        if chains and spot.start < chains[-1][0].end:
+            whole, best = chains[-1]
+            surer = max(best, spot, key=lambda one: (one.score, one.end - one.start))
+            chains[-1] = Spot(whole.start, max(whole.end, spot.end), "", 0.0), surer
+        else:
+            chains.append((spot, spot))
+    return [Spot(whole.start, whole.end, best.label, best.score) for whole, best in chains]

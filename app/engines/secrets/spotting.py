@@ -1,0 +1,94 @@
+"""Spots: what a rule is to the scanner, and the rules that come from formats."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.engines.secrets.checks import is_placeholder, is_random
+from app.engines.secrets.formats import ALPHABETS, Format
+
+_ALNUM: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_ESCAPED: Final = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
+_SURE, _LIKELY, _NAMED = 1.0, 0.9, 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A credential in a text, by offsets; ``score`` says how sure its rule is."""
+
+    start: int
+    end: int
+    label: str
+    score: float
+
+
+Find = Callable[[bytes, int], Spot | None]
+"""Looks at the place where a keyword begins and returns the credential that stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the scanner triggers: the provider, the keyword that the gate knows, and what then looks."""
+
+    provider: str
+    gate: str
+    find: Find
+    entropy: bool = False
+    """Whether it judges by the name and the look of a value alone, which ``entropy: false`` switches off."""
+
+
+def stands_alone(data: bytes, start: int) -> bool:
+    r"""Say whether no letter or digit stands in front, other than the n of an escaped line break (``\n``)."""
+    if start == 0 or data[start - 1] not in _ALNUM:
+        return True
+    return data[max(0, start - 2) : start] in _ESCAPED
+
+
+@dataclass(slots=True, eq=False)
+class FormatFinder:
+    """Looks for one format around its keyword; compiled when its keyword is seen for the first time."""
+
+    format: Format
+    _compiled: Any = field(default=None)
+    _follows: frozenset[int] = field(default=_ALNUM)
+
+    def __call__(self, data: bytes, at: int) -> Spot | None:
+        """Return the secret whose keyword begins at ``at``, or None."""
+        if self._compiled is None:
+            self._compile()
+        kind = self.format
+        if kind.before:
+            found = self._compiled.search(data, max(0, at - kind.before), at + kind.reach)
+        else:
+            found = self._compiled.match(data, at, at + kind.reach)
+        if found is None:
+            return None
+        start, end = found.span(1)
+        if end < len(data) and data[end] in self._follows:
+            return None
+        if not stands_alone(data, start):
+            return None
+        return self._judged(data[start:end].decode("ascii"), start, end)
+
+    def _compile(self) -> None:
+        import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
+
+        last = self.format.pieces[-1]
+        extra = ALPHABETS[last.alphabet][0] if last.alphabet in ALPHABETS else ""
+        more = frozenset(extra.encode()) - frozenset(b".")
+        self._follows = _ALNUM | more if not last.literal else frozenset()
+        self._compiled = re2.compile(self.format.pattern.encode("ascii"))
+
+    def _judged(self, secret: str, start: int, end: int) -> Spot | None:
+        head, tail = self.format.random_part
+        core = secret[head : len(secret) - tail]
+        if is_placeholder(core):
+            return None
+        if not is_random(core, self.format.variety):
+            return None
+        if self.format.name:
+            score = _NAMED
+        else:
+            check = self.format.check
+            score = _SURE if check is not None and check(secret) else _LIKELY
+        return Spot(start, end, self.format.label, score)
