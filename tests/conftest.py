@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 
 from app.store.database import Database
 from app.store.migrate import upgrade
+from tests.factories import PATIENT
 
 ENGINES = ("sqlite", "postgresql")
 GIVEN = "SLUICE_TEST_DATABASE__URL"
@@ -79,7 +80,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """Return an open database, on each engine in turn."""
-    opened = Database(database_url)
+    opened = Database(database_url, patience=PATIENT)
     yield opened
     await opened.close()
 

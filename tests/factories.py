@@ -20,8 +20,11 @@ from app.services.erasure import ErasureSink
 from app.services.keyring import KeyringService
 from app.services.vault import VaultReceipt, VaultService, VaultWrite
 from app.store.database import Database
+from app.store.dialects import Patience
 from app.store.writer import GroupWriter
 
+PATIENT = Patience(connect_s=30, statement_s=30, pool_s=10)
+"""For tests that are about something else: a busy machine may keep a database waiting for seconds."""
 TEST_RING = KeyRing({1: bytes.fromhex("8f1c2e5ad0937b64c1e8f20a55d3b7964e0f8a2b6c9d1e37f4a5b08c7d6e9f12")}, 1)
 """The ring of every test, so that tests can share a database: its audit key hangs on one ring."""
 

@@ -76,6 +76,13 @@ class DatabaseSettings(Section):
         description="`auto` migrates a SQLite file at start; otherwise `sluice db upgrade` does.",
     )
     pool_size: int = Field(default=10, ge=1, le=200, description="PostgreSQL connections of one process.")
+    connect_timeout_s: float = Field(
+        default=2, gt=0, le=60, description="Time to connect; then requests are refused."
+    )
+    statement_timeout_s: float = Field(
+        default=3, gt=0, le=60, description="Time for one statement; then its request is refused."
+    )
+    pool_timeout_s: float = Field(default=0.5, gt=0, le=60, description="Time to wait for a free connection.")
 
     @field_validator("url")
     @classmethod

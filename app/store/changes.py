@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.events import Changed
 from app.store.database import Database, note_announcement
-from app.store.dialects import CONNECT_S, TCP_USER_TIMEOUT_MS, limit_silence
+from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence
 
 CHANNEL = "sluice_changed"
 EVERYTHING = "all"
@@ -77,7 +77,7 @@ class Changes:
         task = asyncio.create_task(self._keep_listening(ready), name="changes")
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(ready.wait(), CONNECT_S)
+                await asyncio.wait_for(ready.wait(), self._database.patience.connect_s)
             yield self
         finally:
             task.cancel()
@@ -114,7 +114,7 @@ class Changes:
         connection = await asyncpg.connect(
             *arguments,
             **options,
-            timeout=CONNECT_S,
+            timeout=self._database.patience.connect_s,
             server_settings={
                 "application_name": "sluice-changes",
                 "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),

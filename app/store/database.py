@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.core.events import Changed
-from app.store.dialects import CONNECT_S, STATEMENT_S, WRITE, async_url, check_durability, make_engine
+from app.store.dialects import USUAL, WRITE, Patience, async_url, check_durability, make_engine
 
 APP_ROLE = "sluice_app"
 """The role of every request: it sees the rows of one tenant and owns nothing."""
@@ -42,10 +42,11 @@ class ContentionError(StoreUnavailableError):
 class Database:
     """One database, SQLite or PostgreSQL; safe to share between all tasks of one event loop."""
 
-    def __init__(self, url: str, *, pool_size: int = 8) -> None:
+    def __init__(self, url: str, *, pool_size: int = 8, patience: Patience = USUAL) -> None:
         self.url = async_url(url)
+        self.patience = patience
         self.dialect = self.url.get_backend_name()
-        self._engine = make_engine(self.url, pool_size)
+        self._engine = make_engine(self.url, pool_size, patience)
         self._writing = asyncio.Lock()
         self._hearers: list[Callable[[Changed], None]] = []
         self._appender: tuple[AsyncConnection, Any] | None = None
@@ -176,7 +177,7 @@ class Database:
         self._publish(announced)
 
     async def _wait_to_write(self, stack: AsyncExitStack) -> None:
-        async with asyncio.timeout(STATEMENT_S):
+        async with asyncio.timeout(self.patience.statement_s):
             await self._writing.acquire()
         stack.callback(self._writing.release)
 
@@ -196,7 +197,7 @@ class Database:
         try:
             await tx.execution_options(**{WRITE: write})
             if not self.embedded:
-                async with asyncio.timeout(CONNECT_S):
+                async with asyncio.timeout(self.patience.connect_s):
                     await _assume(tx, role, tenant)
             else:
                 await tx.begin()

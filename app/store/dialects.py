@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,7 @@ from sqlalchemy import URL, ExceptionContext, event, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 CONNECT_S = 2.0
-STATEMENT_S = 3.0
 LOCK_S = 1.0
-POOL_WAIT_S = 0.5
 TCP_USER_TIMEOUT_MS = 2000
 WRITE = "sluice_write"
 """Execution option of a transaction that will write: SQLite takes its one write lock at the beginning."""
@@ -23,6 +22,22 @@ _DRIVERS = {
     "postgresql": "postgresql+asyncpg",
     "postgres": "postgresql+asyncpg",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long the database may be silent, in seconds, before a request is refused.
+
+    ``connect_s`` for a new connection, ``statement_s`` for one statement or one queued write, ``pool_s`` for a free
+    connection.
+    """
+
+    connect_s: float = CONNECT_S
+    statement_s: float = 3.0
+    pool_s: float = 0.5
+
+
+USUAL = Patience()
 
 
 class UnsafeDatabaseError(RuntimeError):
@@ -56,21 +71,21 @@ def prepare_file(url: URL) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def make_engine(url: URL, pool_size: int) -> AsyncEngine:
+def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
     """Return an engine whose connections carry the time-outs and settings of their dialect."""
     common: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "sqlite":
         prepare_file(url)
         # Requests queue for the one write lock of SQLite in memory, so the pool never is the bottleneck.
         engine = create_async_engine(
-            url, connect_args={"timeout": LOCK_S * 2}, pool_timeout=STATEMENT_S, **common
+            url, connect_args={"timeout": LOCK_S * 2}, pool_timeout=patience.statement_s, **common
         )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
     settings = {
         "application_name": "sluice",
-        "statement_timeout": f"{STATEMENT_S * 1000:.0f}",
+        "statement_timeout": f"{patience.statement_s * 1000:.0f}",
         "lock_timeout": f"{LOCK_S * 1000:.0f}",
         "idle_in_transaction_session_timeout": "10000",
         "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),
@@ -78,8 +93,12 @@ def make_engine(url: URL, pool_size: int) -> AsyncEngine:
     }
     engine = create_async_engine(
         url,
-        connect_args={"timeout": CONNECT_S, "command_timeout": STATEMENT_S, "server_settings": settings},
-        pool_timeout=POOL_WAIT_S,
+        connect_args={
+            "timeout": patience.connect_s,
+            "command_timeout": patience.statement_s,
+            "server_settings": settings,
+        },
+        pool_timeout=patience.pool_s,
         **common,
     )
     event.listen(engine.sync_engine, "connect", _limit_silence)

@@ -19,7 +19,6 @@ from app.core.errors import StoreUnavailableError
 from app.store.allocation import Allocation, KeyKeeper, Want
 from app.store.bulk import appending, insert_rows
 from app.store.database import Database
-from app.store.dialects import STATEMENT_S
 from app.store.tables import audit_event
 
 BATCH_ROWS = 256
@@ -98,7 +97,7 @@ class GroupWriter:
         self._waiting.append(work)
         self._arrived.set()
         try:
-            async with asyncio.timeout(STATEMENT_S + work.rows / _ROWS_PER_S):
+            async with asyncio.timeout(self.database.patience.statement_s + work.rows / _ROWS_PER_S):
                 await work.done
         except TimeoutError:
             raise StoreUnavailableError("The database does not answer.", retry_after_s=1.0) from None

@@ -30,7 +30,7 @@ from app.services.tenants import TenantService
 from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.store.database import Database
-from tests.factories import Vault, open_vault
+from tests.factories import PATIENT, Vault, open_vault
 from tests.fakes import FakeMasker, engines
 
 
@@ -85,7 +85,7 @@ class Rest:
 @asynccontextmanager
 async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
     """Return the surface on a migrated database."""
-    database = Database(database_url)
+    database = Database(database_url, patience=PATIENT)
     async with open_vault(database) as vault:
         drain, metrics = Drain(), Metrics()
         services = _services(database, vault, metrics)

@@ -47,7 +47,10 @@ def running_service(
     """
     key = str(ApiKey.generate())
     settings = Settings(
-        database=DatabaseSettings(url=SecretStr(database_url or f"sqlite:///{directory}/sluice.db")),
+        database=DatabaseSettings(
+            url=SecretStr(database_url or f"sqlite:///{directory}/sluice.db"),
+            **{f"{name}_timeout_s": 30 for name in ("connect", "statement", "pool")},
+        ),
         keys=KeysSettings(file=directory / "keyring.json"),
         auth=AuthSettings(bootstrap_key=SecretStr(key)),
         detection=DetectionSettings(warm=warm),

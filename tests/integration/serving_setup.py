@@ -20,7 +20,7 @@ from app.services.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.servers import list_servers, remove_server
-from tests.factories import Vault, caller_of, open_vault
+from tests.factories import PATIENT, Vault, caller_of, open_vault
 
 LOOPBACK = UpstreamRules(allowed_networks=("127.0.0.0/8",), connect_timeout_s=20)
 """Servers that were added over REST may lie on loopback, where the tests' servers are."""
@@ -84,7 +84,7 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
 
 async def forget_servers(database_url: str, tenant: str) -> None:
     """Remove a tenant's servers: processes of later tests share the database and would connect to them."""
-    async with Database(database_url) as database, database.transaction(tenant) as tx:
+    async with Database(database_url, patience=PATIENT) as database, database.transaction(tenant) as tx:
         for one in await list_servers(tx, tenant):
             await remove_server(tx, tenant, one.name)
 
@@ -93,7 +93,7 @@ async def forget_servers(database_url: str, tenant: str) -> None:
 async def serving_process(database_url: str, rules: UpstreamRules = LOOPBACK) -> AsyncIterator[Serving]:
     """Run a process on a migrated database."""
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(database_url))
+        database = await stack.enter_async_context(Database(database_url, patience=PATIENT))
         vault = await stack.enter_async_context(open_vault(database))
         changes = await stack.enter_async_context(Changes(database).running())
         upstreams = UpstreamService(database, vault.audit, rules)

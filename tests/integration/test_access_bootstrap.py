@@ -15,6 +15,7 @@ from app.services.bootstrap import bootstrap
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import ENGINES, fresh_postgres
+from tests.factories import PATIENT
 from tests.integration.access_setup import Replica, replica_on
 
 
@@ -33,7 +34,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 async def replica(empty_url: str) -> AsyncIterator[Replica]:
-    database = Database(empty_url)
+    database = Database(empty_url, patience=PATIENT)
     async with replica_on(database) as running:
         yield running
     await database.close()
@@ -68,7 +69,7 @@ async def test_a_second_start_makes_nothing(replica: Replica) -> None:
 
 
 async def test_processes_that_start_together_make_one_key(replica: Replica, empty_url: str) -> None:
-    others = [Database(empty_url) for _ in range(1 if replica.database.embedded else 4)]
+    others = [Database(empty_url, patience=PATIENT) for _ in range(1 if replica.database.embedded else 4)]
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica_on(database)) for database in others]
         made = await asyncio.gather(*(bootstrap(one.access, None, "development") for one in replicas))

@@ -14,6 +14,7 @@ from app.services.background import Background, Job, housekeeping
 from app.store.access import find_key
 from app.store.database import Database
 from app.store.locks import only_here
+from tests.factories import PATIENT
 from tests.integration.access_setup import Replica, replica_on
 
 
@@ -67,7 +68,7 @@ async def test_an_old_secret_is_forgotten_after_its_overlap(replica: Replica, te
 
 
 async def test_the_record_has_a_partition_for_the_months_to_come(postgres_database_url: str) -> None:
-    database = Database(postgres_database_url)
+    database = Database(postgres_database_url, patience=PATIENT)
     async with replica_on(database) as replica:
         await Background(database, []).once(jobs_of(replica, [])["prepare-audit-months"])
         in_two_months = replica.clock.now() + timedelta(days=61)
@@ -79,7 +80,7 @@ async def test_the_record_has_a_partition_for_the_months_to_come(postgres_databa
 
 
 async def test_a_lock_is_held_by_one_process_and_free_again_afterwards(postgres_database_url: str) -> None:
-    databases = [Database(postgres_database_url) for _ in range(2)]
+    databases = [Database(postgres_database_url, patience=PATIENT) for _ in range(2)]
     async with (
         only_here(databases[0], "x") as first,
         only_here(databases[1], "x") as second,
@@ -98,7 +99,7 @@ async def test_a_lock_is_held_by_one_process_and_free_again_afterwards(postgres_
 
 
 async def test_of_two_processes_one_does_the_job(postgres_database_url: str) -> None:
-    databases = [Database(postgres_database_url) for _ in range(2)]
+    databases = [Database(postgres_database_url, patience=PATIENT) for _ in range(2)]
     begun, finish = asyncio.Event(), asyncio.Event()
     runs: list[int] = []
 

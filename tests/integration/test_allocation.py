@@ -11,7 +11,7 @@ from app.store import allocation
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import fresh_postgres
-from tests.factories import Vault, as_owner, caller_of, open_vault
+from tests.factories import PATIENT, Vault, as_owner, caller_of, open_vault
 from tests.integration.races import faults, race
 
 WRITERS = 16
@@ -29,7 +29,7 @@ def own_postgres_url(postgres_url: str) -> Iterator[str]:
 
 async def replicas(stack: AsyncExitStack, url: str, count: int) -> list[Vault]:
     """Open ``count`` services on one database, as that many processes would."""
-    opened = [await stack.enter_async_context(Database(url)) for _ in range(count)]
+    opened = [await stack.enter_async_context(Database(url, patience=PATIENT)) for _ in range(count)]
     return [await stack.enter_async_context(open_vault(database)) for database in opened]
 
 

@@ -9,6 +9,7 @@ from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
 from app.store.changes import EVERYTHING, Changes, announce
 from app.store.database import Database
+from tests.factories import PATIENT
 
 POLICY = Changed("policy", "acme", "v2")
 
@@ -20,9 +21,9 @@ async def heard(arrived: "asyncio.Queue[Changed]", seconds: float = 5.0) -> Chan
 async def test_a_committed_change_is_heard_by_every_process(database_url: str) -> None:
     async with AsyncExitStack() as stack:
         queues: list[asyncio.Queue[Changed]] = []
-        databases = [await stack.enter_async_context(Database(database_url))]
+        databases = [await stack.enter_async_context(Database(database_url, patience=PATIENT))]
         if not databases[0].embedded:
-            databases.append(await stack.enter_async_context(Database(database_url)))
+            databases.append(await stack.enter_async_context(Database(database_url, patience=PATIENT)))
         for database in databases:
             changes = Changes(database)
             queues.append(asyncio.Queue())
@@ -34,7 +35,7 @@ async def test_a_committed_change_is_heard_by_every_process(database_url: str) -
 
 
 async def test_a_change_that_is_rolled_back_is_never_heard(database_url: str) -> None:
-    async with Database(database_url) as database:
+    async with Database(database_url, patience=PATIENT) as database:
         changes, arrived = Changes(database), asyncio.Queue[Changed]()
         changes.subscribe(arrived.put_nowait)
         async with changes.running():
@@ -49,7 +50,7 @@ async def test_a_change_that_is_rolled_back_is_never_heard(database_url: str) ->
 
 
 async def test_after_a_lost_connection_everything_may_have_changed(postgres_database_url: str) -> None:
-    async with Database(postgres_database_url) as database:
+    async with Database(postgres_database_url, patience=PATIENT) as database:
         changes, arrived = Changes(database), asyncio.Queue[Changed]()
         changes.subscribe(arrived.put_nowait)
         async with changes.running():
@@ -65,7 +66,7 @@ async def test_after_a_lost_connection_everything_may_have_changed(postgres_data
 
 
 async def test_a_subscription_ends(database_url: str) -> None:
-    async with Database(database_url) as database:
+    async with Database(database_url, patience=PATIENT) as database:
         changes, arrived = Changes(database), asyncio.Queue[Changed]()
         unsubscribe = changes.subscribe(arrived.put_nowait)
         async with changes.running():

@@ -17,7 +17,7 @@ from app.services.keyring import KeyringService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import ENGINES, fresh_postgres
-from tests.factories import caller_of, open_vault, random_ring
+from tests.factories import PATIENT, caller_of, open_vault, random_ring
 
 SCOPES = 120
 
@@ -38,7 +38,7 @@ def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_url: str) -> None:
     caller, first = caller_of("acme"), random_ring()
     both = first.with_new_version().activated(2)
-    old, new = Database(own_url), Database(own_url)
+    old, new = Database(own_url, patience=PATIENT), Database(own_url, patience=PATIENT)
     async with open_vault(old, ring=first.with_new_version()) as distributed:
         for number in range(SCOPES):
             await distributed.store(caller, f"talk {number}", f"name {number}")
@@ -84,7 +84,7 @@ async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_url
 
 async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> None:
     caller, ring = caller_of("acme"), random_ring()
-    database = Database(own_url)
+    database = Database(own_url, patience=PATIENT)
     async with open_vault(database, ring=ring) as vault:
         await vault.store(caller, "talk", "Ada")
     grown = ring.with_new_version().activated(2)
@@ -100,7 +100,7 @@ async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> 
 
 
 async def test_many_first_starts_agree_on_one_audit_key(own_url: str) -> None:
-    ring, databases = random_ring(), [Database(own_url) for _ in range(4)]
+    ring, databases = random_ring(), [Database(own_url, patience=PATIENT) for _ in range(4)]
     keys = await asyncio.gather(*(KeyringService(database, ring).start() for database in databases))
     assert len({key.digest("acme", b"x") for key in keys}) == 1
     for database in databases:
@@ -110,7 +110,7 @@ async def test_many_first_starts_agree_on_one_audit_key(own_url: str) -> None:
 async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_url: str) -> None:
     caller, ring = caller_of("acme"), random_ring()
     grown = ring.with_new_version().activated(2)
-    database = Database(own_url)
+    database = Database(own_url, patience=PATIENT)
     async with open_vault(database, ring=ring) as vault:
         async with open_vault(database, ring=grown) as ahead:
             receipt = await ahead.store(caller, "ahead", "Ada")
@@ -125,7 +125,7 @@ async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_url: str)
 
 
 async def test_rotation_needs_the_key_custodian(own_url: str) -> None:
-    database = Database(own_url)
+    database = Database(own_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
         with pytest.raises(ForbiddenError):
             await vault.service.rewrap(caller_of("acme", Role.OPERATOR))
@@ -133,7 +133,7 @@ async def test_rotation_needs_the_key_custodian(own_url: str) -> None:
 
 
 async def test_a_process_without_a_key_that_others_use_is_not_ready(own_url: str) -> None:
-    ring, database = random_ring(), Database(own_url)
+    ring, database = random_ring(), Database(own_url, patience=PATIENT)
     left_behind = KeyringService(database, ring)
     await left_behind.start()
     await left_behind.check()
@@ -147,7 +147,7 @@ async def test_ordinals_jump_after_a_restore_from_backup(
     own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch, "BATCH", 2)
-    caller, database = caller_of("acme"), Database(own_url)
+    caller, database = caller_of("acme"), Database(own_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
         for scope in ("talk", "a", "b", "c", "z"):
             await vault.store(caller, scope, "Ada")

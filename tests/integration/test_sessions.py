@@ -13,6 +13,7 @@ from app.core.errors import NotFoundError
 from app.services.sessions import SessionService
 from app.store.database import Database
 from app.store.tables import session as session_table
+from tests.factories import PATIENT
 from tests.integration.access_setup import Clock
 
 REVISION = "2025-11-25"
@@ -139,7 +140,7 @@ async def test_idle_sessions_are_purged_and_live_ones_stay(
 
 @pytest.fixture
 async def two(postgres_database_url: str, clock: Clock) -> AsyncIterator[list[SessionService]]:
-    databases = [Database(postgres_database_url) for _ in range(2)]
+    databases = [Database(postgres_database_url, patience=PATIENT) for _ in range(2)]
     yield [SessionService(database, 3600, clock.now) for database in databases]
     for database in databases:
         await database.close()

@@ -29,9 +29,16 @@ KEY = ApiKey.generate()
 RING = "1:" + base64.b64encode(TEST_RING.keys[1]).decode()
 
 
+def patient(database_url: str) -> DatabaseSettings:
+    """Return settings for tests about something else: a busy machine may keep a database waiting for seconds."""
+    return DatabaseSettings(
+        url=SecretStr(database_url), connect_timeout_s=30, statement_timeout_s=30, pool_timeout_s=10
+    )
+
+
 def settings_of(database_url: str, *, required: bool = True, warm: bool = False) -> Settings:
     return Settings(
-        database=DatabaseSettings(url=SecretStr(database_url)),
+        database=patient(database_url),
         auth=AuthSettings(required=required, bootstrap_key=SecretStr(str(KEY))),
         keys=KeysSettings(ring=SecretStr(RING)),
         detection=DetectionSettings(warm=warm),

@@ -19,6 +19,7 @@ from app.services.groups import GroupService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.catalogs import primitive, tool
+from tests.factories import PATIENT
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.protocol.mcp_harness import ALICE, build
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
@@ -99,7 +100,7 @@ async def server_answers(_method: str, params: Any, _hooks: Any) -> dict[str, An
 async def fresh_database(tmp_path):
     url = f"sqlite:///{tmp_path}/direct.db"
     await asyncio.to_thread(upgrade, url)
-    opened = Database(url)
+    opened = Database(url, patience=PATIENT)
     yield opened
     await opened.close()
 

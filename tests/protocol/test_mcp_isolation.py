@@ -14,6 +14,7 @@ from app.core.policy import Grant, Limits, Policy
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.catalogs import catalog_of, primitive, tool
+from tests.factories import PATIENT
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.protocol.mcp_harness import Access, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, client
@@ -39,7 +40,7 @@ def word(tenant: str) -> str:
 async def database(tmp_path):
     url = f"sqlite:///{tmp_path}/isolation.db"
     await asyncio.to_thread(upgrade, url)
-    opened = Database(url)
+    opened = Database(url, patience=PATIENT)
     yield opened
     await opened.close()
 

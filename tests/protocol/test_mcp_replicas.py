@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator
 
 from app.services.sessions import SessionService
 from app.store.database import Database
+from tests.factories import PATIENT
 from tests.protocol.mcp_harness import build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, client
 
 
 @contextlib.asynccontextmanager
 async def replica(url: str) -> AsyncIterator[str]:
-    database = Database(url)
+    database = Database(url, patience=PATIENT)
     try:
         async with serving(build(sessions=SessionService(database))) as served:
             yield served
