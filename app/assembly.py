@@ -38,7 +38,9 @@ from app.services.groups import GroupService
 from app.services.invoke import InvokeService
 from app.services.keyring import KeyringService
 from app.services.listing import ListingService
+from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService, argument_check
+from app.services.retrieval import RetrievalService
 from app.services.servers import ServerService
 from app.services.sessions import SessionService
 from app.services.subscriptions import SubscriptionService, resolving
@@ -68,6 +70,7 @@ class House:
     access: AccessService
     tenants: TenantService
     policies: PolicyService
+    pipelines: PipelineService
     groups: GroupService
     concerns: ConcernService
     upstreams: UpstreamService
@@ -146,6 +149,7 @@ async def opened(
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         embedder = Encoder()
+        retrieval = RetrievalService(database, embedder)
         registry = Registry.discover(
             app.middlewares,
             Engines(
@@ -158,9 +162,11 @@ async def opened(
                 injection=EmbeddedInjectionDetector(),
                 grounding=LexicalJudge(),
                 secrets=RuleScanner(),
+                retriever=retrieval,
             ),
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
+        pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
         groups = GroupService(database, audit, registry.middlewares, now)
         concerns = ConcernService(database, audit, policies, now)
         upstreams = UpstreamService(database, audit, upstream_rules(settings), now=now)
@@ -175,15 +181,19 @@ async def opened(
         for listener in (
             access.changed,
             policies.changed,
+            pipelines.changed,
             groups.changed,
             concerns.changed,
             upstreams.changed,
             descriptions.changed,
+            retrieval.changed,
         ):
             changes.subscribe(listener)
         await stack.enter_async_context(descriptions.watching())
         traffic = Traffic(slots=settings.traffic.max_concurrency)
-        invoke = InvokeService(registry, policies, vault, audit, detector, traffic, observe)
+        invoke = InvokeService(
+            *(registry, policies, vault, audit, detector, traffic, observe), pipelines=pipelines
+        )
         catalogs = CatalogService(upstreams, groups, concerns, descriptions, tuple(registry.middlewares))
         groups.catalog = catalogs.get
         upstreams.on_change.append(catalogs.overtaken)
@@ -214,6 +224,7 @@ async def opened(
             access=access,
             tenants=TenantService(access),
             policies=policies,
+            pipelines=pipelines,
             descriptions=descriptions,
             disclosure=disclosure,
             groups=groups,

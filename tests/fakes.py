@@ -18,6 +18,7 @@ from app.core.engines import (
     GroundingJudge,
     InjectionDetector,
     Moderator,
+    Retriever,
     SecretScanner,
     Span,
     ToolCandidate,
@@ -28,6 +29,7 @@ from app.core.handles import Handle, Original
 from tests.fakes_grounding import FakeGroundingJudge
 from tests.fakes_injection import FakeInjectionDetector
 from tests.fakes_moderation import FakeModerator, FakeTermMatcher
+from tests.fakes_retrieval import FakeRetriever
 from tests.fakes_secrets import FakeSecretScanner
 
 NOON = datetime(2025, 10, 4, 15, 42, tzinfo=UTC)
@@ -146,6 +148,7 @@ def engines(
     grounding: GroundingJudge | None = None,
     secrets: SecretScanner | None = None,
     injection: InjectionDetector | None = None,
+    retriever: Retriever | None = None,
 ) -> Engines:
     """Return engines that need no model, no process and no clock."""
     return Engines(
@@ -158,4 +161,5 @@ def engines(
         injection=injection or FakeInjectionDetector(),
         grounding=grounding or FakeGroundingJudge(),
         secrets=secrets or FakeSecretScanner(),
+        retriever=retriever or FakeRetriever(),
     )

@@ -239,7 +239,7 @@ class RetrievalQuery:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPassage:
-    """A part of a document, with where it comes from; ``relevance`` is 0..1."""
+    """A part of a document, with where it comes from; ``relevance`` is 0..1, ``written`` its date, in any words."""
 
     document: str
     title: str
@@ -248,6 +248,7 @@ class RetrievedPassage:
     text: str
     relevance: float
     uri: str | None = None
+    written: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +302,4 @@ class Engines:
     injection: InjectionDetector
     grounding: GroundingJudge
     secrets: SecretScanner
+    retriever: Retriever

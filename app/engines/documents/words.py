@@ -1,0 +1,56 @@
+"""The words of texts and of questions, as documents are ranked by them."""
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+from app.engines.grounding.stemming import stem
+
+MOST_WORDS: Final = 48
+"""Different words of a question that are looked up; the first ones count."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_STOP_WORDS: Final = frozenset(
+    _WORD.findall(
+        """
+        a about after again all also am an and any are as at be because been before being below between both but by
+        can could did do does doing down during each few for from further had has have having he her here hers him
+        his how i if in into is it its itself just let me more most my no nor not of off on once only or other our
+        ours out over own please s same she should so some such t than that the their theirs them then there these
+        they this those through to too under until up very was we were what when where which while who whom why will
+        with would you your yours tell know find show give
+        """
+    )
+)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of ``text`` in lower case and without accents, in order, with repetitions."""
+    lowered = text.lower()
+    return _WORD.findall(lowered if lowered.isascii() else _plain(lowered))
+
+
+def stems_of(text: str) -> list[str]:
+    """Return the stems of the words of ``text``, in order, with repetitions."""
+    return [stem(word) for word in words_of(text)]
+
+
+def count_words(*texts: str) -> int:
+    """Return how many words ``texts`` have together."""
+    return sum(len(words_of(text)) for text in texts)
+
+
+@lru_cache(maxsize=1024)
+def asked_words(question: str) -> tuple[str, ...]:
+    """Return the different words of a question that say something, one for each stem; all where none does."""
+    found: dict[str, str] = {}
+    said = words_of(question)
+    for word in [word for word in said if word not in _STOP_WORDS] or said:
+        found.setdefault(stem(word), word)
+    return tuple(found.values())[:MOST_WORDS]
+
+
+def _plain(text: str) -> str:
+    taken_apart = unicodedata.normalize("NFKD", text)
+    return "".join(one for one in taken_apart if not unicodedata.combining(one))

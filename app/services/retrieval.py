@@ -1,0 +1,234 @@
+"""Finding passages of a tenant's documents: access first, then candidates of both kinds, then one score for all."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
+
+from app.core.engines import (
+    Embedder,
+    EngineReport,
+    Retrieval,
+    RetrievalQuery,
+    RetrievedPassage,
+)
+from app.core.errors import UpstreamUnavailableError
+from app.core.events import Changed
+from app.engines.documents.passages import assembled_text
+from app.engines.documents.scoring import Statistics, lexical_scores, rarity, relevance, semantic_score
+from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
+from app.engines.documents.words import asked_words
+from app.store.changes import EVERYTHING
+from app.store.collection_documents import CollectionTransaction
+from app.store.collections import StoredPart, list_collections, list_parts
+from app.store.database import Database
+from app.store.document_search import (
+    FoundChunk,
+    compare_vectors,
+    compares_vectors,
+    count_matches,
+    likeness_of,
+    match_words,
+    read_chunks,
+    read_vectors,
+)
+
+DOCUMENTS_CHANGED = "documents"
+LEXICAL: Final = EngineReport("embedded-lexical", "1")
+HYBRID: Final = "embedded-hybrid"
+_BY_WORDS: Final = 100
+_BY_VECTORS: Final = 60
+_EMBEDDED_CHARACTERS: Final = 600
+_LOOKED_UP_CHARACTERS: Final = 4000
+_CHUNKS_SHOWN: Final = 3
+_CLOSE: Final = 0.8
+"""Further chunks of a document are shown where they are about as relevant as its best."""
+
+log = logging.getLogger("sluice.documents")
+
+
+class _Question(NamedTuple):
+    text: str
+    vector: bytes | None
+    embedder: str
+
+
+class _Candidates(NamedTuple):
+    chunks: list[FoundChunk]
+    words: tuple[str, ...]
+    statistics: Statistics
+    cosines: dict[int, float] | None
+
+
+@dataclass(eq=False, slots=True)
+class RetrievalService:
+    """Implements Retriever on the database; subscribe ``changed`` to the announcements of other processes.
+
+    Without an embedder, or where it fails or has not embedded everything yet, words alone decide and the report says
+    ``embedded-lexical``.
+    """
+
+    database: Database
+    embedder: Embedder | None = None
+    vectors: VectorMemory = field(default_factory=VectorMemory)
+    compares: bool | None = None
+    """Whether the database compares vectors itself; None: not known yet."""
+
+    async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
+        """Return for each query the best passages of the documents that its principals may read, best first."""
+        reports: list[EngineReport] = []
+        found: list[list[RetrievedPassage]] = []
+        for query in queries:
+            passages, report = await self._one(query)
+            found.append(passages)
+            reports.append(report)
+        return Retrieval(found, _together(reports))
+
+    def changed(self, changed: Changed) -> None:
+        """Forget vectors of what was announced as changed or deleted."""
+        if changed.kind in (DOCUMENTS_CHANGED, EVERYTHING):
+            self.vectors.forget(changed.tenant)
+
+    async def _one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
+        async with self.database.transaction(query.tenant, write=False) as tx:
+            parts = await readable_parts(tx, query)
+        if not parts or not query.text.strip():
+            return [], LEXICAL
+        question, embedded = await self._asked(query)
+        async with self.database.transaction(query.tenant, write=False) as tx:
+            # Read again: what was taken away meanwhile is not searched.
+            parts = await readable_parts(tx, query)
+            candidates = await self._candidates(tx, query.tenant, parts, question)
+        passages = await asyncio.to_thread(_ranked, candidates, query)
+        degraded = embedded is not None and embedded.degraded
+        if candidates.cosines is None or embedded is None:
+            return passages, replace(LEXICAL, degraded=degraded)
+        version = f"{LEXICAL.version}+{embedded.version}"
+        return passages, EngineReport(HYBRID, version, degraded)
+
+    async def _asked(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
+        text = query.text[:_LOOKED_UP_CHARACTERS]
+        if self.embedder is None:
+            return _Question(text, None, ""), None
+        try:
+            made = await self.embedder.embed([text[:_EMBEDDED_CHARACTERS]])
+        except UpstreamUnavailableError as error:
+            log.info("retrieval goes by words alone: %s", type(error).__name__)
+            return _Question(text, None, ""), None
+        return _Question(text, made.vectors[0], embedder_name(made.report)), made.report
+
+    async def _candidates(
+        self, tx: CollectionTransaction, tenant: str, parts: Sequence[StoredPart], question: _Question
+    ) -> _Candidates:
+        ids = [part.id for part in parts]
+        words = asked_words(question.text)
+        matches = dict(zip(words, await count_matches(tx, tenant, ids, words), strict=True))
+        statistics = Statistics(
+            sum(part.chunks for part in parts), sum(part.words for part in parts), matches
+        )
+        known = [word for word in words if matches[word]]
+        weights = [rarity(statistics, word) for word in known]
+        numbers = await match_words(tx, tenant, ids, known, weights, limit=_BY_WORDS)
+        cosines: dict[int, float] | None = None
+        whole = all(part.embedder == question.embedder for part in parts)
+        if question.vector is not None and whole:
+            cosines = await self._cosines(tx, tenant, parts, question, numbers)
+        chunks = await read_chunks(tx, tenant, ids, [*{*numbers, *(cosines or ())}])
+        return _Candidates(chunks, words, statistics, cosines)
+
+    async def _cosines(
+        self,
+        tx: CollectionTransaction,
+        tenant: str,
+        parts: Sequence[StoredPart],
+        question: _Question,
+        numbers: Sequence[int],
+    ) -> dict[int, float]:
+        """Return the cosines of the nearest chunks and of those that ``numbers`` name."""
+        vector = question.vector or b""
+        if self.compares is None:
+            self.compares = await compares_vectors(tx)
+        if self.compares:
+            found = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=_BY_VECTORS)
+            missing = [number for number in numbers if number not in found]
+            return found | (await likeness_of(tx, tenant, missing, vector) if missing else {})
+        held = [await self._held(tx, tenant, part) for part in parts]
+        return await asyncio.to_thread(_compared, held, vector, numbers)
+
+    async def _held(self, tx: CollectionTransaction, tenant: str, part: StoredPart) -> PartVectors:
+        key = PartKey(tenant, part.id, part.revision, part.embedder)
+        held = self.vectors.get(key)
+        if held is None:
+            read = await read_vectors(tx, tenant, part.id, part.embedder)
+            held = await asyncio.to_thread(assembled, read)
+            self.vectors.put(key, held)
+        return held
+
+
+async def readable_parts(tx: CollectionTransaction, query: RetrievalQuery) -> list[StoredPart]:
+    """Return the parts that these principals may read, of the sources asked for; this is where access is decided."""
+    open_: dict[str, frozenset[str]] = {
+        one.name: frozenset(one.document.get("access", ()))
+        for one in await list_collections(tx, query.tenant)
+    }
+    return [
+        part
+        for part in await list_parts(tx, query.tenant)
+        if part.chunks
+        and _may_read(query.principals, open_.get(part.collection, frozenset()), part.access)
+        and (query.sources is None or part.collection in query.sources or part.source in query.sources)
+    ]
+
+
+def embedder_name(report: EngineReport) -> str:
+    """Return what vectors are marked with: those of another engine or version cannot be compared."""
+    return f"{report.name} {report.version}"
+
+
+def _may_read(principals: frozenset[str], collection: frozenset[str], own: Iterable[str]) -> bool:
+    own = frozenset(own)
+    return not principals.isdisjoint(collection) and (not own or not principals.isdisjoint(own))
+
+
+def _compared(held: Sequence[PartVectors], vector: bytes, numbers: Sequence[int]) -> dict[int, float]:
+    return likeness(held, vector, numbers) | nearest(held, vector, _BY_VECTORS)
+
+
+def _ranked(candidates: _Candidates, query: RetrievalQuery) -> list[RetrievedPassage]:
+    """Return a passage for each of the best documents: its most relevant chunks, in the order of the document."""
+    chunks, cosines = candidates.chunks, candidates.cosines
+    texts = [(one.title, one.headings, one.text) for one in chunks]
+    lexical = lexical_scores(candidates.words, candidates.statistics, texts)
+    by_document: dict[str, list[tuple[float, FoundChunk]]] = {}
+    for chunk, score in zip(chunks, lexical, strict=True):
+        semantic = semantic_score(cosines.get(chunk.number, 0.0)) if cosines is not None else None
+        by_document.setdefault(chunk.document, []).append((relevance(score, semantic), chunk))
+    for found in by_document.values():
+        found.sort(key=lambda one: (-one[0], one[1].ordinal))
+    best = sorted(by_document.values(), key=lambda one: (-one[0][0], one[0][1].title, one[0][1].document))
+    wanted = [one for one in best if one[0][0] > 0 and one[0][0] >= query.min_relevance]
+    return [_passage(found) for found in wanted[: query.limit]]
+
+
+def _passage(found: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
+    top, first = found[0]
+    shown = [chunk for score, chunk in found[:_CHUNKS_SHOWN] if score >= top * _CLOSE]
+    shown.sort(key=lambda chunk: chunk.ordinal)
+    return RetrievedPassage(
+        document=first.document,
+        title=first.title,
+        collection=first.collection,
+        source=first.source,
+        text=assembled_text([(chunk.ordinal, chunk.text) for chunk in shown]),
+        relevance=round(top, 4),
+        uri=first.uri,
+        written=first.written,
+    )
+
+
+def _together(reports: Sequence[EngineReport]) -> EngineReport:
+    """Return what is true of all answers: the weakest engine, degraded where one was."""
+    degraded = any(report.degraded for report in reports)
+    weakest = next((report for report in reports if report.name == LEXICAL.name), None)
+    return replace(weakest or (reports[0] if reports else LEXICAL), degraded=degraded)
