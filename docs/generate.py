@@ -55,8 +55,8 @@ listed, with hashes, in `tests/requirements.lock`; they are not part of an insta
 LICENCES_WEIGHTS = """
 ## Files of models
 
-They lie in the package, each beside the `manifest.json` from which this table is made; a test compares their checksums. The
-recipe makes the file again from its data, which the manifest names by checksum too.
+They lie in the package, each beside the `manifest.json` from which this table is made; a test compares their checksums.
+The recipe makes the file again from its data, which the manifest names by checksum too.
 
 | File | Bytes | SHA-256 | Licence | Recipe | Made from |
 | --- | --- | --- | --- | --- | --- |
