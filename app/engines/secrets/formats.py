@@ -121,6 +121,13 @@ class Format:
         return (self.name or self.keyword or max(literals, key=len)).lower()
 
     @cached_property
+    def literal(self) -> bytes:
+        """Return the keyword as the format spells it."""
+        texts = (piece.literal for piece in self.pieces)
+        places = ((text, text.lower().find(self.gate)) for text in texts)
+        return next((text[at : at + len(self.gate)] for text, at in places if at >= 0), "").encode()
+
+    @cached_property
     def before(self) -> int:
         """Return how many characters of the format may stand before its keyword."""
         if self.name:

@@ -54,9 +54,13 @@ class FormatFinder:
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the secret whose keyword begins at ``at``, or None."""
+        kind = self.format
+        if not kind.name and not data.startswith(kind.literal, at):
+            return None
+        if not kind.before and not stands_alone(data, at):
+            return None
         if self._compiled is None:
             self._compile()
-        kind = self.format
         if kind.before:
             found = self._compiled.search(data, max(0, at - kind.before), at + kind.reach)
         else:

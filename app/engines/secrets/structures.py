@@ -1,5 +1,255 @@
-"""Credentials that are told by how they are written down rather than by a provider's shape."""
+"""Credentials that are told by how they are written down: private keys, web tokens, URLs, headers, files of tools."""
 
-from app.engines.secrets.spotting import Rule
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-STRUCTURES: tuple[Rule, ...] = ()
+from app.engines.secrets.assignments import ASSIGNMENTS
+from app.engines.secrets.checks import decoded, is_random, is_token_header, is_user_and_password
+from app.engines.secrets.placeholders import is_filled_in, is_words
+from app.engines.secrets.spotting import Find, Rule, Spot, stands_alone
+
+_LONGEST_KEY: Final = 16_384
+_LONGEST_TOKEN: Final = 16_384
+_LEAST_KEY: Final = 64
+"""Base64 characters of the shortest private key; what is shorter is a line of a program that reads keys."""
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_DASHES: Final = b"-----"
+_BEARER_LEAST: Final = 16
+
+
+@dataclass(slots=True, eq=False)
+class Anchored:
+    """One RE2 pattern that begins at a keyword; group 1 is the credential and ``holds`` has the last word."""
+
+    label: str
+    pattern: str
+    reach: int
+    holds: Callable[[str], bool]
+    score: float = 0.9
+    alone: bool = False
+    _compiled: Any = field(default=None)
+
+    def __call__(self, data: bytes, at: int) -> Spot | None:
+        """Return the credential whose keyword begins at ``at``, or None."""
+        if self.alone and not stands_alone(data, at):
+            return None
+        if self._compiled is None:
+            import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
+
+            self._compiled = re2.compile(self.pattern.encode("ascii"))
+        found = self._compiled.match(data, at, at + self.reach)
+        if found is None:
+            return None
+        start, end = found.span(1)
+        if not self.holds(data[start:end].decode("ascii")):
+            return None
+        return Spot(start, end, self.label, self.score)
+
+
+_PEM: Final = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END: Final = re.compile(rb"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_CUT_KEY: Final = re.compile(rb"(?:[A-Za-z0-9+/=]|\\[nr]|\s)*")
+
+
+def _private_key(data: bytes, at: int) -> Spot | None:
+    r"""Return a private key in PEM or PGP armour, whole: line breaks may be spelled ``\n``; its end may be cut off."""
+    begin = _PEM.match(data, at)
+    if begin is None:
+        return None
+    body = begin.end()
+    dashes = data.find(_DASHES, body, body + _LONGEST_KEY)
+    end = _PEM_END.match(data, dashes) if dashes >= 0 else None
+    cut = _CUT_KEY.match(data, body, body + _LONGEST_KEY)
+    stop = end.end() if end else (cut.end() if cut else body)
+    inside = data[body : end.start() if end else stop]
+    if sum(len(run) for run in _BASE64.findall(inside)) < _LEAST_KEY:
+        return None
+    return Spot(at, stop, "SECRET_PRIVATE_KEY", 1.0)
+
+
+def _is_wrapped_key(text: str) -> bool:
+    raw = decoded(text[: len(text) // 4 * 4].rstrip("="))
+    return raw is not None and _PEM.match(raw) is not None
+
+
+def _is_web_token(text: str) -> bool:
+    header, _, rest = text.partition(".")
+    return is_token_header(header) and rest.count(".") in (1, 3)
+
+
+def _is_bearer(text: str) -> bool:
+    return is_filled_in(text) and is_random(text) and any(char.isdigit() for char in text)
+
+
+def _is_password(text: str) -> bool:
+    return is_filled_in(text)
+
+
+def _connection(data: bytes, at: int) -> Spot | None:
+    """Return the password of a connection string: one that also names a server or a user, and is no code."""
+    spot = _CONNECTION(data, at)
+    if spot is None or _BESIDE.search(data, max(0, at - _NEAR), spot.end + _NEAR) is None:
+        return None
+    value = data[spot.start : spot.end].decode("ascii")
+    return None if data[spot.end : spot.end + 1] == b"(" or ("." in value and is_words(value)) else spot
+
+
+_NEAR: Final = 160
+_BESIDE: Final = re.compile(
+    rb"(?i)(?:server|data source|host|addr(?:ess)?|driver|dsn|uid|user ?id|database|initial catalog|dbname)\s?="
+    rb"|jdbc:|odbc:"
+)
+_CONNECTION: Final = Anchored(
+    "SECRET_DATABASE",
+    r"""(?i)(?:password|pwd)[ \t]?=[ \t]?["'{]?([^\s;&"'(){}<>]{3,128})""",
+    160,
+    _is_password,
+    0.8,
+)
+_NETRC: Final = re.compile(rb"(?:login|account|machine)\s{1,20}[^\s]{1,100}\s{1,20}\Z")
+
+
+def _netrc(data: bytes, at: int) -> Spot | None:
+    """Return the password of a line of ``.netrc``, in which words stand without signs between them."""
+    spot = _WORDS(data, at)
+    return spot if spot is not None and _NETRC.search(data, max(0, at - _NEAR), at) else None
+
+
+_WORDS: Final = Anchored(
+    "SECRET_PASSWORD", r"(?i)password[ \t\r\n]+([^\s\"'{}]{3,128})", 160, _is_password, 0.7, alone=True
+)
+_AUTHORITY: Final = (
+    r"""://[^\s/?#:@"'<>\\(){}]{0,128}:([^\s"'<>/\\{}]{1,256})@(?:[A-Za-z0-9]|\[[0-9A-Fa-f:]|%[0-9A-F])"""
+)
+_DATABASES: Final = (
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mariadb",
+    "mongodb",
+    "redis",
+    "rediss",
+    "amqp",
+    "amqps",
+)
+
+
+def _database_urls() -> tuple[Rule, ...]:
+    return tuple(
+        Rule(
+            "database",
+            f"{scheme}{mark}",
+            Anchored(
+                "SECRET_DATABASE",
+                rf"(?i){scheme}(?:\+[a-z0-9]{{1,20}})?"
+                r"""://[^\s/:@"'<>\\]{0,128}:([^\s"'<>\\]{1,256})@[A-Za-z0-9\[%_.-]""",
+                450,
+                _is_password,
+                1.0,
+            ),
+        )
+        for scheme in _DATABASES
+        for mark in (":", "+")
+    )
+
+
+def _rule(provider: str, gate: str, find: Find, *, entropy: bool = False) -> Rule:
+    return Rule(provider, gate, find, entropy)
+
+
+STRUCTURES: tuple[Rule, ...] = (
+    _rule("private_key", "-----begin ", _private_key),
+    _rule(
+        "private_key",
+        "ls0tls1crudjti",
+        Anchored(
+            "SECRET_PRIVATE_KEY",
+            r"(LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,}={0,2})",
+            _LONGEST_KEY,
+            _is_wrapped_key,
+            alone=True,
+        ),
+    ),
+    _rule(
+        "private_key",
+        "private-lines:",
+        Anchored(
+            "SECRET_PRIVATE_KEY",
+            r"Private-Lines: [0-9]{1,3}(?:\r?\n|\\r\\n|\\n)((?:[A-Za-z0-9+/=]{20,64}(?:\r?\n|\\r\\n|\\n|$))+)",
+            _LONGEST_KEY,
+            bool,
+        ),
+    ),
+    _rule(
+        "jwt",
+        "eyj",
+        Anchored(
+            "SECRET_JWT",
+            r"(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{0,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})?)",
+            _LONGEST_TOKEN,
+            _is_web_token,
+            1.0,
+            alone=True,
+        ),
+    ),
+    _rule("url", "://", Anchored("SECRET_URL", _AUTHORITY, 420, _is_password, 0.9)),
+    *_database_urls(),
+    _rule("database", "password=", _connection),
+    _rule("database", "password =", _connection),
+    _rule("database", "pwd=", _connection),
+    _rule("database", "pwd =", _connection),
+    _rule(
+        "azure",
+        "sig=",
+        Anchored("SECRET_AZURE", r"sig=([A-Za-z0-9%+/]{43,80}(?:=|%3[Dd]))", 100, is_random, 0.9, alone=True),
+    ),
+    _rule(
+        "basic_auth",
+        "basic ",
+        Anchored(
+            "SECRET_BASIC_AUTH",
+            r"(?i)basic +([A-Za-z0-9+/_-]{6,400}={0,2})",
+            420,
+            is_user_and_password,
+            0.9,
+            alone=True,
+        ),
+    ),
+    _rule(
+        "docker",
+        '"auth"',
+        Anchored(
+            "SECRET_DOCKER", r'"auth"\s{0,3}:\s{0,3}"([A-Za-z0-9+/]{6,400}={0,2})"', 440, is_user_and_password
+        ),
+    ),
+    _rule(
+        "token",
+        "bearer ",
+        Anchored(
+            "SECRET_TOKEN",
+            rf"(?i)bearer +([A-Za-z0-9._~+/-]{{{_BEARER_LEAST},}}={{0,2}})",
+            4_200,
+            _is_bearer,
+            0.7,
+            alone=True,
+        ),
+        entropy=True,
+    ),
+    _rule(
+        "password",
+        "curl ",
+        Anchored(
+            "SECRET_PASSWORD",
+            r"""(?i)curl [^\n]{0,300}?(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'-][^\s:"']{0,64}:([^\s"']{1,128})""",
+            540,
+            _is_password,
+            0.8,
+            alone=True,
+        ),
+    ),
+    _rule("password", "password", _netrc),
+    *ASSIGNMENTS,
+)
+"""Every rule that needs more than a format."""

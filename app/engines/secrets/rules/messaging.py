@@ -53,7 +53,7 @@ FORMATS = (
     Format("vonage", "{w16}", name="nexmo"),
     Format("messagebird", "{w25}", name="messagebird"),
     Format("plivo", "{w40}", name="plivo"),
-    Format("telnyx", "KEY{h32}_{w22}"),
+    Format("telnyx", "KEY{h32}_{w22}", name="telnyx"),
     Format("sinch", "{b34}", name="sinch"),
     Format("pusher", "{x20}", name="pusher"),
     Format("ably", "{b6}.{b6}:{b43}", name="ably"),

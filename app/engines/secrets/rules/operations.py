@@ -39,7 +39,7 @@ FORMATS = (
     Format("airbrake", "{x32}", name="airbrake"),
     Format("raygun", "{w22}", name="raygun"),
     Format("betterstack", "{w24}", name="betterstack"),
-    Format("uptimerobot", "u{d6-9}-{x24}"),
+    Format("uptimerobot", "u{d6-9}-{x24}", name="uptimerobot"),
     Format("pagerduty", "u+{b18}", name="pagerduty"),
     Format("pagerduty", "{b20}", name="pagerduty"),
     Format("pagerduty", "pdus+_{b8}_{g}"),

@@ -1,0 +1,47 @@
+"""Tell values that somebody filled in from what stands for one: placeholders, variables, calls, words."""
+
+import re
+from typing import Final
+
+_STANDS_FOR: Final = re.compile(
+    r"""(?ix)
+    (?: .*(?: \$\{ | \$\( | \{\{ | \}\} | <[a-z] | %\( | \#\{ | @\{ | \*\*\* | \.\.\. | xxxx | \bTODO\b ).*
+    | \$[a-z_]\w* | %[a-z_]\w*% | %[sdr] | \{[a-z_0-9]*\} | @[a-z_]\w* | \[[a-z_ -]+\] | :[a-z_]+ | \?+ | _+ | -+ | \.+
+    | x+ | \*+ | \W*
+    | .*(?: your | change_?me | change-me | replace_?me | example | placeholder | redacted | dummy | insert | fake
+          | todo | sample | undefined | not_?set | masked | hidden | removed | filtered ).*
+    | (?: the_? | my_? | some_? | new_? | old_? | a_? | user_? | test_? | db_? | root_? | admin_? | super_? )*
+      (?: pass | passwd | password | passphrase | pwd | pw | secret | token | key | api_?key | user | username | login
+        | credentials? | auth | value | string | text | test | foo | bar | baz | none | null | nil | true | false
+        | yes | no | empty | default | env | environ | required | optional )
+      [0-9]?
+    )"""
+)
+_WORDS: Final = re.compile(r"[A-Za-z]+(?:[ _.\-/:][A-Za-z]*)*")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SEQUENCE: Final = (
+    "0123456789abcdefghijklmnopqrstuvwxyz",
+    "abcdefghijklmnopqrstuvwxyz0123456789",
+    "qwertyuiop",
+)
+
+
+def is_filled_in(text: str) -> bool:
+    """Say whether ``text`` is a value rather than something that stands for one."""
+    return _STANDS_FOR.fullmatch(text) is None and len(set(text)) > 2  # noqa: PLR2004 - xyxyxy is no value
+
+
+def is_words(text: str) -> bool:
+    """Say whether ``text`` is nothing but words: letters with blanks, dots, dashes or slashes between them."""
+    return _WORDS.fullmatch(text) is not None
+
+
+def is_identifier(text: str) -> bool:
+    """Say whether ``text`` is a UUID, which names something and is rarely a secret."""
+    return _UUID.fullmatch(text) is not None
+
+
+def is_sequence(text: str) -> bool:
+    """Say whether ``text`` runs along the alphabet or the digits, as in documentation."""
+    low = text.lower()
+    return any(low in one or (len(low) > 8 and low[:8] in one) for one in _SEQUENCE)  # noqa: PLR2004 - eight in a row

@@ -1,0 +1,75 @@
+"""Replace credentials by handles: before a context goes to a model, and in what comes back from tools and models."""
+
+from typing import Any
+
+from pydantic import Field
+
+from app.core.content import Context
+from app.core.engines import SecretOptions
+from app.core.errors import InvalidArgumentsError
+from app.core.middleware import Middleware, Outcome
+from app.core.redaction_plan import Mode, RedactionArguments, RedactionPlan, Term
+
+_PREFIX = "SECRET_"
+
+
+class SecretRedactionArguments(RedactionArguments):
+    """What is looked for and what becomes of it; a tenant's policy may fix any of them."""
+
+    providers: list[Term] | None = Field(
+        default=None, description="Look only for secrets of these providers, such as aws or private_key."
+    )
+    exclude: list[Term] = Field(default=[], description="Providers whose secrets are left alone.")
+    entropy: bool = Field(
+        default=True,
+        description="Also take random-looking values that are assigned to a name such as password or api_key.",
+    )
+
+
+class SecretRedaction(Middleware[SecretRedactionArguments]):
+    """Find credentials in every text of a context and put handles in their place."""
+
+    name = "secret_redaction"
+    title = "Secret redaction"
+    description = "Remove API keys, passwords, tokens and private keys from context"
+    phase = "outbound"
+    arguments = SecretRedactionArguments
+
+    async def apply(self, context: Context, arguments: SecretRedactionArguments) -> Outcome:
+        """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
+        options = self._options(arguments)
+        modes = self._modes(arguments.mode)
+        arguments.refuse_unscanned(context)
+        texts = [leaf.scannable for leaf in context.leaves]
+        found = await self.engines.secrets.scan(texts, options)
+        plan = RedactionPlan(arguments, modes, "secrets")
+        edited = await plan.edited(context, found.spans)
+        metadata: dict[str, Any] = plan.metadata(context)
+        return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=found.report)
+
+    def _options(self, arguments: SecretRedactionArguments) -> SecretOptions:
+        excluded = self._providers(arguments.exclude, "/arguments/exclude")
+        wanted = None
+        if arguments.providers is not None:
+            wanted = self._providers(arguments.providers, "/arguments/providers") - excluded
+        elif excluded:
+            wanted = self.engines.secrets.providers() - excluded
+        return SecretOptions(tuple(arguments.allow_list), wanted, arguments.entropy)
+
+    def _providers(self, names: list[str], pointer: str) -> frozenset[str]:
+        return frozenset(self._provider(name, f"{pointer}/{index}") for index, name in enumerate(names))
+
+    def _provider(self, name: str, pointer: str) -> str:
+        provider = name.lower().removeprefix(_PREFIX.lower())
+        known = self.engines.secrets.providers()
+        if provider not in known:
+            raise InvalidArgumentsError(
+                "Unknown provider of secrets; details list the known ones.",
+                details={"pointer": pointer, "known": sorted(known)},
+            )
+        return provider
+
+    def _modes(self, mode: Mode | dict[str, Mode]) -> dict[str, Mode]:
+        if isinstance(mode, str):
+            return {"": mode}
+        return {_PREFIX + self._provider(name, "/arguments/mode").upper(): one for name, one in mode.items()}
