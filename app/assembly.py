@@ -231,7 +231,7 @@ async def opened(
             concerns=concerns,
             upstreams=upstreams,
             servers=servers,
-            declarations=DeclarationService(database, audit, servers, now),
+            declarations=DeclarationService(database, audit, servers, pipelines, now),
             vault=vault,
             sessions=sessions,
             detector=detector,

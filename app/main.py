@@ -166,6 +166,7 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         tenants=house.tenants,
         invoke=house.invoke,
         policies=house.policies,
+        pipelines=house.pipelines,
         groups=house.groups,
         concerns=house.concerns,
         upstreams=house.upstreams,

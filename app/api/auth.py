@@ -18,6 +18,7 @@ from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
+from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService
 from app.services.servers import ServerService
 from app.services.tenants import TenantService
@@ -49,6 +50,7 @@ class Services:
     servers: ServerService
     vault: VaultService
     audit: AuditService
+    pipelines: PipelineService
     descriptions: DescriptionService
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))

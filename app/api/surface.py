@@ -14,6 +14,7 @@ from app.api import (
     groups,
     invoke,
     mappings,
+    pipelines,
     policies,
     servers,
     stream,
@@ -58,6 +59,7 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
         audit,
         access,
         tenants,
+        pipelines,
         policies,
         groups,
         concerns,
@@ -66,6 +68,7 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
         descriptions,
     ):
         app.include_router(part.router)
+    app.include_router(pipelines.runs)
     app.include_router(health_router(readiness, metrics))
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
 

@@ -16,8 +16,8 @@ EPILOG = """Examples:
   sluice apply servers.json --dry-run
   sluice apply deploy/sluice.yaml --tenant acme
 
-The file has `mcpServers` as MCP hosts write it; beside it groups, concerns, concernMappings, toolFilter, aliases and
-disclosure. Running services follow at once. docs/declarative-file.md describes all of it."""
+The file has `mcpServers` as MCP hosts write it; beside it groups, concerns, concernMappings, toolFilter, aliases,
+disclosure and pipelines. Running services follow at once. docs/declarative-file.md describes all of it."""
 
 _SIGNS = {"add": "+", "change": "~", "remove": "-"}
 
@@ -33,7 +33,7 @@ def apply(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Apply a declarative file: servers, groups, concerns and their mappings, all or nothing.
+    """Apply a declarative file: servers, groups, concerns and their mappings, pipelines, all or nothing.
 
     What an earlier file had and this one has not is removed; what was made over REST stays.
     """

@@ -16,6 +16,7 @@ from app.cli import (
     invoke,
     keys,
     middleware,
+    pipelines,
     serve,
     servers,
     tenants,
@@ -62,6 +63,7 @@ def build() -> typer.Typer:
     root.add_typer(servers.commands, name="servers")
     root.add_typer(groups.commands, name="groups")
     root.add_typer(concerns.commands, name="concerns")
+    root.add_typer(pipelines.commands, name="pipelines")
     root.add_typer(audit.commands, name="audit")
     root.add_typer(vault.commands, name="vault")
     return root

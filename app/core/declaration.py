@@ -10,6 +10,7 @@ from app.core.catalog import Disclosure, Kind
 from app.core.concerns import ConcernDefinition, ConcernMapping
 from app.core.groups import GroupDefinition, GroupTree
 from app.core.naming import split_name
+from app.core.pipelines import Pipeline
 from app.core.servers import MCPServerSettings, ServerEntry, ServerName
 from app.core.tool_filter import ToolFilter
 
@@ -44,6 +45,7 @@ class Declaration(BaseModel):
     toolFilter: dict[str, list[str] | None] = Field(default_factory=dict)  # noqa: N815 - as above
     aliases: dict[str, str] = Field(default_factory=dict)
     disclosure: dict[str, Disclosure] = Field(default_factory=dict)
+    pipelines: list[Pipeline] = Field(default_factory=list)
 
     @classmethod
     def read(cls, value: Any) -> "Declaration":
@@ -54,7 +56,12 @@ class Declaration(BaseModel):
             read = cls.model_validate(value)
         except ValidationError as error:
             raise DeclarationError([_fault(one) for one in error.errors(include_input=False)]) from None
-        faults = [*_server_faults(read), *_group_faults(read), *_concern_faults(read)]
+        faults = [
+            *_server_faults(read),
+            *_group_faults(read),
+            *_concern_faults(read),
+            *_twice("pipelines", [one.name for one in read.pipelines]),
+        ]
         if faults:
             raise DeclarationError(faults)
         return read

@@ -20,7 +20,7 @@ from app.core.errors import (
     ServiceError,
     StoreUnavailableError,
 )
-from app.core.middleware import Middleware
+from app.core.middleware import Arguments, Middleware
 from app.core.policy import Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
@@ -98,25 +98,49 @@ class Call:
         await self.audit.record(replace(event, error_code=code))
 
 
-def merged_arguments(policy: Policy, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def merged_arguments(
+    policy: Policy, middleware: Middleware[Any], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return defaults, the caller's and fixed arguments together; a different value for a fixed one is refused."""
-    fixed = policy.fixed_arguments.get(name, {})
+    usual, fixed = policy_arguments(policy, middleware)
+    given = by_field(middleware, arguments)
+    refuse_changes(given, fixed, "The policy of this tenant fixes this argument to another value.")
+    return {**usual, **given, **fixed}
+
+
+def policy_arguments(policy: Policy, middleware: Middleware[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the policy gives a middleware where the caller says nothing, and whatever the caller says."""
+    usual = policy.default_arguments.get(middleware.name, {})
+    return by_field(middleware, usual), by_field(middleware, policy.fixed_arguments.get(middleware.name, {}))
+
+
+def by_field(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments under the names of the model's fields, so that no second spelling gets past a fixed one."""
+    fields = {field.alias: name for name, field in middleware.arguments.model_fields.items() if field.alias}
+    return {fields.get(name, name): value for name, value in arguments.items()}
+
+
+def refuse_changes(
+    given: Mapping[str, Any], fixed: Mapping[str, Any], message: str, at: str = "/arguments"
+) -> None:
+    """Refuse a caller's value for a fixed argument, unless it is the same."""
     for key, value in fixed.items():
-        if key in arguments and arguments[key] != value:
-            raise BlockedByPolicyError(
-                "The policy of this tenant fixes this argument to another value.",
-                details={"pointer": f"/arguments/{key}"},
-            )
-    return {**policy.default_arguments.get(name, {}), **arguments, **fixed}
+        if key in given and given[key] != value:
+            raise BlockedByPolicyError(message, details={"pointer": f"{at}/{key}"})
 
 
 def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> Any:
     """Return the arguments as the middleware's model, or refuse with a pointer to the first fault."""
+    return checked(middleware.arguments, arguments)
+
+
+def checked(model: type[Arguments], arguments: Mapping[str, Any], at: str = "/arguments") -> Any:
+    """Return the arguments as ``model``, or refuse with a pointer below ``at`` to the first fault."""
     try:
-        return middleware.arguments.model_validate(arguments)
+        return model.model_validate(arguments)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        properties = middleware.arguments.model_json_schema(by_alias=True).get("properties", {})
+        properties = model.model_json_schema(by_alias=True).get("properties", {})
         unknown = first["type"] == "extra_forbidden"
         # The name of an unknown argument is the caller's text; only names of the schema are repeated.
         steps = [step for step in first["loc"] if isinstance(step, int) or step in properties]
@@ -124,7 +148,18 @@ def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any])
         raise InvalidArgumentsError(
             f"{message[:1].upper()}{message[1:]}.",
             details={
-                "pointer": "/arguments" + "".join(f"/{step}" for step in steps),
+                "pointer": at + "".join(f"/{step}" for step in steps),
                 "arguments": sorted(properties),
             },
         ) from None
+
+
+def weight_of(items: Any) -> int:
+    """Return a cheap lower bound of how much there is to write."""
+    if not isinstance(items, list):
+        return 0
+    total = 0
+    for item in items:
+        text = item.get("text", item.get("content")) if isinstance(item, dict) else item
+        total += len(text) * (1 if isinstance(text, str) else 1000) if isinstance(text, str | list) else 100
+    return total

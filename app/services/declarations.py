@@ -1,4 +1,4 @@
-"""Bring a tenant to what its declarative file says: servers, groups, concerns and mappings, in one transaction."""
+"""Bring a tenant to what its declarative file says: servers, groups, concerns, pipelines, in one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -11,11 +11,14 @@ from app.core.audit import OUTCOME_OK
 from app.core.catalog import SERVERS_CHANGED
 from app.core.errors import NotFoundError
 from app.core.events import Changed
+from app.core.pipelines import PIPELINES_CHANGED
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
 from app.services.concern_changes import store_concerns
 from app.services.declaration_files import DeclarationFile
 from app.services.group_changes import replace_groups
+from app.services.pipeline_changes import replace_pipelines
+from app.services.pipelines import PipelineService
 from app.services.servers import ServerService
 from app.store.audit import Transaction
 from app.store.changes import announce
@@ -27,7 +30,7 @@ Action = Literal["add", "change", "remove"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One line of a plan; ``kind`` is server, group, concern or mapping, a mapping's name "kind name"."""
+    """One line of a plan; ``kind`` is server, group, concern, mapping or pipeline, a mapping's name "kind name"."""
 
     action: Action
     kind: str
@@ -54,6 +57,7 @@ class DeclarationService:
     database: Database
     audit: AuditService
     servers: ServerService
+    pipelines: PipelineService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def apply(
@@ -79,6 +83,7 @@ class DeclarationService:
                     _keep(changed=bool(plan.changes) and not dry_run)
         if plan.changes and not dry_run:
             self.servers.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant))
+            self.pipelines.changed(Changed(PIPELINES_CHANGED, caller.tenant))
         return plan
 
     async def _applied(
@@ -94,12 +99,15 @@ class DeclarationService:
         for kind, one in (("concern", concerns.concerns), ("mapping", concerns.mappings)):
             changes += _changes(kind, one.created, one.updated, one.removed)
             unchanged += len(one.unchanged)
+        check = self.pipelines.rules.check
+        pipelines = await replace_pipelines(
+            tx, tenant, wanted.pipelines, moment, by=caller.key_id, check=check
+        )
+        changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
+        unchanged += len(pipelines.unchanged)
         if changes:
-            details = {
-                f"{one}s": sum(change.kind == one for change in changes)
-                for one in ("server", "group", "concern")
-            }
-            details["mappings"] = sum(change.kind == "mapping" for change in changes)
+            kinds = ("server", "group", "concern", "mapping", "pipeline")
+            details = {f"{one}s": sum(change.kind == one for change in changes) for one in kinds}
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
         return Plan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])

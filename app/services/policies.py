@@ -1,6 +1,6 @@
 """What each tenant allows: versions of its policy, read on every request and changed by its operators."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from app.services.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
+from app.store.pipelines import list_pipelines
 from app.store.policies import StoredPolicy, add_policy, find_policy, list_policies
 from app.store.tenants import find_tenant
 
@@ -113,6 +114,7 @@ class PolicyService:
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)
             async with opened as tx:
                 await _check_exists(tx, target)
+                self._check_names(policy, {one.name for one in await list_pipelines(tx, target)})
                 before = await find_policy(tx, target)
                 held = before.version if before is not None else 0
                 if expected_version is not None and expected_version != held:
@@ -163,14 +165,17 @@ class PolicyService:
             self.audit.new_event(caller, "policy.put", OUTCOME_OK, request, details=here),
         ]
 
-    def _check(self, policy: Policy) -> None:
-        """Refuse middlewares and arguments that do not exist: a misspelt rule would protect nobody."""
+    def _check_names(self, policy: Policy, pipelines: Collection[str]) -> None:
+        """Refuse names of middlewares that are neither installed nor one of the tenant's ``pipelines``."""
         for number, name in enumerate(policy.allowed_middlewares or []):
-            if self.check_arguments(name, {}) is not None:
+            if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/allowed_middlewares/{number}")
         for name in policy.timeouts_ms:
-            if self.check_arguments(name, {}) is not None:
+            if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/timeouts_ms/{_escaped(name)}")
+
+    def _check(self, policy: Policy) -> None:
+        """Refuse middlewares and arguments that do not exist: a misspelt rule would protect nobody."""
         for part in ("default_arguments", "fixed_arguments"):
             for name, arguments in getattr(policy, part).items():
                 pointer = f"/{part}/{_escaped(name)}"

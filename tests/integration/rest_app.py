@@ -24,6 +24,7 @@ from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
 from app.services.invoke import InvokeService
+from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService, argument_check
 from app.services.servers import ServerService
 from app.services.tenants import TenantService
@@ -108,12 +109,16 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
     access = AccessService(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
+    pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
     return Services(
         access=access,
         tenants=TenantService(access),
         invoke=InvokeService(
-            *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()), metrics.invocation
+            *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()),
+            metrics.invocation,
+            pipelines=pipelines,
         ),
+        pipelines=pipelines,
         policies=policies,
         groups=GroupService(database, vault.audit, registry.middlewares),
         concerns=ConcernService(database, vault.audit, policies),

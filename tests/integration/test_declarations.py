@@ -9,16 +9,21 @@ from uuid import uuid4
 
 import pytest
 
+import app.middlewares
 from app.core.access import Caller, Role
 from app.core.concerns import ConcernDefinition
 from app.core.errors import ForbiddenError, NotFoundError
 from app.core.groups import GroupDefinition
+from app.core.pipelines import Pipeline
+from app.core.registry import Registry
 from app.services.access import HOST, AccessService
 from app.services.audit import AuditQuery
 from app.services.concern_changes import store_concerns
 from app.services.declaration_files import read_text
 from app.services.declarations import DeclarationService, Plan
 from app.services.group_changes import replace_groups
+from app.services.pipelines import PipelineService
+from app.services.policies import argument_check
 from app.services.sealing import GivenServer
 from app.services.servers import ServerService
 from app.services.tenants import TenantService
@@ -26,8 +31,10 @@ from app.services.upstreams import UpstreamService
 from app.store.concerns import list_concerns, list_mappings
 from app.store.database import Database
 from app.store.groups import list_groups
+from app.store.pipelines import list_pipelines
 from app.store.servers import list_servers, remove_server
 from tests.factories import caller_of, open_vault
+from tests.fakes import engines
 
 WHOLE: dict[str, Any] = {
     "mcpServers": {
@@ -45,6 +52,7 @@ WHOLE: dict[str, Any] = {
     "toolFilter": {"crm": ["-drop"]},
     "aliases": {"find": "crm__find"},
     "disclosure": {"docs": "staged"},
+    "pipelines": [{"name": "to_model", "steps": [{"name": "pii_redaction"}]}],
 }
 
 
@@ -71,6 +79,11 @@ class Desk:
                 "groups": {one.name: one.origin for one in await list_groups(tx, tenant)},
                 "concerns": {one.name: one.origin for one in await list_concerns(tx, tenant)},
                 "mappings": {(one.kind, one.name): one.origin for one in await list_mappings(tx, tenant)},
+                "pipelines": {
+                    one.name: (one.version, one.origin)
+                    for one in await list_pipelines(tx, tenant)
+                    if one.state == "active"
+                },
             }
 
 
@@ -80,8 +93,12 @@ async def opened_desk(database: Database) -> AsyncIterator[Desk]:
         tenant = f"declared-{uuid4().hex[:10]}"
         await TenantService(AccessService(database, vault.audit)).create(HOST, tenant)
         servers = ServerService(database, vault.audit, UpstreamService(database, vault.audit))
+        registry = Registry.discover(app.middlewares, engines())
+        pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
         try:
-            yield Desk(database, caller_of(tenant), DeclarationService(database, vault.audit, servers))
+            yield Desk(
+                database, caller_of(tenant), DeclarationService(database, vault.audit, servers, pipelines)
+            )
         finally:
             # Processes of later tests share the database and would connect to these servers.
             async with database.transaction(tenant) as tx:
@@ -111,8 +128,9 @@ async def test_the_first_application_makes_everything_and_the_second_changes_not
         ("add", "group", "customers"),
         ("add", "concern", "effect"),
         ("add", "mapping", "tool crm__find"),
+        ("add", "pipeline", "to_model"),
     ]
-    assert (second.changes, second.unchanged) == ([], 6)
+    assert (second.changes, second.unchanged) == ([], 7)
     assert await desk.stored() == stored
     document, origin, state = stored["servers"]["crm"]
     assert (origin, state) == ("file", "approved")
@@ -140,12 +158,17 @@ async def test_what_the_file_no_longer_says_goes_and_what_operators_made_stays(d
         concern = ConcernDefinition(name="cost", description="What it costs.", values=("low",), default="low")
         await store_concerns(tx, tenant, [concern], [], "api", moment)
 
+    theirs = Pipeline.model_validate({"name": "theirs", "steps": [{"name": "timestamp_injector"}]})
+    await desk.service.pipelines.put(desk.operator, theirs)
+
     plan = await desk.apply({"mcpServers": {"docs": WHOLE["mcpServers"]["docs"]}})
 
     assert ("remove", "server", "crm") in actions(plan)
+    assert ("remove", "pipeline", "to_model") in actions(plan)
     assert ("change", "server", "docs") in actions(plan)
     left = await desk.stored()
     assert {name: one[1] for name, one in left["servers"].items()} == {"docs": "file", "rest": "api"}
+    assert left["pipelines"] == {"theirs": (1, "api")}
     assert left["groups"] == {"theirs": "api"}
     assert left["concerns"] == {"cost": "api"}
     assert left["mappings"] == {}
@@ -154,7 +177,9 @@ async def test_what_the_file_no_longer_says_goes_and_what_operators_made_stays(d
 async def test_a_fault_in_any_part_changes_no_part(desk: Desk) -> None:
     await desk.apply({"mcpServers": {"docs": WHOLE["mcpServers"]["docs"]}})
     before = await desk.stored()
-    missing = DeclarationService(desk.database, desk.service.audit, desk.service.servers)
+    missing = DeclarationService(
+        desk.database, desk.service.audit, desk.service.servers, desk.service.pipelines
+    )
     nowhere = caller_of("no-such-tenant")
     with pytest.raises(NotFoundError, match="tenant"):
         await missing.apply(nowhere, read_text(json.dumps(WHOLE).encode(), "file.json", {}))
@@ -174,7 +199,7 @@ async def test_the_record_counts_and_holds_no_value(desk: Desk) -> None:
     record = await desk.service.audit.query(desk.operator, AuditQuery())
     applied = [one for one in record.items if one.action == "declaration.apply"]
     assert [dict(one.details) for one in applied] == [
-        {"servers": 2, "groups": 2, "concerns": 1, "mappings": 1}
+        {"servers": 2, "groups": 2, "concerns": 1, "mappings": 1, "pipelines": 1}
     ]
     assert "canary-4711" not in repr(record.items)
 

@@ -73,7 +73,7 @@ async def apply(app: FastAPI, file: Path) -> None:
     """Apply a declarative file, as `sluice apply` does, and wait until its servers are begun."""
     house = app.state.house
     caller = Caller(DEFAULT_TENANT, "tests", frozenset({Role.OPERATOR}))
-    service = DeclarationService(house.database, house.audit, house.servers)
+    service = DeclarationService(house.database, house.audit, house.servers, house.pipelines)
     await service.apply(caller, read_file(file))
     names = json.loads(file.read_text())["mcpServers"]
     async with asyncio.timeout(20):

@@ -1,0 +1,178 @@
+"""Pipelines over REST: middlewares under one name, in versions; run without storing anything."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Body as FromBody
+from fastapi import Path, Query, Request, Response
+from fastapi.openapi.models import Example
+from pydantic import Field
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, new_router, services_of
+from app.api.fields import Answer, CursorQuery, LimitQuery, Page
+from app.core.errors import InvalidArgumentsError
+from app.core.offload import off_loop
+from app.core.pipelines import Pipeline
+from app.core.strictjson import dumps
+from app.services.pipelines import PipelineVersion
+
+_MAX_VERSION: Final = 2**53
+_OUTBOUND: Final = {
+    "name": "to_model",
+    "title": "To the model",
+    "phase": "outbound",
+    "steps": [
+        {"name": "pii_redaction", "arguments": {"aggressiveness": "standard"}},
+        {"name": "timestamp_injector", "on_error": "skip", "timeout_ms": 100},
+    ],
+}
+_ITEMS: Final = {"type": "array", "items": {"type": "object"}}
+_RUN: Final = {
+    "type": "object",
+    "required": ["context"],
+    "additionalProperties": False,
+    "properties": {
+        "arguments": {"type": "object", "description": "As the pipeline's inputSchema says."},
+        "context": _ITEMS,
+    },
+}
+
+PipelinePath = Annotated[
+    str, Path(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="Name of a pipeline.", examples=["to_model"])
+]
+PipelineBody = Annotated[
+    Pipeline,
+    FromBody(openapi_examples={"to_model": Example(summary="Redact, then tell the time", value=_OUTBOUND)}),
+]
+ExpectedQuery = Annotated[
+    int | None,
+    Query(
+        ge=0, le=_MAX_VERSION, description="Refuse the change (409) unless this version holds; 0: none does."
+    ),
+]
+
+router = new_router("/pipelines", "pipelines")
+runs = new_router("/pipelines", "pipelines", invokes=True)
+
+
+class PipelineAnswer(Answer):
+    """A version of a pipeline."""
+
+    version: int
+    pipeline: dict[str, Any] = Field(
+        description="As the declarative file takes it; absent fields are omitted."
+    )
+    state: str = Field(description="`active`, or `removed`: this version took the pipeline away.")
+    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    created: datetime
+    created_by: str = Field(description="Id of the key that stored it.")
+
+
+@router.get("", summary="List pipelines")
+async def list_pipelines(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[PipelineAnswer]:
+    """By name, each in the version that holds; needs the role operator."""
+    listed = await services.pipelines.list(caller, info)
+    found = [one for one in listed if one.pipeline.name > (cursor or "")]
+    following = found[limit - 1].pipeline.name if len(found) > limit else None
+    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+
+
+@router.get("/{name}", summary="Get a pipeline")
+async def get_pipeline(
+    name: PipelinePath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> PipelineAnswer:
+    """Return the version that holds; needs the role operator."""
+    return _answer(await services.pipelines.get(caller, name, info))
+
+
+@router.put("/{name}", summary="Create or change a pipeline")
+async def put_pipeline(
+    name: PipelinePath,
+    body: PipelineBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    expected_version: ExpectedQuery = None,
+) -> PipelineAnswer:
+    """Store the next version, which holds from now on in every process; needs the role operator."""
+    if body.name != name:
+        raise InvalidArgumentsError(
+            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+        )
+    return _answer(await services.pipelines.put(caller, body, info, expected_version=expected_version))
+
+
+@router.get("/{name}/versions", summary="List the versions of a pipeline")
+async def list_pipeline_versions(
+    name: PipelinePath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: Annotated[
+        int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the page before.")
+    ] = None,
+) -> Page[PipelineAnswer]:
+    """Return versions, newest first, removals too; needs the role operator."""
+    found = await services.pipelines.history(caller, name, info, before=cursor, limit=limit)
+    items = [_answer(version) for version in found]
+    return Page(items=items, next=str(items[-1].version) if len(items) == limit else None)
+
+
+@router.delete("/{name}", status_code=204, summary="Delete a pipeline")
+async def delete_pipeline(
+    name: PipelinePath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    expected_version: ExpectedQuery = None,
+) -> None:
+    """Its versions stay in the history; needs the role operator."""
+    await services.pipelines.delete(caller, name, info, expected_version=expected_version)
+
+
+@runs.post(
+    "/{name}/dry-run",
+    summary="Show what each step of a pipeline changes",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The context as the steps leave it, and in `metadata.steps` what each changed.",
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["content", "metadata"],
+                        "properties": {"content": _ITEMS, "metadata": {"type": "object"}},
+                    }
+                }
+            },
+        }
+    },
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _RUN}}},
+    },
+)
+async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Response:
+    """Run the pipeline for this caller and store nothing but the record; handles are provisional."""
+    services, info = services_of(request), info_of(request)
+    body = json_object(request, frozenset({"arguments", "context"}))
+    arguments = body.get("arguments", {})
+    if not isinstance(arguments, dict):
+        raise InvalidArgumentsError("arguments must be an object.", details={"pointer": "/arguments"})
+    if not isinstance(body.get("context"), list):
+        raise InvalidArgumentsError("context must be a list of items.", details={"pointer": "/context"})
+    result = await services.invoke.dry_run(caller, name, arguments, body["context"], info)
+    size = len(request.scope["state"].get("body", b""))
+    answer = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
+    return Response(answer, media_type="application/json")
+
+
+def _answer(found: PipelineVersion) -> PipelineAnswer:
+    return PipelineAnswer.model_validate({**found._asdict(), "pipeline": found.pipeline.declared()})

@@ -1,0 +1,200 @@
+"""``sluice pipelines``: middlewares under one name, read, changed and tried on the host."""
+
+import json as json_module
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from app.cli.invoke import parsed_items, read_arguments, read_input
+from app.cli.terminal import USAGE, confirm, fail, note, show_json, show_table
+
+if TYPE_CHECKING:
+    from app.assembly import House
+    from app.core.access import Caller
+    from app.core.pipelines import Pipeline
+
+T = TypeVar("T")
+
+commands = typer.Typer(
+    help="List, show, store, delete and try pipelines of middlewares.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Tenant = Annotated[str, typer.Option(help="Whose pipelines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Name = Annotated[str, typer.Argument(help="Name of the pipeline.")]
+Expected = Annotated[
+    int | None, typer.Option(help="Refuse the change unless this version holds; 0: none does.")
+]
+
+
+@commands.command(
+    "list", epilog="Examples:\n\n\b\n  sluice pipelines list\n  sluice pipelines list --tenant acme --json"
+)
+def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
+    """List the pipelines of a tenant by name."""
+    found = _in_tenant(tenant, lambda house, caller: house.pipelines.list(caller))
+    if json:
+        show_json([{**one.pipeline.declared(), "version": one.version} for one in found])
+        return
+    show_table(
+        ("NAME", "VERSION", "PHASE", "STEPS", "FROM"),
+        [
+            (
+                one.pipeline.name,
+                one.version,
+                one.pipeline.phase,
+                " > ".join(step.name for step in one.pipeline.steps),
+                one.origin,
+            )
+            for one in found
+        ],
+    )
+
+
+@commands.command(
+    epilog="Examples:\n\n\b\n  sluice pipelines show to_model\n  sluice pipelines show to_model > p.yaml"
+)
+def show(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
+    """Show one pipeline in the form that `put` and the declarative file take."""
+    from app.services.documents import write_document
+
+    found = _in_tenant(tenant, lambda house, caller: house.pipelines.get(caller, name))
+    if json:
+        show_json(found.pipeline.declared())
+        return
+    print(write_document(found.pipeline.declared(), "yaml"), end="")
+    note(f"Version {found.version}, from {found.origin}.")
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice pipelines put to_model.yaml
+  sluice pipelines put - --expected-version 3 < to_model.yaml"""
+)
+def put(
+    file: Annotated[str, typer.Argument(help="A .yaml, .yml or .json file; - is standard input (YAML).")],
+    tenant: Tenant = "default",
+    expected_version: Expected = None,
+) -> None:
+    """Store a pipeline, which holds from now on in every process, as its next version."""
+    from app.core.errors import ServiceError
+
+    pipeline = _read(file)
+    try:
+        stored = _in_tenant(
+            tenant,
+            lambda house, caller: house.pipelines.put(caller, pipeline, expected_version=expected_version),
+        )
+    except ServiceError as error:
+        place = error.details.get("pointer")
+        fail(f"{file}: {error.message}" + (f" (at {place})" if place else ""))
+    note(f"{pipeline.name} is stored as version {stored.version}.")
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice pipelines delete to_model --yes")
+def delete(
+    name: Name,
+    tenant: Tenant = "default",
+    expected_version: Expected = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a pipeline; its versions stay in the history."""
+    confirm(f"Delete the pipeline {name}? Calls of it fail from then on.", yes=yes)
+    _in_tenant(
+        tenant, lambda house, caller: house.pipelines.delete(caller, name, expected_version=expected_version)
+    )
+    note(f"{name} is deleted.")
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  echo "Mail Jane Smith." | sluice pipelines run to_model --dry-run
+  sluice pipelines run to_model context.json --dry-run --json
+  sluice pipelines run from_model answer.txt --scope talk-1"""
+)
+def run(
+    name: Name,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="File to read; - is standard input.", show_default=False)
+    ] = "-",
+    tenant: Tenant = "default",
+    arguments: Annotated[str | None, typer.Option(help="All arguments as one JSON object.")] = None,
+    scope: Annotated[str | None, typer.Option(help="Vault scope.")] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what each step changes; store nothing.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print content and metadata.")] = False,
+) -> None:
+    """Run a pipeline on this host over a text or a context."""
+    given = read_arguments(arguments, [], scope) | ({"dryRun": True} if dry_run else {})
+    raw = read_input(file)
+    items = parsed_items(raw, required=False)
+    sent = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
+    result = _in_tenant(
+        tenant, lambda house, caller: house.invoke.invoke(caller, name, given, sent, _request())
+    )
+    if json:
+        show_json({"content": result.content, "metadata": result.metadata})
+        return
+    for step in result.metadata["steps"]:
+        note(f"{step['name']}: {step['outcome']}, {step['durationMs']:.1f} ms")
+        for change in step.get("changes", []):
+            note(f"  - {_line(change['before'])}\n  + {_line(change['after'])}")
+        for item in step.get("added", []):
+            note(f"  + {_line(item)}")
+    if items is None:
+        print("\n".join(str(item["text"]) for item in result.content if item.get("type") == "text"))
+    else:
+        show_json(result.content)
+
+
+def _request() -> Any:
+    import math
+    from uuid import uuid4
+
+    from app.core.request import RequestInfo
+
+    return RequestInfo(request_id=str(uuid4()), traceparent=None, address=None, deadline=math.inf)
+
+
+def _line(item: Any) -> str:
+    return json_module.dumps(item, ensure_ascii=False)
+
+
+def _read(file: str) -> "Pipeline":
+    from pydantic import ValidationError
+
+    from app.core.pipelines import Pipeline
+    from app.services.documents import read_document
+
+    if file != "-" and not file.lower().endswith((".json", ".yaml", ".yml")):
+        fail("The name of the file ends with .yaml, .yml or .json.", USAGE)
+    body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    value = read_document(body, "json" if file.lower().endswith(".json") else "yaml")
+    try:
+        return Pipeline.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        fail(f"{file}: {first['msg']} (at /{'/'.join(map(str, first['loc']))})")
+
+
+def _in_tenant(tenant: str, work: Callable[["House", "Caller"], Awaitable[T]]) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+
+    async def worked(host: "House") -> T:
+        await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+        return await work(host, caller_for(tenant))
+
+    return on_host(worked)

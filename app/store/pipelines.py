@@ -1,0 +1,77 @@
+"""Queries on the versions of a tenant's pipelines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Row, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.insertion import insert_absent
+from app.store.tables import pipeline
+
+PipelineTransaction = AsyncConnection
+"""What the functions here work in; an open transaction of ``Database.transaction``."""
+
+State = Literal["active", "removed"]
+Origin = Literal["file", "api"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPipeline:
+    """One version of a pipeline; versions are kept and count from 1, through removals too."""
+
+    name: str
+    version: int
+    document: Mapping[str, Any]
+    state: State
+    origin: Origin
+    created: datetime
+    created_by: str
+
+
+async def add_pipeline(tx: AsyncConnection, tenant: str, added: StoredPipeline) -> bool:
+    """Store a version; return False, and change nothing, where that number is taken."""
+    values = {
+        "tenant": tenant,
+        "name": added.name,
+        "version": added.version,
+        "document": dict(added.document),
+        "state": added.state,
+        "origin": added.origin,
+        "created": added.created,
+        "created_by": added.created_by,
+    }
+    return await insert_absent(tx, pipeline, values)
+
+
+async def list_pipelines(tx: AsyncConnection, tenant: str) -> list[StoredPipeline]:
+    """Return the newest version of each pipeline, by name; removed ones too."""
+    mine = pipeline.c.tenant == tenant
+    newest = (
+        select(pipeline.c.name, func.max(pipeline.c.version).label("version"))
+        .where(mine)
+        .group_by(pipeline.c.name)
+        .subquery()
+    )
+    held = (pipeline.c.name == newest.c.name) & (pipeline.c.version == newest.c.version)
+    query = select(pipeline).join(newest, held).where(mine).order_by(pipeline.c.name)
+    return [_stored(row) for row in await tx.execute(query)]
+
+
+async def list_pipeline_versions(
+    tx: AsyncConnection, tenant: str, name: str, *, before: int | None = None, limit: int = 1
+) -> Sequence[StoredPipeline]:
+    """Return the versions of one pipeline, newest first, those older than ``before``."""
+    named = (pipeline.c.tenant == tenant) & (pipeline.c.name == name)
+    query = select(pipeline).where(named).order_by(pipeline.c.version.desc()).limit(limit)
+    if before is not None:
+        query = query.where(pipeline.c.version < before)
+    return [_stored(row) for row in await tx.execute(query)]
+
+
+def _stored(row: Row[Any]) -> StoredPipeline:
+    return StoredPipeline(
+        row.name, row.version, row.document, row.state, row.origin, row.created, row.created_by
+    )
