@@ -47,8 +47,25 @@ class CheckOptions:
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What an answer states: the offsets of its sentences.
+
+    ``prose`` is its text with code blanked out, questions and remarks included; None where it is code and courtesies.
+    """
+
+    sentences: Sequence[tuple[int, int]]
+    prose: str | None
+
+
 class AnswerChecker(Protocol):
     """Checks what can be checked by rule."""
+
+    async def statements(self, answer: str) -> Statements:
+        """Return what ``answer`` states: no code, no questions, no headings, no courtesies."""
+
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
+        """Return for each of ``sentences`` which sentence of the sources is nearest to it."""
 
     async def check(
         self, answer: str, sources: Sequence[str], options: CheckOptions

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from app.core.grounding import Place
 from app.engines.grounding.words import NEGATIONS, STOP_WORDS, sentences_of, words_of
 
 Pair = tuple[str, str]
@@ -88,20 +89,20 @@ class Evidence:
     """The texts that should support a claim."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        stems = [
-            [word.stem for word in words_of(text, *place)] for text in texts for place in sentences_of(text)
-        ]
-        self._parts = [
-            Part.of(sentence[begin : begin + LONGEST_PART])
-            for sentence in stems
-            for begin in range(0, len(sentence), LONGEST_PART)
-        ]
+        self._parts: list[Part] = []
+        self._where: list[Place] = []
+        for number, text in enumerate(texts):
+            for place in sentences_of(text):
+                words = words_of(text, *place)
+                for begin in range(0, len(words), LONGEST_PART):
+                    piece = words[begin : begin + LONGEST_PART]
+                    self._parts.append(Part.of([word.stem for word in piece]))
+                    self._where.append(Place(number, piece[0].start, piece[-1].end))
         short = sum(len(part.stems) for part in self._parts) <= WHOLE_WORDS
         self._whole = Support.of(self._parts) if short else None
         self._places: dict[str, list[int]] = defaultdict(list)
         self._counts: dict[str, int] = defaultdict(int)
-        if not short:
-            self._index()
+        self._index()
 
     def _index(self) -> None:
         for number in range(len(self._parts) - 1, -1, -1):
@@ -115,13 +116,20 @@ class Evidence:
         """Return what a sentence of these words is held against: all, or the parts that share most with it."""
         if self._whole is not None:
             return self._whole
+        return Support.of([self._parts[number] for number in sorted(self._ranked(stems)[:_NEAREST])])
+
+    def place(self, stems: Sequence[str]) -> Place | None:
+        """Return where the part stands that shares most with a sentence of these words, None where none does."""
+        ranked = self._ranked(stems)
+        return self._where[ranked[0]] if ranked else None
+
+    def _ranked(self, stems: Sequence[str]) -> list[int]:
         scores: dict[int, float] = defaultdict(float)
         for word in sorted(set(stems)):
             places = self._places.get(word, ())
             weight = math.log(1 + len(self._parts) / self._counts[word]) if places else 0.0
             for number in places:
                 scores[number] += weight
-        ranked = sorted(
+        return sorted(
             scores, key=lambda number: (-scores[number] / (4 + len(self._parts[number].stems)) ** 0.3, number)
         )
-        return Support.of([self._parts[number] for number in sorted(ranked[:_NEAREST])])

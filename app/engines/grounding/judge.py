@@ -37,11 +37,9 @@ class Weights:
         given = json.loads(raw)
         if tuple(given["features"]) != NAMES:
             raise ValueError("the weights are of other features than this code has: train them again")
-        return cls(
-            *(tuple(given[name]) for name in ("centres", "scales", "weights")),
-            bias=given["bias"],
-            version=hashlib.sha256(raw).hexdigest()[:_VERSION_DIGITS],
-        )
+        centres, scales, weights = (tuple(given[name]) for name in ("centres", "scales", "weights"))
+        version = hashlib.sha256(raw).hexdigest()[:_VERSION_DIGITS]
+        return cls(centres, scales, weights, given["bias"], version)
 
     def probability(self, features: Sequence[float]) -> float:
         """Return how likely a claim of these features is unsupported."""
@@ -67,7 +65,7 @@ class LexicalJudge:
         """Judge each of ``claims`` by itself; evidence that several share is read once."""
         evidence = {claim.evidence for claim in claims}
         size = sum(len(claim.text) for claim in claims) + sum(len(text) for one in evidence for text in one)
-        scores = await off_loop(8 * size, self._scores, claims)
+        scores = await off_loop(4 * size, self._scores, claims)
         return Grounding(scores, EngineReport(NAME, self.weights.version))
 
     def _scores(self, claims: Sequence[Claim]) -> list[float]:

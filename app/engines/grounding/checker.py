@@ -1,0 +1,96 @@
+"""All checks by rule over one answer, and what it states."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Final
+
+from app.core.grounding import AnswerFinding, CheckOptions, Place, Statements
+from app.core.handles import find_handles
+from app.core.offload import off_loop
+from app.engines.grounding.code import check_code
+from app.engines.grounding.fences import Layout, blanked
+from app.engines.grounding.handles import check_handles
+from app.engines.grounding.links import check_links, links_in
+from app.engines.grounding.names import check_names
+from app.engines.grounding.numbers import check_numbers
+from app.engines.grounding.packages import check_packages, indexed
+from app.engines.grounding.quotes import check_quotes
+from app.engines.grounding.sources import Sources
+from app.engines.grounding.statements import nearest_of, statements_of
+
+Index = Mapping[str, frozenset[str]]
+
+
+def no_packages() -> Index:
+    """Return no index."""
+    return {}
+
+
+class RuleChecker:
+    """Checks answers by rule; ``packages`` gives the operator's indexes, asked for on first use."""
+
+    def __init__(self, packages: Callable[[], Index] = no_packages) -> None:
+        self._read_packages = packages
+
+    @cached_property
+    def _packages(self) -> dict[str, frozenset[str]]:
+        return indexed(self._read_packages())
+
+    async def statements(self, answer: str) -> Statements:
+        """Return what ``answer`` states."""
+        return await off_loop(_WEIGHT * len(answer), statements_of, answer)
+
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
+        """Return the place of the sources that is nearest to each of ``sentences``."""
+        return await off_loop(_WEIGHT * sum(map(len, (*sentences, *sources))), nearest_of, sentences, sources)
+
+    async def check(
+        self, answer: str, sources: Sequence[str], options: CheckOptions
+    ) -> Sequence[AnswerFinding]:
+        """Return what the checks find, in the order of the text."""
+        return await off_loop(_WEIGHT * _size(answer, sources), self._check, answer, sources, options)
+
+    def _check(self, answer: str, texts: Sequence[str], options: CheckOptions) -> list[AnswerFinding]:
+        task = _Task(answer, texts)
+        known = {**self._packages, **indexed(options.packages)}
+        found: list[AnswerFinding] = []
+        for name, check in _CHECKS.items():
+            if name in options.checks and (texts or name in _ALONE):
+                found += check(task, known)
+        return sorted(found, key=lambda one: (one.start, one.end, one.kind))
+
+
+class _Task:
+    """One answer and its sources, with what several checks need of them."""
+
+    def __init__(self, answer: str, texts: Sequence[str]) -> None:
+        self.answer = answer
+        self.layout = Layout.of(answer)
+        self.sources = Sources(texts)
+
+    @cached_property
+    def prose(self) -> str:
+        """Return the answer with code, links and handles blanked out, so that offsets stay."""
+        spans = [(link.start, link.end) for link in links_in(self.answer)]
+        spans += [(handle.start, handle.end) for handle in find_handles(self.answer)]
+        return blanked(self.layout.masked, sorted(spans))
+
+
+_CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
+    "urls": lambda task, _: check_links(task.answer, task.sources),
+    "code": lambda task, _: check_code(task.answer, task.layout.blocks),
+    "packages": lambda task, known: check_packages(task.layout, known, lambda: task.sources.words),
+    "quotes": lambda task, _: check_quotes(task.layout.masked, task.sources),
+    "numbers": lambda task, _: check_numbers(task.prose, task.sources),
+    "names": lambda task, _: check_names(task.prose, task.sources),
+    "handles": lambda task, _: check_handles(task.answer, task.sources),
+}
+_ALONE: Final = frozenset({"code", "packages", "handles"})
+"""Checks that need no sources."""
+
+_WEIGHT: Final = 4
+"""Checking takes so many times as long as the scans that `off_loop` was measured with."""
+
+
+def _size(answer: str, sources: Sequence[str]) -> int:
+    return len(answer) + sum(map(len, sources))

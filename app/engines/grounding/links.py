@@ -1,0 +1,202 @@
+"""Links of an answer: which are not among the known ones, and which known one was meant."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from app.core.grounding import AnswerFinding, Place
+from app.engines.grounding.distance import distance
+from app.engines.grounding.opposites import OPPOSITES
+from app.engines.grounding.stemming import stem
+
+if TYPE_CHECKING:
+    from app.engines.grounding.sources import Sources
+
+_LINK: Final = re.compile(
+    r"\b(?:https?|ftp)://[^\s<>\"`{}|\\^\u201c\u201d]{1,2000}|\bwww\.[^\s<>\"`{}|\\^]{1,2000}", re.IGNORECASE
+)
+_BARE: Final = re.compile(
+    r"(?<![\w@.:/-])(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/[^\s<>\"`{}|\\^]{0,2000})?(?![\w@])",
+    re.IGNORECASE,
+)
+_RUN: Final = re.compile(r"[^\s<>\"`{}|\\^]+")
+_TRAILING: Final = ".,;:!?*_~'\u2026\u2019"
+_CLOSERS: Final = {")": "(", "]": "["}
+_TRACKING: Final = re.compile(
+    r"utm_\w+|gclid|fbclid|msclkid|dclid|mc_[ce]id|igshid|_ga|_gl|ref_src|yclid|twclid|spm|si", re.IGNORECASE
+)
+_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
+_PLACEHOLDER: Final = re.compile(
+    r"(?:.+\.)?(?:example(?:\.(?:com|org|net))?|test|invalid|localhost|local)|127\.0\.0\.1|0\.0\.0\.0|\[?::1\]?"
+)
+_DIGITS: Final = re.compile(r"\d+")
+_WORDS: Final = re.compile(r"[a-z]+")
+_REPAIRED: Final = 50
+_CANDIDATES: Final = 500
+_LONG_PART: Final = 8
+_SHORT_HOST: Final = 6
+_SHORT_PART: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as written and as compared: host without www and usual port, path without escapes, query sorted."""
+
+    text: str
+    start: int
+    end: int
+    host: str
+    path: str
+    query: str
+    schemed: bool
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what equal links have in common; neither scheme nor fragment count."""
+        return self.host, self.path, self.query
+
+
+def links_in(text: str, *, bare: bool = False) -> Iterator[Link]:
+    """Yield the links of ``text``; ``bare`` adds addresses that are written without a scheme."""
+    found = [(match.start(), _trimmed(match[0])) for match in _LINK.finditer(text)]
+    if bare:
+        covered = {position for start, raw in found for position in (start, start + raw.find("//") + 2)}
+        for run in _RUN.finditer(text):
+            # Only few runs hold a dot within; the pattern would be tried at every word.
+            if "." in run[0].strip("."):
+                found += [
+                    (match.start(), _trimmed(match[0]))
+                    for match in _BARE.finditer(text, *run.span())
+                    if match.start() not in covered
+                ]
+    for start, raw in found:
+        link = _read(raw, start)
+        if link is not None:
+            yield link
+
+
+def _trimmed(raw: str) -> str:
+    """Return a link without the punctuation of the sentence around it, in one walk from its end."""
+    counts = {char: raw.count(char) for pair in _CLOSERS.items() for char in pair}
+    end = len(raw)
+    while end:
+        last = raw[end - 1]
+        unbalanced = last in _CLOSERS and counts[last] > counts[_CLOSERS[last]]
+        if not unbalanced and last not in _TRAILING:
+            break
+        if last in counts:
+            counts[last] -= 1
+        end -= 1
+    # In [text](address) the bracket that closes the target may be followed by more text.
+    cut = raw.find(")", 0, end)
+    if cut >= 0 and raw.count("(", 0, cut) == 0:
+        end = cut
+    return raw[:end]
+
+
+def _read(raw: str, start: int) -> Link | None:
+    schemed = "://" in raw
+    try:
+        parts = urlsplit(raw if schemed else f"http://{raw}")
+        port = parts.port
+    except ValueError:
+        return None
+    host = (parts.hostname or "").rstrip(".").removeprefix("www.")
+    if not host or ("." not in host and host != "localhost" and ":" not in host):
+        return None
+    if port is not None and port not in _PORTS.values():
+        host = f"{host}:{port}"
+    path = unquote(parts.path).rstrip("/")
+    pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None)
+    query = "&".join(sorted(f"{key}={value}" for key, value in pairs if not _TRACKING.fullmatch(key)))
+    return Link(raw, start, start + len(raw), host, path, query, schemed)
+
+
+class KnownLinks:
+    """The links of the sources, looked up by host and by what follows it."""
+
+    def __init__(self, links: Iterable[tuple[Link, Place]]) -> None:
+        self.by_key: dict[tuple[str, str, str], Place] = {}
+        self.by_host: dict[str, list[tuple[Link, Place]]] = defaultdict(list)
+        self.by_rest: dict[tuple[str, str], list[tuple[Link, Place]]] = defaultdict(list)
+        self.ancestors: set[tuple[str, str]] = set()
+        for link, place in links:
+            if link.key in self.by_key:
+                continue
+            self.by_key[link.key] = place
+            self._add(link, place)
+
+    def _add(self, link: Link, place: Place) -> None:
+        for shelf in (self.by_host[link.host], self.by_rest[link.path, link.query]):
+            if len(shelf) < _CANDIDATES:
+                shelf.append((link, place))
+        parts = link.path.split("/")[:_LONG_PART]
+        self.ancestors.update((link.host, "/".join(parts[:size])) for size in range(1, len(parts) + 1))
+
+    def nearest(self, link: Link) -> list[tuple[int, Link, Place]]:
+        """Return the known links that a slip of the pen may have turned into ``link``, nearest first."""
+        near = []
+        for known, place in self.by_host.get(link.host, ()):
+            apart = _rest_distance(link, known)
+            if apart is not None and known.schemed:
+                near.append((apart, known, place))
+        for known, place in self.by_rest.get((link.path, link.query), ()):
+            apart = _host_distance(link.host, known.host)
+            if apart and known.schemed:
+                near.append((apart, known, place))
+        return sorted(near, key=lambda one: (one[0], one[1].text))
+
+
+def _rest_distance(link: Link, known: Link) -> int | None:
+    """Return how far two addresses of one host are apart; None: too far, or another number or meaning."""
+    one, other = f"{link.path}?{link.query}", f"{known.path}?{known.query}"
+    longest = max((len(part) for part in known.path.split("/")), default=0)
+    limit = 2 if longest >= _LONG_PART else int(longest >= _SHORT_PART)
+    apart = distance(one.lower(), other.lower(), limit)
+    if apart is None or _DIGITS.findall(one) != _DIGITS.findall(other):
+        return None
+    words = {stem(word) for word in _WORDS.findall(one.lower())}
+    others = {stem(word) for word in _WORDS.findall(other.lower())}
+    turned = any(not OPPOSITES.get(word, frozenset()).isdisjoint(others - words) for word in words - others)
+    return None if turned else max(apart, 1)
+
+
+def _host_distance(host: str, known: str) -> int | None:
+    if len(known) < _SHORT_HOST or _DIGITS.findall(host) != _DIGITS.findall(known):
+        return None
+    return distance(host, known, 2 if len(known) > 2 * _SHORT_HOST else 1)
+
+
+def check_links(text: str, sources: "Sources") -> Iterator[AnswerFinding]:
+    """Yield the links of ``text`` that the sources do not have."""
+    known = KnownLinks(sources.links)
+    repaired = 0
+    for link in links_in(text):
+        if link.key in known.by_key:
+            continue
+        near = known.nearest(link) if repaired < _REPAIRED else []
+        repaired += 1
+        yield _finding(link, near, known)
+
+
+def _finding(link: Link, near: Sequence[tuple[int, Link, Place]], known: KnownLinks) -> AnswerFinding:
+    span = ("url", link.start, link.end)
+    if near:
+        apart, best, place = near[0]
+        if len(near) == 1 or near[1][0] > apart:
+            message = "This address is not in the context; one that differs by a letter or two is."
+            return AnswerFinding(*span, "high", 0.85, message, place, best.text, (best.text,))
+        options = tuple(one.text for _, one, _ in near[:3])
+        message = "This address is not in the context; several that are nearly the same are."
+        return AnswerFinding(*span, "high", 0.8, message, place, None, options)
+    if _PLACEHOLDER.fullmatch(link.host.partition(":")[0]):
+        return AnswerFinding(*span, "low", 0.1, "This address is a placeholder or this machine's own.")
+    if not link.query and (link.host, link.path) in known.ancestors:
+        return AnswerFinding(*span, "low", 0.2, "Only addresses below this one are in the context.")
+    if link.host in known.by_host:
+        place = known.by_host[link.host][0][1]
+        return AnswerFinding(*span, "medium", 0.65, "The context has this host, but not this address.", place)
+    return AnswerFinding(*span, "high", 0.85, "This address is not in the context, nor is its host.")

@@ -1,0 +1,146 @@
+"""Names of an answer that the sources do not have, and those that they spell otherwise."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from app.core.grounding import AnswerFinding, Place
+from app.engines.grounding.distance import distance
+from app.engines.grounding.sources import Sources, Token, tokens_of
+from app.engines.grounding.stemming import stem
+from app.engines.grounding.words import STOP_WORDS, sentences_of
+
+_ORDINARY_WORDS: Final = (
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december english german french spanish italian american european british chinese "
+    "japanese indian internet api url json html http https sql pdf csv xml id ok faq note tip warning example summary "
+    "conclusion step steps section table figure chapter part yes mr mrs ms dr prof sir please thanks thank hello hi "
+    "dear sorry however therefore additionally furthermore overall finally first second third also python javascript "
+    "god am pm utc gmt usd eur us uk eu a.m p.m ai it cpu gpu ram ui"
+)
+_ORDINARY: Final = frozenset(_ORDINARY_WORDS.split())
+_JOINER: Final = re.compile(r"[ \u00a0-]{1,2}|\. |'s ")
+_HEADING: Final = re.compile(
+    r"^[ \t]*(?:#{1,6} |\*\*[^\n*]{1,80}\*\*:?[ \t]*$)[^\n]*$|^[^\n.!?]{1,80}:[ \t]*$", re.MULTILINE
+)
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022]|\d{1,3}[.)])[ \t]+(?:\*\*)?")
+_MOST: Final = 200
+_MISSPELT: Final = 5
+_LONG: Final = 8
+_LEAST_ENGLISH: Final = 0.2
+_ENOUGH_WORDS: Final = 12
+_SAMPLE: Final = 20_000
+_CANDIDATES: Final = 2_000
+
+
+def is_english(text: str) -> bool:
+    """Tell whether words that every English text has occur often enough; short texts pass."""
+    words = tokens_of(text[:_SAMPLE])
+    if len(words) < _ENOUGH_WORDS:
+        return True
+    return sum(stem(word.word) in STOP_WORDS for word in words) >= _LEAST_ENGLISH * len(words)
+
+
+def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
+    """Yield the names of ``text`` (code, links and handles blanked out) that the sources do not have; English only."""
+    if not is_english(text):
+        return
+    plain = _HEADING.sub(lambda found: " " * len(found[0]), text)
+    stems = {stem(word) for word in sources.words}
+    reported: set[str] = set()
+    for place in sentences_of(plain):
+        for name in _names(plain, *place):
+            spelled = " ".join(word.word for word in name)
+            if spelled in reported:
+                continue
+            finding = _checked(name, sources, stems)
+            if finding is not None:
+                reported.add(spelled)
+                yield finding
+                if len(reported) >= _MOST:
+                    return
+
+
+def _names(text: str, start: int, end: int) -> Iterator[list[Token]]:
+    """Yield the runs of capitalised words; the first word of a sentence alone is no name."""
+    bullet = _BULLET.match(text, start, end)
+    tokens = tokens_of(text, bullet.end() if bullet else start, end)
+    lowered = sum(text[one.start].islower() for one in tokens)
+    if lowered * 2 < len(tokens) and len(tokens) > 3:  # noqa: PLR2004 - a title, not a sentence
+        return
+    run: list[Token] = []
+    for index, token in enumerate(tokens):
+        capital = text[token.start].isupper()
+        joined = bool(run) and _JOINER.fullmatch(text, run[-1].end, token.start) is not None
+        if run and not (capital and joined):
+            yield from _name(run, tokens[0])
+            run = []
+        if capital and not (index == 0 and stem(token.word) in STOP_WORDS):
+            run.append(token)
+    if run:
+        yield from _name(run, tokens[0])
+
+
+def _name(run: list[Token], first: Token) -> Iterator[list[Token]]:
+    while run and (stem(run[0].word) in STOP_WORDS or run[0].word in _ORDINARY):
+        run = run[1:]
+    if run and (len(run) > 1 or run[0] is not first) and any(len(one.word) > 1 for one in run):
+        yield run
+
+
+def _checked(name: Sequence[Token], sources: Sources, stems: set[str]) -> AnswerFinding | None:
+    unknown = [one for one in name if not _is_known(one, sources, stems)]
+    span = ("name", name[0].start, name[-1].end)
+    if not unknown:
+        if len(name) == 1 or _stand_together(name, sources):
+            return None
+        return AnswerFinding(*span, "low", 0.3, "The context has these names, but not together.")
+    if len(unknown) == 1:
+        near = _near(unknown[0], sources)
+        if near:
+            spelled, place = near[0]
+            sure = len(near) == 1 and (len(name) > 1 or len(unknown[0].word) >= _LONG)
+            where = ("name", unknown[0].start, unknown[0].end)
+            message = "The context spells a name of this kind otherwise."
+            fix = spelled if sure else None
+            return AnswerFinding(
+                *where, "medium", 0.6, message, place, fix, tuple(one for one, _ in near[:3])
+            )
+    if len(unknown) < len(name):
+        places = (sources.capitals[one.word][1] for one in name if one.word in sources.capitals)
+        message = "The context has this name in part only."
+        return AnswerFinding(*span, "medium", 0.5, message, next(places, None))
+    return AnswerFinding(*span, "medium", 0.5, "This name is not in the context.")
+
+
+def _is_known(one: Token, sources: Sources, stems: set[str]) -> bool:
+    bare = one.word.removesuffix("'s")
+    return (
+        len(bare) == 1
+        or bare in sources.words
+        or bare in _ORDINARY
+        or stem(bare) in stems
+        or stem(bare) in STOP_WORDS
+    )
+
+
+def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
+    words = [one.word.removesuffix("'s") for one in name]
+    pairs = pairwise(words)
+    return all(pair in sources.pairs or not _ORDINARY.isdisjoint(pair) for pair in pairs)
+
+
+def _near(one: Token, sources: Sources) -> list[tuple[str, Place]]:
+    """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
+    word = one.word.removesuffix("'s")
+    if len(word) < _MISSPELT:
+        return []
+    limit = 2 if len(word) >= _LONG else 1
+    found = []
+    for known, (spelled, place) in list(sources.capitals.items())[:_CANDIDATES]:
+        apart = distance(word, known.removesuffix("'s"), limit) if known[0] == word[0] else None
+        if apart:
+            found.append((apart, spelled, place))
+    found.sort(key=lambda match: match[0])
+    return [(spelled, place) for apart, spelled, place in found if apart == found[0][0]]

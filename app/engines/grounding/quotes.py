@@ -1,0 +1,143 @@
+"""Quotations of an answer that the sources do not have word by word, and what they have instead."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from app.core.grounding import AnswerFinding, Place
+from app.engines.grounding.distance import distance
+from app.engines.grounding.sources import Sources, Token, tokens_of
+
+_QUOTED: Final = re.compile(
+    r"\"([^\"\n]{8,2000})\"|\u201c([^\u201c\u201d\n]{8,2000})\u201d|\u201e([^\u201e\u201c\u201d\n]{8,2000})[\u201c\u201d]"
+    r"|\u00ab([^\u00ab\u00bb\n]{8,2000})\u00bb"
+)
+_BLOCKQUOTE: Final = re.compile(r"^[ \t]{0,3}>[ \t]?([^\n]{8,2000})$", re.MULTILINE)
+_GAP: Final = re.compile(r"\s*(?:\[?(?:\.\.\.|\u2026)\]?|\[[^\]\n]{1,40}\])\s*")
+_SAYS: Final = re.compile(
+    r"\b(?:says?|said|states?|stated|writes?|wrote|reads?|quot\w+|according|mentions?|mentioned|reported|"
+    r"claims?|claimed|notes|noted|explains?|explained|as follows|text is|tells?|told|adds|added|called)\b",
+    re.IGNORECASE,
+)
+_ATTRIBUTED_WORDS: Final = 3
+_LONG_WORDS: Final = 5
+_AROUND: Final = 60
+_MOST: Final = 100
+_TRIED: Final = 24
+_ALIKE: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    changes: int
+    place: Place
+
+
+def check_quotes(text: str, sources: Sources) -> Iterator[AnswerFinding]:
+    """Yield the quotations of ``text`` (code blanked out) that the sources do not have verbatim."""
+    count = 0
+    for start, end in _quotations(text):
+        attributed = bool(_SAYS.search(text[max(0, start - _AROUND) : start] + text[end : end + _AROUND]))
+        words = tokens_of(text, start, end)
+        if len(words) < (_ATTRIBUTED_WORDS if attributed else _LONG_WORDS):
+            continue
+        count += 1
+        if count > _MOST:
+            return
+        finding = _checked(text, start, end, attributed, sources)
+        if finding is not None:
+            yield finding
+
+
+def _quotations(text: str) -> Iterator[tuple[int, int]]:
+    found = [
+        match.span(next(index for index in range(1, 5) if match[index] is not None))
+        for match in _QUOTED.finditer(text)
+    ]
+    found += [match.span(1) for match in _BLOCKQUOTE.finditer(text)]
+    return iter(sorted(found))
+
+
+def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources) -> AnswerFinding | None:
+    pieces = []
+    position = start
+    for gap in _GAP.finditer(text, start, end):
+        pieces.append((position, gap.start()))
+        position = gap.end()
+    pieces.append((position, end))
+    missing = [piece for piece in pieces if not _is_verbatim(tokens_of(text, *piece), sources)]
+    if not missing:
+        return None
+    span = ("quote", start, end)
+    if len(missing) == 1:
+        begin, stop = missing[0]
+        words = tokens_of(text, begin, stop)
+        near = _nearest(words, sources)
+        if near:
+            best = near[0]
+            spelled = {sources.texts[one.place.source][one.place.start : one.place.end] for one in near}
+            fix = spelled.pop() if len(spelled) == 1 else None
+            edge = ("quote", words[0].start, words[-1].end)
+            message = "The context has this quotation in other words."
+            return AnswerFinding(*edge, "medium", 0.7, message, best.place, fix)
+    if attributed:
+        return AnswerFinding(
+            *span, "high", 0.8, "These words are quoted, but the context does not have them."
+        )
+    return AnswerFinding(*span, "medium", 0.55, "The context does not have these words in quotation marks.")
+
+
+def _is_verbatim(words: Sequence[Token], sources: Sources) -> bool:
+    if len(words) < 2:  # noqa: PLR2004 - one word is found by itself
+        return all(word.word in sources.words for word in words)
+    wanted = [word.word for word in words]
+    pairs = list(pairwise(wanted))
+    rarest = min(range(len(pairs)), key=lambda index: len(sources.pairs.get(pairs[index], ())))
+    for number, index in sources.pairs.get(pairs[rarest], ()):
+        begin = index - rarest
+        tokens = sources.tokens[number]
+        if begin >= 0 and [one.word for one in tokens[begin : begin + len(wanted)]] == wanted:
+            return True
+    return False
+
+
+def _nearest(words: Sequence[Token], sources: Sources) -> list[_Match]:
+    """Return the passages that differ from ``words`` in a few letters or words, the best ones only."""
+    wanted = [word.word for word in words]
+    votes: Counter[tuple[int, int]] = Counter()
+    for index, pair in enumerate(pairwise(wanted)):
+        for number, at in sources.pairs.get(pair, ()):
+            votes[number, at - index] += 1
+    best: list[_Match] = []
+    limit = max(1, int(len(wanted) * (1 - _ALIKE)))
+    for (number, begin), _ in sorted(votes.items(), key=lambda one: (-one[1], one[0]))[:_TRIED]:
+        match = _aligned(wanted, sources, number, max(0, begin), limit)
+        if match is not None:
+            best.append(match)
+    least = min((one.changes for one in best), default=0)
+    return [one for one in best if one.changes == least]
+
+
+def _aligned(wanted: list[str], sources: Sources, number: int, begin: int, limit: int) -> _Match | None:
+    """Return the passage from ``begin`` on with the fewest changed words, where they are at most ``limit``."""
+    tokens = sources.tokens[number]
+    found: _Match | None = None
+    for size in range(max(1, len(wanted) - 1), len(wanted) + 2):
+        piece = tokens[begin : begin + size]
+        if len(piece) < size:
+            continue
+        changes = _changes(wanted, [one.word for one in piece], limit)
+        if changes is not None and (found is None or changes < found.changes):
+            found = _Match(changes, Place(number, piece[0].start, piece[-1].end))
+    return found
+
+
+def _changes(wanted: list[str], given: list[str], limit: int) -> int | None:
+    """Return how many words differ, by the same measure as letters."""
+    alphabet = {word: chr(0xE000 + index) for index, word in enumerate(dict.fromkeys([*wanted, *given]))}
+    return distance(
+        "".join(alphabet[word] for word in wanted), "".join(alphabet[word] for word in given), limit
+    )
