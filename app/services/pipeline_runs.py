@@ -199,7 +199,7 @@ class PipelineRun:
     def _until(self, ready_step: ReadyStep) -> float:
         limits = (ready_step.step.timeout_ms, self.policy.timeouts_ms.get(ready_step.step.name))
         now = asyncio.get_running_loop().time()
-        return min(self.until, *(now + limit / 1000 for limit in limits if limit is not None))
+        return min([self.until, *(now + limit / 1000 for limit in limits if limit is not None)])
 
     def _metadata(self) -> dict[str, Any]:
         return {
