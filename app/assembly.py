@@ -26,15 +26,18 @@ from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
 from app.services.catalogs import CatalogService
+from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
 from app.services.declarations import DeclarationService
 from app.services.dedicated import DedicatedLinks
 from app.services.description_files import DescriptionFiles
 from app.services.disclosure import DescriptionService
 from app.services.disclosure_gate import DisclosureService
+from app.services.document_vectors import DocumentVectors
 from app.services.erasure import ErasureSink
 from app.services.forwarding import ForwardService
 from app.services.groups import GroupService
+from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
 from app.services.keyring import KeyringService
 from app.services.listing import ListingService
@@ -88,6 +91,9 @@ class House:
     forwarding: ForwardService
     dedicated: DedicatedLinks
     subscriptions: SubscriptionService
+    retrieval: RetrievalService
+    collections: CollectionService
+    ingestion: IngestionService
     background: Background
 
 
@@ -207,12 +213,15 @@ async def opened(
         catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))
         upstreams.on_change.append(subscriptions.refresh)
         changes.subscribe(subscriptions.changed)
+        ingestion = IngestionService(database, audit, embedder, now)
         jobs = housekeeping(
             purge_scopes=vault.purge_expired,
             purge_every_s=settings.vault.purge_interval_s,
             sessions=sessions,
             access=access,
             purge_disclosures=disclosure.purge_expired,
+            purge_ingestions=ingestion.purge,
+            embed_documents=DocumentVectors(database, embedder).embed_missing,
         )
         servers = ServerService(database, audit, upstreams, now)
         yield House(
@@ -242,6 +251,9 @@ async def opened(
             forwarding=forwarding,
             dedicated=DedicatedLinks(upstreams),
             subscriptions=subscriptions,
+            retrieval=retrieval,
+            collections=CollectionService(database, audit, now),
+            ingestion=ingestion,
             background=Background(database, jobs),
         )
 

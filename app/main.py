@@ -106,6 +106,7 @@ def create_app(
             if settings.detection.warm:
                 await house.detector.start()
             await stack.enter_async_context(house.background.running())
+            await stack.enter_async_context(house.ingestion.running())
             await _declare(house)
             await stack.enter_async_context(house.upstreams.running())
             await stack.enter_async_context(mcp.run())
@@ -174,6 +175,8 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         vault=house.vault,
         audit=house.audit,
         descriptions=house.descriptions,
+        collections=house.collections,
+        ingestion=house.ingestion,
         anonymous=anonymous,
     )
 

@@ -14,9 +14,11 @@ from app.core.policy import Limits
 from app.core.request import RequestInfo
 from app.services.access import AccessService
 from app.services.audit import AuditService
+from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
+from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
 from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService
@@ -52,6 +54,8 @@ class Services:
     audit: AuditService
     pipelines: PipelineService
     descriptions: DescriptionService
+    collections: CollectionService
+    ingestion: IngestionService
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)

@@ -27,6 +27,15 @@ STREAMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     }
 )
 """Routes that take another type than JSON; their bodies pass through piece by piece, counted and timed."""
+UPLOAD_TYPES: Final = frozenset(
+    {
+        *("text/plain", "text/markdown", "text/html", "application/xhtml+xml", "application/pdf"),
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/octet-stream",
+    }
+)
+_UPLOADS: Final = re.compile(r"/api/v1/collections/[^/]+/documents")
+"""Where documents are taken in their own formats, beside JSON."""
 PROBES: Final = frozenset({"/livez", "/readyz"})
 """Probes come under the address of the pod or host and tell nothing, so any Host may ask."""
 
@@ -197,6 +206,13 @@ async def linger(receive: Receive) -> None:
                 more = message["type"] == "http.request" and message.get("more_body", False)
     except TimeoutError:
         return
+
+
+def streamed_types(path: str, headers: Headers, limits: EdgeLimits) -> frozenset[str] | None:
+    """Return the types of a body that passes through piece by piece; None where the edge reads it, as JSON."""
+    if _UPLOADS.fullmatch(path) and headers.media_type in UPLOAD_TYPES:
+        return UPLOAD_TYPES
+    return limits.streams.get(path)
 
 
 def has_body(method: str) -> bool:

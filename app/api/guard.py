@@ -23,6 +23,7 @@ from app.api.edge import (
     linger,
     read_json,
     replayed,
+    streamed_types,
 )
 from app.api.errors import error_headers, internal_error, problem, status_of
 from app.api.observability import UNMATCHED, Exchange, Metrics, log_bug, log_request
@@ -147,7 +148,7 @@ class Guard:
         check_origin(headers, path, self.limits)
         if not has_body(scope["method"]):
             return receive
-        streamed = self.limits.streams.get(path)
+        streamed = streamed_types(path, headers, self.limits)
         if streamed is not None:
             check_type(headers, streamed)
             return counted(receive, self.limits)

@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from app.api import (
     access,
     audit,
+    collections,
     concerns,
     descriptions,
     groups,
@@ -66,6 +67,7 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
         mappings,
         servers,
         descriptions,
+        collections,
     ):
         app.include_router(part.router)
     app.include_router(pipelines.runs)

@@ -88,6 +88,8 @@ def housekeeping(
     sessions: SessionService,
     access: AccessService,
     purge_disclosures: Callable[[], Awaitable[object]],
+    purge_ingestions: Callable[[], Awaitable[object]],
+    embed_documents: Callable[[], Awaitable[object]],
 ) -> list[Job]:
     """Return the jobs of every installation."""
     database = access.database
@@ -104,6 +106,8 @@ def housekeeping(
         Job("purge-scopes", purge_every_s, purge_scopes),
         Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
         Job("purge-disclosures", _MINUTE_S, purge_disclosures),
+        Job("purge-ingestions", _MINUTE_S, purge_ingestions),
+        Job("embed-documents", _MINUTE_S, embed_documents),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.document_tables import collection, collection_document, collection_part
+from app.store.document_tables import collection, collection_part
 from app.store.insertion import insert_absent
 
 _PART_BITS = 53
@@ -187,18 +187,6 @@ async def count_held(tx: AsyncConnection, tenant: str) -> tuple[int, int]:
     query = select(func.sum(column.documents), func.sum(column.chunks)).where(column.tenant == tenant)
     documents, chunks = (await tx.execute(query)).one()
     return int(documents or 0), int(chunks or 0)
-
-
-async def list_sources(tx: AsyncConnection, tenant: str, collection_name: str) -> list[tuple[str, int]]:
-    """Return the sources of a collection with the number of their documents."""
-    column = collection_document.c
-    query = (
-        select(column.source, func.count())
-        .where(column.tenant == tenant, column.collection == collection_name)
-        .group_by(column.source)
-        .order_by(column.source)
-    )
-    return [(source, int(count)) for source, count in await tx.execute(query)]
 
 
 def _collection(row: Row[Any]) -> StoredCollection:

@@ -20,9 +20,11 @@ from app.core.access import SYSTEM_TENANT, Role
 from app.core.errors import ConflictError
 from app.core.registry import Registry
 from app.services.access import HOST, AccessService
+from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
 from app.services.groups import GroupService
+from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
 from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService, argument_check
@@ -32,7 +34,7 @@ from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.store.database import Database
 from tests.factories import PATIENT, Vault, open_vault
-from tests.fakes import FakeMasker, engines
+from tests.fakes import FakeEmbedder, FakeMasker, engines
 
 
 @dataclass(frozen=True)
@@ -127,4 +129,6 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
         vault=vault.service,
         audit=vault.audit,
         descriptions=DescriptionService(database, vault.audit),
+        collections=CollectionService(database, vault.audit),
+        ingestion=IngestionService(database, vault.audit, FakeEmbedder()),
     )

@@ -31,12 +31,20 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def purge_disclosures() -> None:
         purged.append("disclosures")
 
+    async def purge_ingestions() -> None:
+        purged.append("ingestions")
+
+    async def embed_documents() -> None:
+        purged.append("vectors")
+
     listed = housekeeping(
         purge_scopes=purge_scopes,
         purge_every_s=60,
         sessions=replica.sessions,
         access=replica.access,
         purge_disclosures=purge_disclosures,
+        purge_ingestions=purge_ingestions,
+        embed_documents=embed_documents,
     )
     return {job.name: job for job in listed}
 
@@ -47,7 +55,7 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
     for job in jobs_of(replica, purged).values():
         assert await background.once(job)
         assert await background.once(job)
-    assert purged == ["scopes", "scopes", "disclosures", "disclosures"]
+    assert purged == [name for name in ("scopes", "disclosures", "ingestions", "vectors") for _ in range(2)]
 
 
 async def test_an_old_secret_is_forgotten_after_its_overlap(replica: Replica, tenant: str) -> None:

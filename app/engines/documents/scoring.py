@@ -12,6 +12,9 @@ from app.engines.grounding.stemming import stem
 K1: Final = 1.2
 B: Final = 0.75
 TITLE_WEIGHT: Final = 2
+IMAGINED: Final = 50
+"""Chunks that are counted besides those there are, so that the words of the only two documents are not all common."""
+
 UNRELATED: Final = 0.1
 """The cosine of texts that have nothing to do with each other, for sentence encoders of this kind."""
 
@@ -29,21 +32,24 @@ class Statistics:
 
 
 def rarity(statistics: Statistics, word: str) -> float:
-    """Return the inverse document frequency of a word (BM25), above 0."""
+    """Return the inverse document frequency of a word (BM25), above 0; few chunks say little of how rare it is."""
     matching = min(statistics.matches.get(word, 0), statistics.chunks)
-    return math.log(1 + (statistics.chunks - matching + 0.5) / (matching + 0.5))
+    return math.log(1 + (statistics.chunks + IMAGINED - matching + 0.5) / (matching + 0.5))
 
 
 def lexical_scores(
     words: Sequence[str], statistics: Statistics, chunks: Sequence[tuple[str, str, str]]
 ) -> list[float]:
-    """Return for each chunk (title, headings, text) its BM25 as a part of the most that any chunk could have: 0..1."""
+    """Return for each chunk (title, headings, text) its BM25 as a part of what one gets with every word once.
+
+    So 0 is no word, 1 about all words, and more is more often; it compares between questions.
+    """
     weights = {stem(word): rarity(statistics, word) for word in words}
-    most = sum(weights.values()) * (K1 + 1)
-    if not most:
+    once = sum(weights.values())
+    if not once:
         return [0.0] * len(chunks)
     usual = max(1.0, statistics.words / max(1, statistics.chunks))
-    return [_bm25(weights, usual, chunk) / most for chunk in chunks]
+    return [_bm25(weights, usual, chunk) / once for chunk in chunks]
 
 
 def _bm25(weights: Mapping[str, float], usual: float, chunk: tuple[str, str, str]) -> float:
@@ -65,12 +71,11 @@ def semantic_score(cosine: float) -> float:
     return min(1.0, max(0.0, (cosine - UNRELATED) / (ALIKE - UNRELATED)))
 
 
-def relevance(lexical: float, semantic: float | None) -> float:
-    """Return the relevance 0..1 of a chunk: by its words alone where there are no vectors, else by both.
+def fused(lexical: float, semantic: float | None) -> float:
+    """Return what chunks are ordered by: both scores mean the same by 0 and by 1, so their mean does."""
+    return lexical if semantic is None else (lexical + semantic) / 2
 
-    Words that match and a meaning that matches speak for a chunk independently of each other: what is left of the
-    doubt after the one is lessened by the other.
-    """
-    if semantic is None:
-        return lexical
-    return 1 - (1 - lexical) * (1 - semantic)
+
+def relevance(score: float) -> float:
+    """Return a fused score as it is shown, 0..1: the order stays."""
+    return min(1.0, score)

@@ -1,0 +1,374 @@
+"""Collections of documents over REST: made, filled, looked at and deleted; what documents say is never answered."""
+
+import asyncio
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from fastapi import Body as FromBody
+from fastapi import Path, Query, Request, Response
+from fastapi.openapi.models import Example
+from pydantic import Field, StringConstraints, ValidationError
+
+from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.edge import UPLOAD_TYPES
+from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.core.collections import CollectionDefinition, DocumentDetails, Principal
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.services.collections import CollectionInfo, DocumentInfo
+from app.services.ingestion import Ingested, IngestionInfo, Submitted
+
+_BODY_S: Final = 60.0
+_COLLECTION: Final = {"description": "Notes of meetings.", "access": ["*"]}
+_DOCUMENT: Final = {
+    "source": "notes",
+    "external_id": "q4-planning",
+    "title": "Q4 Planning Notes",
+    "date": "2025-10-01",
+    "text": "- Focus on EMEA expansion\n- Budget: $2M allocated",
+}
+CollectionPath = Annotated[
+    str, Path(min_length=1, max_length=63, description="Name of a collection.", examples=["internal_docs"])
+]
+IdPath = Annotated[
+    str, Path(pattern=r"^[0-9a-f]{32}$", description="Its id.", examples=["0190a1b2c3d47e5f8a9b0c1d2e3f4a5b"])
+]
+
+router = new_router("/collections", "collections")
+
+
+class CollectionBody(Body):
+    """What an operator says of a collection."""
+
+    description: str = Field(default="", max_length=500)
+    access: list[Principal] = Field(
+        default=["*"],
+        max_length=200,
+        description="Who may read: `*` (everybody of the tenant), `key:<id>`, `role:<role>`. Empty: nobody.",
+    )
+
+
+class DocumentBody(DocumentDetails):
+    """A document as text, with what is said of it."""
+
+    text: Annotated[str, StringConstraints(min_length=1)]
+    media_type: str = Field(default="text/markdown", description="text/markdown, text/plain or text/html.")
+
+
+class SourceAnswer(Answer):
+    """How many documents there are of a source."""
+
+    source: str
+    documents: int
+
+
+class CollectionAnswer(Answer):
+    """A collection and how much it holds."""
+
+    name: str
+    description: str
+    access: list[str]
+    sources: list[SourceAnswer]
+    documents: int
+    chunks: int
+    embedded: bool = Field(description="Every chunk has a vector: meaning counts beside words.")
+    created: datetime
+    created_by: str
+    updated: datetime
+
+
+class DocumentAnswer(Answer):
+    """What is known of a document besides its text."""
+
+    id: str
+    collection: str
+    source: str
+    external_id: str
+    title: str
+    uri: str | None
+    date: str | None
+    media_type: str
+    access: list[str] = Field(description="Its own readers; none: those of the collection.")
+    chunks: int
+    characters: int
+    created: datetime
+    updated: datetime
+
+
+class IngestionAnswer(Answer):
+    """A document that is read in the background."""
+
+    id: str
+    collection: str
+    source: str
+    external_id: str
+    state: str = Field(description="queued, running, done or failed.")
+    percent: int
+    document: str | None = Field(description="Id of the document, when done.")
+    error: str | None = Field(description="Why it failed.")
+    created: datetime
+    updated: datetime
+
+
+class IngestedAnswer(Answer):
+    """What became of a document that was sent."""
+
+    outcome: str = Field(description="created, updated, unchanged or queued.")
+    document: DocumentAnswer | None
+    ingestion: IngestionAnswer | None
+
+
+@router.get("", summary="List collections")
+async def list_collections(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[CollectionAnswer]:
+    """By name; needs the role operator."""
+    found = [
+        one for one in await services.collections.list(caller, info) if one.definition.name > (cursor or "")
+    ]
+    items = [_collection(one) for one in found[:limit]]
+    return Page(items=items, next=items[-1].name if len(found) > limit else None)
+
+
+@router.get("/{name}", summary="Get a collection")
+async def get_collection(
+    name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> CollectionAnswer:
+    """Needs the role operator."""
+    return _collection(await services.collections.get(caller, name, info))
+
+
+@router.put(
+    "/{name}",
+    summary="Create a collection, or change who may read it",
+    responses={201: {"model": CollectionAnswer, "description": "The collection is new."}},
+)
+async def put_collection(
+    name: CollectionPath,
+    body: Annotated[
+        CollectionBody,
+        FromBody(openapi_examples={"open": Example(summary="For the whole tenant", value=_COLLECTION)}),
+    ],
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    response: Response,
+) -> CollectionAnswer:
+    """Let it hold at once, in every process; needs the role operator."""
+    definition = _checked(CollectionDefinition, {"name": name, **body.model_dump()})
+    saved, created = await services.collections.put(caller, definition, info)
+    response.status_code = 201 if created else 200
+    return _collection(saved)
+
+
+@router.delete("/{name}", status_code=204, summary="Delete a collection with all its documents")
+async def delete_collection(
+    name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> None:
+    """Rows, index, vectors and memories are gone when this answers; needs the role operator."""
+    await services.collections.delete(caller, name, info)
+
+
+@router.get("/{name}/documents", summary="List the documents of a collection")
+async def list_documents(
+    name: CollectionPath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    source: Annotated[str | None, Query(max_length=63, description="Only those of this source.")] = None,
+    limit: LimitQuery = 100,
+    cursor: Annotated[str | None, Query(max_length=600, description="`next` of the page before.")] = None,
+) -> Page[DocumentAnswer]:
+    """By source and external id, without their text; needs the role operator."""
+    first, slash, second = (cursor or "").partition("/")
+    after = (first, second) if slash else None
+    found = await services.collections.documents(
+        caller, name, info, source=source, after=after, limit=limit + 1
+    )
+    items = [_document(one) for one in found[:limit]]
+    last = f"{items[-1].source}/{items[-1].external_id}" if len(found) > limit else None
+    return Page(items=items, next=last)
+
+
+@router.post(
+    "/{name}/documents",
+    summary="Add or replace a document",
+    status_code=201,
+    response_model=IngestedAnswer,
+    responses={
+        200: {"model": IngestedAnswer, "description": "It was there; `outcome` says whether it changed."},
+        202: {
+            "model": IngestedAnswer,
+            "description": "It is read in the background; Location tells how far.",
+        },
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": DocumentBody.model_json_schema(),
+                    "examples": {"note": {"value": _DOCUMENT}},
+                },
+                **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in sorted(UPLOAD_TYPES)},
+            },
+        }
+    },
+)
+async def add_document(
+    name: CollectionPath,
+    request: Request,
+    response: Response,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    *,
+    background: Annotated[
+        bool | None, Query(description="Read it in the background; default: when it is larger than 64 KiB.")
+    ] = None,
+    source: Annotated[
+        str, Query(max_length=63, description="For a body that is no JSON, as in JSON.")
+    ] = "documents",
+    external_id: Annotated[str | None, Query(max_length=500, description="As above; needed there.")] = None,
+    title: Annotated[str | None, Query(max_length=500, description="As above.")] = None,
+    uri: Annotated[str | None, Query(max_length=2000, description="As above.")] = None,
+    date: Annotated[str | None, Query(max_length=40, description="As above.")] = None,
+    access: Annotated[
+        list[str] | None, Query(max_length=200, description="As above; may be repeated.")
+    ] = None,
+) -> Any:
+    """Send JSON with `text`, or the bytes of a text, Markdown, HTML, PDF or DOCX file with its content type.
+
+    The same source and external id again replaces the document, readers seeing the old or the new; the same content
+    again changes nothing. Needs the role operator.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in UPLOAD_TYPES:
+        said = {"source": source, "external_id": external_id, "title": title, "uri": uri, "date": date}
+        details = _checked(DocumentDetails, {**said, "access": access or []})
+        submitted = Submitted(name, details, await _received(request), request.headers["content-type"])
+    else:
+        submitted = _from_json(name, request.scope["state"].get("json"))
+    done = await services.ingestion.add(caller, submitted, info, background=background)
+    response.status_code = {"created": 201, "queued": 202}.get(done.outcome, 200)
+    if done.waiting is not None:
+        response.headers["location"] = f"/api/v1/collections/{name}/ingestions/{done.waiting.id}"
+    return _ingested(done)
+
+
+@router.get("/{name}/documents/{document}", summary="Get what is known of a document")
+async def get_document(
+    name: CollectionPath,
+    document: IdPath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> DocumentAnswer:
+    """Without its text; needs the role operator."""
+    return _document(await services.collections.document(caller, name, document, info))
+
+
+@router.delete("/{name}/documents/{document}", status_code=204, summary="Delete a document")
+async def delete_document(
+    name: CollectionPath,
+    document: IdPath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> None:
+    """Rows, index, vectors and memories are gone when this answers; needs the role operator."""
+    await services.collections.delete_document(caller, name, document, info)
+
+
+@router.get("/{name}/ingestions", summary="List documents that are, or were, read in the background")
+async def list_ingestions(
+    name: CollectionPath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[IngestionAnswer]:
+    """In the order of their coming; finished ones are kept for a week. Needs the role operator."""
+    found = await services.ingestion.ingestions(caller, name, info, after=cursor, limit=limit + 1)
+    items = [_ingestion(one) for one in found[:limit]]
+    return Page(items=items, next=items[-1].id if len(found) > limit else None)
+
+
+@router.get(
+    "/{name}/ingestions/{ingestion}", summary="Get how far a document is that is read in the background"
+)
+async def get_ingestion(
+    name: CollectionPath,
+    ingestion: IdPath,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> IngestionAnswer:
+    """Needs the role operator."""
+    return _ingestion(await services.ingestion.ingestion(caller, name, ingestion, info))
+
+
+async def _received(request: Request) -> bytes:
+    try:
+        async with asyncio.timeout(_BODY_S):
+            return await request.body()
+    except TimeoutError:
+        raise DeadlineExceededError("The body did not arrive in time.") from None
+
+
+def _from_json(name: str, value: Any) -> Submitted:
+    body = _checked(DocumentBody, value)
+    details = DocumentDetails.model_validate(body.model_dump(exclude={"text", "media_type"}))
+    return Submitted(name, details, body.text.encode(), f"{body.media_type}; charset=utf-8")
+
+
+def _checked(kind: type[Any], value: Any) -> Any:
+    """Return ``value`` as ``kind``, or refuse it with a pointer to the fault."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        pointer = "".join(f"/{step}" for step in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InvalidArgumentsError(
+            f"{message[0].upper()}{message[1:]}.", details={"pointer": pointer}
+        ) from None
+
+
+def _collection(found: CollectionInfo) -> CollectionAnswer:
+    said = found.definition.model_dump()
+    return CollectionAnswer.model_validate({**found._asdict(), **said, "access": list(said["access"])})
+
+
+def _document(found: DocumentInfo) -> DocumentAnswer:
+    names = DocumentAnswer.model_fields.keys() - {"date", "access"}
+    fields = {name: getattr(found, name) for name in names}
+    return DocumentAnswer(**fields, date=found.written, access=list(found.access))
+
+
+def _ingestion(found: IngestionInfo) -> IngestionAnswer:
+    percent = 100 if found.state == "done" else 100 * found.done // max(1, found.total)
+    return IngestionAnswer(
+        id=found.id,
+        collection=found.collection,
+        source=found.document["details"]["source"],
+        external_id=found.document["details"]["external_id"],
+        state=found.state,
+        percent=percent,
+        document=found.result if found.state == "done" else None,
+        error=found.result if found.state == "failed" else None,
+        created=found.created,
+        updated=found.updated,
+    )
+
+
+def _ingested(done: Ingested) -> IngestedAnswer:
+    return IngestedAnswer(
+        outcome=done.outcome,
+        document=_document(done.document) if done.document is not None else None,
+        ingestion=_ingestion(done.waiting) if done.waiting is not None else None,
+    )
