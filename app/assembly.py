@@ -162,7 +162,7 @@ async def opened(
                 detector=detector,
                 now=now,
                 embedder=embedder,
-                tools=EmbeddedToolRanker(),
+                tools=EmbeddedToolRanker(embedder),
                 moderator=EmbeddedModerator(),
                 terms=Re2TermMatcher(),
                 injection=EmbeddedInjectionDetector(),

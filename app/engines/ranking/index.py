@@ -9,6 +9,7 @@ import numpy as np
 from app.core.engines import ToolCandidate
 from app.engines.hashing import char_ngrams
 from app.engines.ranking.postings import Floats, Ints, Postings, counted
+from app.engines.ranking.thesaurus import concepts
 from app.engines.ranking.words import spelled_out, terms
 
 _K1 = 1.2
@@ -17,6 +18,10 @@ _GRAM_BITS = 20
 _GRAM_SIZES = (3, 4, 5)
 _COMMON = 0.25
 """N-grams that a larger part of the tools has say nothing of any of them."""
+_CONCEPT = 0.5
+"""What a word of the same meaning counts beside the word itself."""
+_GIST = 12
+"""How many words of a description say what a tool is."""
 _TEXT = 2_000
 """How many characters of a description are read; the rest is rarely about what the tool does."""
 
@@ -26,17 +31,15 @@ class Features:
     """What one tool is found by."""
 
     words: Ints
-    name: Ints
     grams: Ints
 
     @classmethod
     def of(cls, tool: ToolCandidate) -> "Features":
-        """Read a definition: the words of name, description and parameters, and n-grams of the first two."""
+        """Read a definition: the words of name (twice), description and parameters, n-grams of the first two."""
         name, text = terms(tool.name), terms(tool.description[:_TEXT])
         more = terms(" ".join(tool.parameters)[:_TEXT])
         return cls(
-            words=keys_of([*name, *name, *text, *more]),
-            name=keys_of(name),
+            words=keys_of([*name, *name, *text, *more, *concepts([*name, *text[:_GIST]])]),
             grams=grams_of(f"{tool.name} {tool.description[:_TEXT]}"),
         )
 
@@ -64,30 +67,35 @@ class Query:
     @classmethod
     def of(cls, text: str) -> "Query":
         """Read a text; a word that comes often counts more, but not as often."""
-        words, often = np.unique(keys_of(terms(text)), return_counts=True)
+        said = terms(text)
+        words, often = np.unique(keys_of(said), return_counts=True)
+        meant = np.unique(keys_of(concepts(said)))
         grams, counts = np.unique(grams_of(text), return_counts=True)
-        return cls(words, _damped(often), grams, _damped(counts))
+        return cls(
+            words=np.concatenate((words, meant)),
+            times=np.concatenate((_damped(often), np.full(len(meant), _CONCEPT, dtype=np.float32))),
+            grams=grams,
+            gram_times=_damped(counts),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for each tool: BM25, the part of its name that was said, likeness of n-grams.
+    """What speaks for each tool: BM25, and the cosine of n-grams.
 
-    ``possible`` is the BM25 of a tool that had each word of the query once.
+    ``possible`` is the BM25 of a tool of usual length that has each word of the query once.
     """
 
     words: Floats
-    name: Floats
     grams: Floats
     possible: float
 
 
 @dataclass(frozen=True, slots=True)
 class ToolIndex:
-    """Answers which tools share words, names and n-grams with a query."""
+    """Answers which tools share words and n-grams with a query."""
 
     words: Postings
-    names: Postings
     grams: Postings
     count: int
 
@@ -97,7 +105,6 @@ class ToolIndex:
         count = len(features)
         return cls(
             words=_bm25([one.words for one in features]),
-            names=_shares([one.name for one in features], [one.words for one in features]),
             grams=_cosine([one.grams for one in features]),
             count=count,
         )
@@ -110,9 +117,8 @@ class ToolIndex:
         norm = float(np.sqrt((weights * weights).sum())) or 1.0
         return Evidence(
             words=self.words.scores(query.words, query.times),
-            name=self.names.scores(query.words, np.ones(len(query.words), dtype=np.float32)),
             grams=self.grams.scores(query.grams, weights / norm),
-            possible=float((idf * query.times).sum()),
+            possible=float((idf * query.times)[query.times >= 1].sum()),
         )
 
 
@@ -137,17 +143,6 @@ def _bm25(columns: Sequence[Ints]) -> Postings:
     damping = _K1 * (1 - _B + _B * relative[tools])
     weights = _per_cell(keys, len(columns)) * counts * (_K1 + 1) / (counts + damping)
     return Postings.build(keys, tools, weights, len(columns))
-
-
-def _shares(names: Sequence[Ints], columns: Sequence[Ints]) -> Postings:
-    """Return for each word of a name how much of the name it is, rare words more."""
-    every, tools, _ = counted(columns)
-    found, often = np.unique(every, return_counts=True)
-    keys, tools, _ = counted(names)
-    where = np.searchsorted(found, keys)
-    weights = _idf(often.astype(np.int64), len(columns))[where]
-    totals = np.bincount(tools, weights=weights, minlength=len(names))
-    return Postings.build(keys, tools, weights / np.maximum(totals[tools], 1e-6), len(names))
 
 
 def _cosine(columns: Sequence[Ints]) -> Postings:

@@ -1,63 +1,195 @@
-"""The embedded tool ranker."""
+"""The embedded tool ranker: words, parts of words and meaning, with what it knows of tools kept by content."""
 
 import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Final
 
 import numpy as np
 
 from app.core.engines import Embedder, EngineReport, ToolCandidate, ToolRanking
-from app.engines.ranking.fusion import fused
-from app.engines.ranking.index import Features, Query, ToolIndex
+from app.core.errors import ServiceError
+from app.core.offload import off_loop
+from app.engines.encoder import EncoderUnavailableError
+from app.engines.ranking import fusion
+from app.engines.ranking.fusion import HYBRID, LEXICAL, calibrated, merged, scored
+from app.engines.ranking.index import Query, ToolIndex
+from app.engines.ranking.memory import KnownTools, digest_of, embedded_text
+from app.engines.ranking.postings import Floats
+from app.engines.ranking.steps import steps
 
-VERSION = "1"
-_TOOLS_HELD = 65_536
-_QUERY = 2_000
+_CONSTANTS: Final = (
+    fusion.WORDS,
+    fusion.GRAMS,
+    fusion.MEANING,
+    fusion.STEPS,
+    *astuple(HYBRID),
+    *astuple(LEXICAL),
+)
+VERSION: Final = hashlib.sha256(repr(_CONSTANTS).encode()).hexdigest()[:12]
+_TOOLS_HELD: Final = 24_576
+"""How many tools all remembered lists have together: 3 KB each."""
+_LISTS_SEEN: Final = 16
+_READ: Final = 2_000
+_EMBEDDED: Final = 480
+_STEP: Final = 200
+"""How many characters of a request are read, and of it and of a step embedded: an encoding costs by the length."""
+_PATIENCE_S: Final = 1.5
+_COST: Final = 8
+"""What one tool and one text weigh beside one character, for the decision to leave the event loop."""
+
+
+@dataclass(slots=True, eq=False)
+class _List:
+    """What is known of one list of tools; ``vectors`` come later, from ``embedding``, and so does whose they are."""
+
+    index: ToolIndex
+    vectors: Floats | None = None
+    space: tuple[str, str] | None = None
+    embedding: "asyncio.Task[None] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """How alike each tool (row) is to each text (column), where there are vectors, and which engine that makes."""
+
+    likeness: Floats | None
+    report: EngineReport
 
 
 class EmbeddedToolRanker:
-    """Ranks by shared words, names and n-grams, and by meaning where there is an encoder."""
+    """Ranks by shared words and n-grams, and by meaning where there is an encoder.
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
+    A list is indexed once; the vectors of a new list are waited for ``patience_s`` and completed behind the requests,
+    which the words alone serve until then.
+    """
+
+    def __init__(self, embedder: Embedder | None = None, *, patience_s: float = _PATIENCE_S) -> None:
         self._embedder = embedder
-        self._indexes: OrderedDict[bytes, ToolIndex] = OrderedDict()
-        self._features: OrderedDict[bytes, Features] = OrderedDict()
+        self._patience_s = patience_s
+        self._lists: OrderedDict[bytes, _List] = OrderedDict()
+        self._seen: OrderedDict[int, tuple[Sequence[ToolCandidate], _List]] = OrderedDict()
+        self._known = KnownTools()
         self._building = asyncio.Lock()
 
     async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
         """Rank all ``tools`` for each of ``queries``."""
-        report = EngineReport("embedded-lexical", VERSION)
         if not tools or not queries:
-            return ToolRanking(
-                [[0.0] * len(tools) for _ in queries], [list(range(len(tools)))] * len(queries), report
-            )
-        index = await self._index(tools)
-        scores, order = [], []
-        for query in queries:
-            found = fused(index.evidence(Query.of(query[:_QUERY])), None)
-            scores.append(found.tolist())
-            order.append(np.argsort(-found, kind="stable").tolist())
-        return ToolRanking(scores, order, report)
+            every = list(range(len(tools)))
+            report = EngineReport("embedded-lexical", VERSION)
+            return ToolRanking([[0.0] * len(tools) for _ in queries], [every for _ in queries], report)
+        held = await self._list(tools)
+        texts = [(query[:_READ], steps(query[:_READ])) for query in queries]
+        meaning = await self._meaning(held, tools, texts)
+        size = _COST * len(tools) * sum(1 + len(parts) for _, parts in texts)
+        found = await off_loop(size, _ranked, held.index, texts, meaning.likeness)
+        order = [np.argsort(-scores, kind="stable").tolist() for scores in found]
+        return ToolRanking([scores.tolist() for scores in found], order, meaning.report)
 
-    async def _index(self, tools: Sequence[ToolCandidate]) -> ToolIndex:
-        digests = [_digest(tool) for tool in tools]
-        key = hashlib.blake2b(b"".join(digests), digest_size=16).digest()
+    async def _list(self, tools: Sequence[ToolCandidate]) -> _List:
+        # The tools behind this server come as one tuple until they change; to hash them takes longer than to rank.
+        seen = self._seen.get(id(tools))
+        if seen is not None and seen[0] is tools:
+            self._seen.move_to_end(id(tools))
+            return seen[1]
+        key = await off_loop(_COST * len(tools), digest_of, tools)
         async with self._building:
-            index = self._indexes.get(key)
-            if index is None:
-                index = await asyncio.to_thread(self._built, tools, digests)
-                self._indexes[key] = index
-        return index
+            held = self._lists.get(key)
+            if held is None:
+                features = await asyncio.to_thread(self._known.features, tools)
+                held = self._lists[key] = _List(await asyncio.to_thread(ToolIndex.build, features))
+            self._lists.move_to_end(key)
+            self._forget()
+        if isinstance(tools, tuple):
+            self._seen[id(tools)] = tools, held
+            while len(self._seen) > _LISTS_SEEN:
+                self._seen.popitem(last=False)
+        return held
 
-    def _built(self, tools: Sequence[ToolCandidate], digests: Sequence[bytes]) -> ToolIndex:
-        features = []
-        for tool, digest in zip(tools, digests, strict=True):
-            known = self._features.get(digest)
-            features.append(known or self._features.setdefault(digest, Features.of(tool)))
-        return ToolIndex.build(features)
+    def _forget(self) -> None:
+        while len(self._lists) > 1 and sum(one.index.count for one in self._lists.values()) > _TOOLS_HELD:
+            _, oldest = self._lists.popitem(last=False)
+            for key in [key for key, (_, held) in self._seen.items() if held is oldest]:
+                del self._seen[key]
+
+    async def _meaning(
+        self, held: _List, tools: Sequence[ToolCandidate], texts: Sequence[tuple[str, list[str]]]
+    ) -> _Meaning:
+        """Compare the tools with all texts, unless words must do."""
+        lexical = EngineReport("embedded-lexical", VERSION)
+        if self._embedder is None:
+            return _Meaning(None, lexical)
+        try:
+            of_tools = held.vectors
+            if of_tools is None:
+                of_tools = await self._embedded(self._embedder, held, tools)
+            if of_tools is None:
+                return _Meaning(None, lexical)
+            wanted = [text for whole, parts in texts for text in (whole[:_EMBEDDED], *_cut(parts))]
+            embedded = await self._embedder.embed(wanted)
+        except EncoderUnavailableError:
+            return _Meaning(None, lexical)
+        except ServiceError:
+            return _Meaning(None, EngineReport(lexical.name, VERSION, degraded=True))
+        report = embedded.report
+        if (report.name, report.version) != held.space:
+            # Vectors of two encoders say nothing of each other: the list is embedded again for the next request.
+            held.vectors = None
+            self._known.forget_vectors()
+            return _Meaning(None, EngineReport(lexical.name, VERSION, degraded=True))
+        version = f"{VERSION}+{report.version}"
+        likeness = of_tools @ _matrix(embedded.vectors).T
+        return _Meaning(likeness, EngineReport("embedded-hybrid", version, report.degraded))
+
+    async def _embedded(
+        self, embedder: Embedder, held: _List, tools: Sequence[ToolCandidate]
+    ) -> Floats | None:
+        """Wait a while for the vectors of the tools; return them if they are there."""
+        task = held.embedding
+        if task is None:
+            task = held.embedding = asyncio.create_task(self._embed(embedder, held, tools))
+            task.add_done_callback(_heard)
+        done, _ = await asyncio.wait({task}, timeout=self._patience_s)
+        if done:
+            held.embedding = None
+            task.result()
+        return held.vectors
+
+    async def _embed(self, embedder: Embedder, held: _List, tools: Sequence[ToolCandidate]) -> None:
+        missing = self._known.without_vector(tools)
+        # Where no tool is missing, one text says whether the vectors are those of the encoder that answers now.
+        embedded = await embedder.embed([embedded_text(tool) for tool in missing] or [""])
+        self._known.learn(missing, embedded)
+        held.vectors, held.space = self._known.vectors(tools)
 
 
-def _digest(tool: ToolCandidate) -> bytes:
-    text = "\0".join((tool.name, tool.description, *tool.parameters))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _cut(parts: Sequence[str]) -> list[str]:
+    return [part[:_STEP] for part in parts]
+
+
+def _matrix(vectors: Sequence[bytes]) -> Floats:
+    return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
+
+
+def _heard(task: "asyncio.Task[None]") -> None:
+    """Take note of how a task ended: the next request for that list raises it again, if there is one."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _ranked(
+    index: ToolIndex, texts: Sequence[tuple[str, list[str]]], likeness: Floats | None
+) -> list[Floats]:
+    """Return the scores of all tools for each text."""
+    column = 0
+    found = []
+    for whole, parts in texts:
+        each = []
+        for text in (whole, *parts):
+            meaning = None if likeness is None else np.ascontiguousarray(likeness[:, column])
+            each.append(scored(index.evidence(Query.of(text)), meaning))
+            column += 1
+        found.append(calibrated(merged(each[0], each[1:]), LEXICAL if likeness is None else HYBRID))
+    return found

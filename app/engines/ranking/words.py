@@ -7,17 +7,17 @@ from typing import Final
 _SEAMS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|_")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGEST: Final = 40
-_STOP_WORDS: Final = frozenset(
-    """
-    a an the and or but if of to in on at by for with from into onto as is are was were be been being am do does
-    did have has had having i me my mine we us our ours you your yours he him his she her it its they them their
-    this that these those there here what which who whom whose when where why how can could will would shall
-    should may might must not no nor so than then too very just also please let s t d ll re ve m want need like
-    some any all each more most other such only own same about above again after before below between both
-    during further now once out over through under until up down off while because against ok okay hi hello
-    thanks thank help assist assistance using use used given based via etc
-    """.split()
-)
+_STOP_WORDS: Final = """
+a an the and or but if of to in on at by for with from into onto as is are was were be been being am do does
+did have has had having i me my mine we us our ours you your yours he him his she her it its they them their
+this that these those there here what which who whom whose when where why how can could will would shall
+should may might must not no nor so than then too very just also please let s t d ll re ve m want need like
+some any all each more most other such only own same about above again after before below between both
+during further now once out over through under until up down off while because against ok okay hi hello
+thanks thank help assist assistance using use used given based via etc
+"""
+
+_SILENT: Final = frozenset(_STOP_WORDS.split())
 
 
 def spelled_out(text: str) -> str:
@@ -28,7 +28,7 @@ def spelled_out(text: str) -> str:
 def terms(text: str) -> list[str]:
     """Return the stems of the words of ``text`` that say something, in order, with repetitions."""
     found = _WORD.findall(spelled_out(text).lower())
-    return [stem(word) for word in found if word not in _STOP_WORDS and len(word) <= _LONGEST]
+    return [stem(word) for word in found if word not in _SILENT and len(word) <= _LONGEST]
 
 
 @lru_cache(maxsize=65_536)
