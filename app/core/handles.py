@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from app.core.positions import LEFT_CONTEXT, in_active_position
+from app.core.secret_labels import SECRET_LABELS, SECRET_PREFIX
 
 LITERAL = "LITERAL"
 """Label of text that already looked like a handle before redaction."""
 
-TOLERATED_LABELS = frozenset(
+_PLAIN_LABELS = frozenset(
     {
         *(
             "PERSON",
@@ -39,6 +40,7 @@ TOLERATED_LABELS = frozenset(
         ),
     }
 )
+TOLERATED_LABELS = _PLAIN_LABELS | SECRET_LABELS
 """Labels that are recognised in the altered spellings that models give to handles; others only as written."""
 
 
@@ -123,13 +125,18 @@ class HandleMatch:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_GAP = r"(?:\\?_| )"
 _ORDINAL = r"[1-9][0-9]{0,8}"
 _TAG = r"(?:~[a-z2-7]{4})?"
-_KNOWN = "|".join(sorted(TOLERATED_LABELS, key=len, reverse=True))
-_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?\]")
-_LOOSE_CORE = (
-    rf"[ `]{{0,2}}(?i:{_KNOWN.replace('_', '[_ ]')}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
+_SUFFIXES = sorted((label.removeprefix(SECRET_PREFIX) for label in SECRET_LABELS), key=len, reverse=True)
+_OF_SECRETS = f"(?:_(?:{'|'.join(_SUFFIXES)}))?"
+"""What may follow SECRET; written once behind it, so that hundreds of labels cost no more than one."""
+_KNOWN = "|".join(
+    label + (_OF_SECRETS if label == "SECRET" else "")
+    for label in sorted(_PLAIN_LABELS, key=len, reverse=True)
 )
+_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?\]")
+_LOOSE_CORE = rf"[ `]{{0,2}}(?i:{_KNOWN.replace('_', _GAP)}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
 
 
 def _bare_spellings() -> list[str]:
@@ -140,8 +147,12 @@ def _bare_spellings() -> list[str]:
     those characters instead of trying each position (ten times as fast on prose).
     """
     by_letter: dict[str, set[str]] = {}
-    for label in TOLERATED_LABELS:
-        by_letter.setdefault(label[0], set()).update({label[1:], label.title()[1:]})
+    for label in _PLAIN_LABELS:
+        rests = {label[1:], label.title()[1:]}
+        if label == "SECRET":
+            ending = _OF_SECRETS.replace("_", r"\\?_", 1)
+            rests = {"ECRET" + ending, "ecret" + ending.replace("(?:", "(?i:", 1)}
+        by_letter.setdefault(label[0], set()).update(rests)
     return [
         rf"{letter}(?<![A-Za-z0-9_\\]{letter})(?:{'|'.join(sorted(rests, key=len, reverse=True))})"
         rf"\\?_{_ORDINAL}{_TAG}(?![A-Za-z0-9_])"
@@ -162,7 +173,7 @@ _TOLERANT = re.compile(
     )
 )
 _SPELLED = re.compile(
-    r"[^A-Za-z]*([A-Za-z][A-Za-z0-9_ ]*?) ?\\?[-_ ] ?([1-9][0-9]{0,8})(?:~([A-Za-z2-7]{4}))?[^0-9A-Za-z]*"
+    r"[^A-Za-z]*([A-Za-z][A-Za-z0-9_ \\]*?) ?\\?[-_ ] ?([1-9][0-9]{0,8})(?:~([A-Za-z2-7]{4}))?[^0-9A-Za-z]*"
 )
 
 
@@ -179,7 +190,9 @@ def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[
         if spelled is None:
             raise AssertionError("the two patterns disagree")
         label, ordinal, tag = spelled.groups()
-        handle = Handle(label.upper().replace(" ", "_"), int(ordinal), tag.lower() if tag else None)
+        handle = Handle(
+            label.upper().replace(" ", "_").replace("\\", ""), int(ordinal), tag.lower() if tag else None
+        )
         yield HandleMatch(found.start(), found.end(), handle, canonical)
 
 
@@ -191,25 +204,20 @@ def restore_text(
     return stream.feed(text) + stream.finish()
 
 
-_PREFIXES = "|".join(
-    sorted(
-        {label[:size] for label in TOLERATED_LABELS for size in range(1, len(label) + 1)},
-        key=len,
-        reverse=True,
-    )
-)
-_TITLE_PREFIXES = "|".join(
-    sorted(
-        {label.title()[:size] for label in TOLERATED_LABELS for size in range(1, len(label) + 1)},
-        key=len,
-        reverse=True,
-    )
-)
+def _prefixes(labels: Iterable[str], open_secret: str) -> str:
+    """Return every beginning of ``labels``; behind SECRET whatever its longer labels may go on with."""
+    beginnings = {label[:size] for label in labels for size in range(1, len(label) + 1)}
+    return "|".join((open_secret, *sorted(beginnings, key=len, reverse=True)))
+
+
+_PREFIXES = _prefixes(_PLAIN_LABELS, r"SECRET\\?[_ ](?:[A-Z0-9]|\\?[_ ]){0,30}\\?")
+_TITLE_PREFIXES = _prefixes(map(str.title, _PLAIN_LABELS), r"Secret\\?_(?:[A-Za-z0-9]|\\?_){0,30}\\?")
+_SPACED_PREFIXES = re.sub(r"(?<![\[\\?])_", r"\\\\?[_ ]", _PREFIXES)
 _LOOSE_REST = r" ?(?:\\?(?:_ ?|\Z)|- ?| ?)[0-9]{0,9}(?:~[A-Za-z2-7]{0,4})?[ `]{0,2}\\?"
 _OPEN = re.compile(
     rf"(?:\[(?:[A-Z][A-Z0-9_]{{0,50}}(?:~[a-z2-7]{{0,4}})?)?"
-    rf"|\\(?:\[?(?:[ `]{{0,2}}(?:(?i:{_PREFIXES.replace('_', '[_ ]')})(?:{_LOOSE_REST})?)?)?)"
-    rf"|[\[({{<][ `]{{0,2}}(?:(?i:{_PREFIXES.replace('_', '[_ ]')})(?:{_LOOSE_REST})?)?"
+    rf"|\\(?:\[?(?:[ `]{{0,2}}(?:(?i:{_SPACED_PREFIXES})(?:{_LOOSE_REST})?)?)?)"
+    rf"|[\[({{<][ `]{{0,2}}(?:(?i:{_SPACED_PREFIXES})(?:{_LOOSE_REST})?)?"
     rf"|(?<![A-Za-z0-9_\\])(?:{_PREFIXES}|{_TITLE_PREFIXES})(?:\\?(?:_[0-9]{{0,9}}(?:~[a-z2-7]{{0,4}})?)?)?"
     rf")\Z"
 )
