@@ -207,6 +207,7 @@ async def opened(
         if database.embedded:
             await stack.enter_async_context(catalogs.watching())
         listing = ListingService(catalogs, policies, audit, traffic)
+        invoke.visible_tools.append(listing.visible_tools)
         forwarding = ForwardService(listing, invoke, traffic, audit, partial(_connection, upstreams))
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
         stack.push_async_callback(subscriptions.close)

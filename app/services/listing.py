@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from app.core.access import Caller, Role
 from app.core.catalog import CONCERNS_META, NAME_FIELD, Catalog, Kind, Primitive
+from app.core.disclosure import staged_for
 from app.core.policy import Grant, Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
@@ -189,6 +190,12 @@ class ListingService:
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
+    async def visible_tools(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+        """Return the definitions of the tools that ``caller`` sees, those described in two stages in the first."""
+        view = await self.view(caller)
+        said = view.policy.disclosure.keys.get(caller.key_id) or view.policy.disclosure.default
+        return view.remembered(f"tool definitions {said}", lambda one: _tool_definitions(one, caller))
+
     def listed(
         self,
         view: View,
@@ -246,6 +253,13 @@ def shown_definition(primitive: Primitive, *, short: bool, expose: bool) -> Mapp
         meta[CONCERNS_META] = concerns
     rest = {key: value for key, value in definition.items() if key != "_meta"}
     return {**rest, "_meta": meta} if meta else rest
+
+
+def _tool_definitions(view: View, caller: Caller) -> tuple[Mapping[str, Any], ...]:
+    return tuple(
+        shown_definition(one, short=staged_for(view.policy, caller, one), expose=view.policy.concerns.expose)
+        for one in view.of(Kind.TOOL).values()
+    )
 
 
 def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> View:
