@@ -1,12 +1,15 @@
 """What a tenant allows: middlewares, default and fixed arguments, limits."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.core.access import Role
+from app.core.access import Caller, Role
 from app.core.catalog import Disclosure, Kind, Member
 from app.core.globs import Glob
+from app.core.handles import Handle
+from app.core.secret_labels import is_secret
 
 
 class Limits(BaseModel):
@@ -108,6 +111,30 @@ class ConcernPolicy(BaseModel):
     expose: bool = Field(default=False, description="Show the mapping of each primitive in `_meta.concerns`.")
 
 
+class SecretPolicy(BaseModel):
+    """Who gets secrets back in place of their handles, where originals are restored at all.
+
+    To restore anything needs the role restorer; a passage restores with the authority of the policy.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    restorable_by: list[Role] | None = Field(
+        default=None,
+        description="Callers with any of these roles; null: whoever may restore; an empty list: nobody.",
+    )
+    keys: list[str] | None = Field(
+        default=None, description="Ids of the API keys that get secrets back; null: every key."
+    )
+
+    def restorable(self, handles: Iterable[Handle], caller: Caller) -> set[Handle]:
+        """Return those of ``handles`` whose originals ``caller`` may have."""
+        by_role = self.restorable_by is None or not caller.roles.isdisjoint(self.restorable_by)
+        if by_role and (self.keys is None or caller.key_id in self.keys):
+            return set(handles)
+        return {handle for handle in handles if not is_secret(handle.label)}
+
+
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 
 
@@ -146,6 +173,7 @@ class Policy(BaseModel):
     )
     disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
     concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
+    secrets: SecretPolicy = Field(default_factory=SecretPolicy)
     agentic_groups: bool = Field(
         default=False,
         description="Offer enable_groups and disable_groups in sessions of the handshake revision.",

@@ -260,7 +260,7 @@ class InvokeService:
             middleware = self.registry.get(PiiRestoration.name)
             policy = await self._allowed(middleware.name, call)
             checked = checked_arguments(middleware, merged_arguments(policy, middleware, arguments))
-            async for text in restored_stream(call, self.vault, checked, chunks):
+            async for text in restored_stream(call, self.vault, checked, policy.secrets, chunks):
                 yield text
         except GeneratorExit:
             raise

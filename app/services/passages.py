@@ -16,10 +16,12 @@ from app.core.restored import Restored, texts_of
 from app.core.upstream import Hooks, UpstreamError
 from app.middlewares.pii_redaction import PiiRedaction
 from app.middlewares.pii_restoration import PiiRestoration
+from app.middlewares.secret_redaction import SecretRedaction
 from app.services.invoke import InvokeService
 
 SCOPE_META: Final = "dev.sluice/scope"
 _INTERNAL: Final = -32603
+_REDACTIONS: Final = frozenset({PiiRedaction.name, SecretRedaction.name})
 
 
 @dataclass(slots=True)
@@ -126,11 +128,14 @@ class Crossing:
 
     async def _cleaned(self, items: Items) -> Items:
         until = self._until()
+        redacted = False
         for step in self.passage.results:
-            made = await self.invoke.passage(self.caller, self._scoped(step), items, self.request, until)
+            scoped = self._scoped(step, again=redacted)
+            made = await self.invoke.passage(self.caller, scoped, items, self.request, until)
             items = made.content
+            redacted = redacted or step.name in _REDACTIONS
             begun = made.metadata.get("scope")
-            if self.scope.name is None and step.name == PiiRedaction.name and isinstance(begun, str):
+            if self.scope.name is None and step.name in _REDACTIONS and isinstance(begun, str):
                 self.scope.name = begun
         if not items:
             raise InternalError("A middleware left nothing of a result.")
@@ -143,10 +148,12 @@ class Crossing:
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + self.limit_s
 
-    def _scoped(self, step: Step) -> Step:
-        if step.name != PiiRedaction.name or self.scope.name is None or "scope" in step.arguments:
+    def _scoped(self, step: Step, *, again: bool) -> Step:
+        """Return a redaction in the scope of this call; one that comes ``again`` leaves the handles of the first."""
+        if step.name not in _REDACTIONS or self.scope.name is None or "scope" in step.arguments:
             return step
-        return Step(name=step.name, arguments={**step.arguments, "scope": self.scope.name})
+        kept = {"handles_in_input": "keep"} if again else {}
+        return Step(name=step.name, arguments={**kept, **step.arguments, "scope": self.scope.name})
 
 
 def _is_number(value: Any) -> bool:

@@ -162,7 +162,9 @@ class PipelineRun:
             raise InvalidArgumentsError(
                 "A pipeline that redacts restores nothing after that; make two pipelines."
             )
-        made, restored = await self.settling.revealed(context, scope, metadata, self.call.acting)
+        made, restored = await self.settling.revealed(
+            context, scope, metadata, self.call.acting, self.policy.secrets
+        )
         self.restored_from = scope
         self.counts.update({"restored": restored, "unresolved": metadata["unresolved"]})
         return made

@@ -7,13 +7,18 @@ from typing import Any
 from app.core.access import Role
 from app.core.audit import OUTCOME_OK
 from app.core.handles import Handle, Original, StreamScanner
+from app.core.policy import SecretPolicy
 from app.middlewares.pii_restoration import PiiRestorationArguments, given_originals
 from app.services.calls import Call
 from app.services.vault import VaultService
 
 
 async def restored_stream(
-    call: Call, vault: VaultService, arguments: PiiRestorationArguments, chunks: AsyncIterator[str]
+    call: Call,
+    vault: VaultService,
+    arguments: PiiRestorationArguments,
+    secrets: SecretPolicy,
+    chunks: AsyncIterator[str],
 ) -> AsyncIterator[str]:
     """Yield the restored text of ``chunks``, holding back only an open handle.
 
@@ -23,7 +28,7 @@ async def restored_stream(
     call.caller.require(Role.INVOKER if arguments.scope is None else Role.RESTORER)
     call.details = {"stage": "started"}
     await call.audit.record(call.event(OUTCOME_OK, scope=arguments.scope))
-    originals = _Originals(call, vault, arguments, given)
+    originals = _Originals(call, vault, arguments, secrets, given)
     scanner = StreamScanner(exact=arguments.exact, positions=arguments.positions == "safe")
     try:
         async for chunk in chunks:
@@ -42,6 +47,7 @@ class _Originals:
     call: Call
     vault: VaultService
     arguments: PiiRestorationArguments
+    secrets: SecretPolicy
     given: Mapping[Handle, str]
     known: dict[Handle, Original | None] = field(default_factory=dict)
     restored: int = 0
@@ -53,7 +59,8 @@ class _Originals:
             new = {handle for _, handle, active in pieces if handle is not None and not active}
             new -= self.known.keys() | self.given.keys()
             if new:
-                found = await self.vault.read(self.call.caller, self.arguments.scope, new)
+                allowed = self.secrets.restorable(new, self.call.caller)
+                found = await self.vault.read(self.call.caller, self.arguments.scope, allowed)
                 self.known.update({handle: found.get(handle) for handle in new})
         return "".join(
             text if handle is None else self._one(text, handle, active) for text, handle, active in pieces

@@ -11,7 +11,7 @@ from app.core.engines import EngineReport, Masker
 from app.core.handles import Handle
 from app.core.middleware import Outcome, VaultOptions
 from app.core.offload import off_loop
-from app.core.policy import Policy
+from app.core.policy import Policy, SecretPolicy
 from app.services.audit import AuditService
 from app.services.calls import Call
 from app.services.vault import VaultReceipt, VaultService, VaultWrite
@@ -53,7 +53,7 @@ class Settling:
         outcome = replace(outcome, context=context, metadata=metadata)
         if options.conceals:
             return await self._concealed(outcome, policy, call)
-        return await self._revealed(outcome, call)
+        return await self._revealed(outcome, policy.secrets, call)
 
     async def masked(self, context: Context, caller: Caller) -> Context:
         """Return ``context`` with its irreversible replacements made, hashes under the tenant's own key."""
@@ -72,11 +72,11 @@ class Settling:
         return await self.vault.known(caller, scope, asked) if asked and scope is not None else set()
 
     async def revealed(
-        self, context: Context, scope: str, metadata: dict[str, Any], caller: Caller
+        self, context: Context, scope: str, metadata: dict[str, Any], caller: Caller, secrets: SecretPolicy
     ) -> tuple[Context, int]:
         """Return ``context`` with the originals that the scope knows, and how many; the caller may restore."""
         reveals = context.reveals
-        found = await self.vault.read(caller, scope, set(reveals))
+        found = await self.vault.read(caller, scope, secrets.restorable(reveals, caller))
         missing = sum(handle not in found for handle in reveals)
         metadata["unresolved"] = metadata.get("unresolved", 0) + missing
         return context.resolved({}, found), len(reveals) - missing
@@ -104,11 +104,11 @@ class Settling:
         await self.vault.commit(caller, write)
         return final[0]
 
-    async def _revealed(self, outcome: Outcome, call: Call) -> InvokeResult:
+    async def _revealed(self, outcome: Outcome, secrets: SecretPolicy, call: Call) -> InvokeResult:
         context, scope = outcome.context, outcome.vault.scope
         metadata = dict(outcome.metadata)
         if scope is not None:
-            context, restored = await self.revealed(context, scope, metadata, call.acting)
+            context, restored = await self.revealed(context, scope, metadata, call.acting, secrets)
             call.counts = {
                 **call.counts,
                 "restored": call.counts.get("restored", 0) + restored,

@@ -19,6 +19,7 @@ from app.services.audit import AuditService
 from app.services.epoch import begin_epoch
 from app.services.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
 from app.services.keyring import KeyringService, RewrapReceipt
+from app.services.policies import PolicyService
 from app.store.allocation import Value, Want
 from app.store.audit import Transaction
 from app.store.database import Database
@@ -106,6 +107,7 @@ class VaultService:
     sink: ErasureSink
     default_ttl_s: int = DEFAULT_TTL_S
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    policies: PolicyService | None = None
     erasures: ErasureService = field(init=False)
     keyring: KeyringService = field(init=False)
 
@@ -239,12 +241,11 @@ class VaultService:
             found = await list_all_sealed(
                 tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
             )
+        handles = [Handle(sealed.label, sealed.ordinal) for sealed in found[:limit]]
+        shown = await self._shown(caller, handles) if originals else set()
         items = [
-            VaultEntry(
-                Handle(sealed.label, sealed.ordinal),
-                self._text(caller.tenant, stored.id, sealed) if originals else None,
-            )
-            for sealed in found[:limit]
+            VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in shown else None)
+            for handle, sealed in zip(handles, found, strict=False)
         ]
         more = items[-1].handle.name if len(found) > limit else None
         await self.audit.record(
@@ -258,6 +259,13 @@ class VaultService:
             )
         )
         return EntryPage(items, more)
+
+    async def _shown(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
+        """Return those whose originals the tenant's policy lets this caller read; it may keep secrets from them."""
+        if self.policies is None:
+            return set(handles)
+        _, policy = await self.policies.get(caller.tenant)
+        return policy.secrets.restorable(handles, caller)
 
     async def erase_scope(
         self, caller: Caller, scope: str, request: RequestInfo | None = None
