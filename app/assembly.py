@@ -15,7 +15,9 @@ from app.core.registry import Registry
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.encoder import Encoder
+from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
+from app.engines.grounding.packages import read_index
 from app.engines.injection.detector import EmbeddedInjectionDetector
 from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.terms import Re2TermMatcher
@@ -59,6 +61,7 @@ from app.store.database import Database
 from app.store.dialects import Patience
 from app.store.writer import GroupWriter
 from app.upstream.connection import Connection
+from app.upstream.links import NetworkProbe
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,8 @@ async def opened(
                 terms=Re2TermMatcher(),
                 injection=EmbeddedInjectionDetector(),
                 grounding=LexicalJudge(),
+                answers=RuleChecker(partial(read_index, settings.grounding.packages)),
+                links=NetworkProbe() if settings.grounding.check_urls else None,
                 secrets=RuleScanner(),
                 retriever=retrieval,
             ),
@@ -181,7 +186,13 @@ async def opened(
         )
         disclosure = DisclosureService(database, audit, descriptions)
         vault = VaultService(
-            database, writer, custodian, audit, _erasures(settings.key_file), settings.vault.default_ttl_s
+            database,
+            writer,
+            custodian,
+            audit,
+            _erasures(settings.key_file),
+            settings.vault.default_ttl_s,
+            policies=policies,
         )
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
         for listener in (

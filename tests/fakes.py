@@ -25,8 +25,9 @@ from app.core.engines import (
     ToolRanker,
     ToolRanking,
 )
+from app.core.grounding import AnswerChecker, LinkProbe
 from app.core.handles import Handle, Original
-from tests.fakes_grounding import FakeGroundingJudge
+from tests.fakes_grounding import FakeAnswerChecker, FakeGroundingJudge
 from tests.fakes_injection import FakeInjectionDetector
 from tests.fakes_moderation import FakeModerator, FakeTermMatcher
 from tests.fakes_retrieval import FakeRetriever
@@ -146,6 +147,8 @@ def engines(
     moderator: Moderator | None = None,
     embedder: Embedder | None = None,
     grounding: GroundingJudge | None = None,
+    answers: AnswerChecker | None = None,
+    links: LinkProbe | None = None,
     secrets: SecretScanner | None = None,
     injection: InjectionDetector | None = None,
     retriever: Retriever | None = None,
@@ -160,6 +163,8 @@ def engines(
         terms=FakeTermMatcher(),
         injection=injection or FakeInjectionDetector(),
         grounding=grounding or FakeGroundingJudge(),
+        answers=answers or FakeAnswerChecker(),
+        links=links,
         secrets=secrets or FakeSecretScanner(),
         retriever=retriever or FakeRetriever(),
     )

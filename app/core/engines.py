@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from app.core.grounding import AnswerChecker, LinkProbe
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -301,5 +303,7 @@ class Engines:
     terms: TermMatcher
     injection: InjectionDetector
     grounding: GroundingJudge
+    answers: AnswerChecker
+    links: LinkProbe | None
     secrets: SecretScanner
     retriever: Retriever

@@ -59,18 +59,21 @@ class Statements:
 
 
 class AnswerChecker(Protocol):
-    """Checks what can be checked by rule."""
+    """Checks what can be checked by rule; ``sources`` are all texts that count as known."""
 
-    async def statements(self, answer: str) -> Statements:
-        """Return what ``answer`` states: no code, no questions, no headings, no courtesies."""
+    async def statements(self, answers: Sequence[str]) -> Sequence[Statements]:
+        """Return what each of ``answers`` states: no code, no questions, no headings, no courtesies."""
+
+    def links(self, answer: str) -> Sequence[tuple[int, int]]:
+        """Return where the links of ``answer`` stand."""
 
     async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
         """Return for each of ``sentences`` which sentence of the sources is nearest to it."""
 
     async def check(
-        self, answer: str, sources: Sequence[str], options: CheckOptions
-    ) -> Sequence[AnswerFinding]:
-        """Return the findings in the order of the text; ``sources`` are all texts that count as known."""
+        self, answers: Sequence[str], sources: Sequence[str], options: CheckOptions
+    ) -> Sequence[Sequence[AnswerFinding]]:
+        """Return the findings of each of ``answers``, in the order of the text."""
 
 
 @dataclass(frozen=True, slots=True)

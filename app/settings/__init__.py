@@ -29,6 +29,7 @@ from app.settings.sections import (
     AuthSettings,
     DatabaseSettings,
     DetectionSettings,
+    GroundingSettings,
     HttpSettings,
     KeysSettings,
     Section,
@@ -46,6 +47,7 @@ __all__ = [
     "ConfigurationError",
     "DatabaseSettings",
     "DetectionSettings",
+    "GroundingSettings",
     "HttpSettings",
     "KeysSettings",
     "Section",
@@ -104,6 +106,7 @@ class Settings(BaseSettings):
     keys: KeysSettings = KeysSettings()
     vault: VaultSettings = VaultSettings()
     detection: DetectionSettings = DetectionSettings()
+    grounding: GroundingSettings = GroundingSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     sessions: SessionsSettings = SessionsSettings()
     traffic: TrafficSettings = TrafficSettings()

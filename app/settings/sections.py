@@ -201,6 +201,19 @@ class TrafficSettings(Section):
     )
 
 
+class GroundingSettings(Section):
+    """What the middleware `hallucination_detection` may use beside the context."""
+
+    packages: Path | None = Field(
+        default=None,
+        description='JSON file with the names of packages that exist: `{"pypi": ["requests", …], "npm": […]}`.',
+    )
+    check_urls: bool = Field(
+        default=False,
+        description="Let callers have the addresses in an answer asked over the network (`checkUrls`); public only.",
+    )
+
+
 class UpstreamsSettings(Section):
     """The MCP servers behind this one; what belongs to one server stands in its own entry."""
 

@@ -36,37 +36,47 @@ class RuleChecker:
     def _packages(self) -> dict[str, frozenset[str]]:
         return indexed(self._read_packages())
 
-    async def statements(self, answer: str) -> Statements:
-        """Return what ``answer`` states."""
-        return await off_loop(_WEIGHT * len(answer), statements_of, answer)
+    async def statements(self, answers: Sequence[str]) -> Sequence[Statements]:
+        """Return what each of ``answers`` states."""
+        return await off_loop(_WEIGHT * _size(answers), lambda: [statements_of(one) for one in answers])
+
+    def links(self, answer: str) -> Sequence[tuple[int, int]]:
+        """Return where the links of ``answer`` stand."""
+        return [(link.start, link.end) for link in links_in(answer)]
 
     async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
         """Return the place of the sources that is nearest to each of ``sentences``."""
-        return await off_loop(_WEIGHT * sum(map(len, (*sentences, *sources))), nearest_of, sentences, sources)
+        return await off_loop(_WEIGHT * _size(sentences, sources), nearest_of, sentences, sources)
 
     async def check(
-        self, answer: str, sources: Sequence[str], options: CheckOptions
-    ) -> Sequence[AnswerFinding]:
-        """Return what the checks find, in the order of the text."""
-        return await off_loop(_WEIGHT * _size(answer, sources), self._check, answer, sources, options)
+        self, answers: Sequence[str], sources: Sequence[str], options: CheckOptions
+    ) -> Sequence[Sequence[AnswerFinding]]:
+        """Return what the checks find in each of ``answers``, in the order of the text."""
+        return await off_loop(_WEIGHT * _size(answers, sources), self._check, answers, sources, options)
 
-    def _check(self, answer: str, texts: Sequence[str], options: CheckOptions) -> list[AnswerFinding]:
-        task = _Task(answer, texts)
-        known = {**self._packages, **indexed(options.packages)}
-        found: list[AnswerFinding] = []
-        for name, check in _CHECKS.items():
-            if name in options.checks and (texts or name in _ALONE):
-                found += check(task, known)
-        return sorted(found, key=lambda one: (one.start, one.end, one.kind))
+    def _check(
+        self, answers: Sequence[str], texts: Sequence[str], options: CheckOptions
+    ) -> list[list[AnswerFinding]]:
+        sources = Sources(texts)
+        known = {**self._packages, **indexed(options.packages)} if "packages" in options.checks else {}
+        checks = [
+            check for name, check in _CHECKS.items() if name in options.checks and (texts or name in _ALONE)
+        ]
+        made = []
+        for answer in answers:
+            task = _Task(answer, sources)
+            found = [one for check in checks for one in check(task, known)]
+            made.append(sorted(found, key=lambda one: (one.start, one.end, one.kind)))
+        return made
 
 
 class _Task:
-    """One answer and its sources, with what several checks need of them."""
+    """One answer and the sources of all, with what several checks need of it."""
 
-    def __init__(self, answer: str, texts: Sequence[str]) -> None:
+    def __init__(self, answer: str, sources: Sources) -> None:
         self.answer = answer
         self.layout = Layout.of(answer)
-        self.sources = Sources(texts)
+        self.sources = sources
 
     @cached_property
     def prose(self) -> str:
@@ -77,11 +87,11 @@ class _Task:
 
 
 _CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
-    "urls": lambda task, _: check_links(task.answer, task.sources),
+    "urls": lambda task, _: check_links(task.answer, task.sources.links, task.sources.may_search),
     "code": lambda task, _: check_code(task.answer, task.layout.blocks),
     "packages": lambda task, known: check_packages(task.layout, known, lambda: task.sources.words),
     "quotes": lambda task, _: check_quotes(task.layout.masked, task.sources),
-    "numbers": lambda task, _: check_numbers(task.prose, task.sources),
+    "numbers": lambda task, _: check_numbers(task.prose, task.sources.quantities),
     "names": lambda task, _: check_names(task.prose, task.sources),
     "handles": lambda task, _: check_handles(task.answer, task.sources),
 }
@@ -92,5 +102,5 @@ _WEIGHT: Final = 4
 """Checking takes so many times as long as the scans that `off_loop` was measured with."""
 
 
-def _size(answer: str, sources: Sequence[str]) -> int:
-    return len(answer) + sum(map(len, sources))
+def _size(*texts: Sequence[str]) -> int:
+    return sum(len(text) for some in texts for text in some)

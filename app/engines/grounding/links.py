@@ -2,18 +2,15 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from app.core.grounding import AnswerFinding, Place
 from app.engines.grounding.distance import distance
 from app.engines.grounding.opposites import OPPOSITES
 from app.engines.grounding.stemming import stem
-
-if TYPE_CHECKING:
-    from app.engines.grounding.sources import Sources
 
 _LINK: Final = re.compile(
     r"\b(?:https?|ftp)://[^\s<>\"`{}|\\^\u201c\u201d]{1,2000}|\bwww\.[^\s<>\"`{}|\\^]{1,2000}", re.IGNORECASE
@@ -34,7 +31,6 @@ _PLACEHOLDER: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"\d+")
 _WORDS: Final = re.compile(r"[a-z]+")
-_REPAIRED: Final = 50
 _CANDIDATES: Final = 500
 _LONG_PART: Final = 8
 _SHORT_HOST: Final = 6
@@ -170,16 +166,11 @@ def _host_distance(host: str, known: str) -> int | None:
     return distance(host, known, 2 if len(known) > 2 * _SHORT_HOST else 1)
 
 
-def check_links(text: str, sources: "Sources") -> Iterator[AnswerFinding]:
-    """Yield the links of ``text`` that the sources do not have."""
-    known = KnownLinks(sources.links)
-    repaired = 0
+def check_links(text: str, known: KnownLinks, may_search: Callable[[], bool]) -> Iterator[AnswerFinding]:
+    """Yield the links of ``text`` that the sources do not have; ``may_search`` bounds the search for what was meant."""
     for link in links_in(text):
-        if link.key in known.by_key:
-            continue
-        near = known.nearest(link) if repaired < _REPAIRED else []
-        repaired += 1
-        yield _finding(link, near, known)
+        if link.key not in known.by_key:
+            yield _finding(link, known.nearest(link) if may_search() else [], known)
 
 
 def _finding(link: Link, near: Sequence[tuple[int, Link, Place]], known: KnownLinks) -> AnswerFinding:

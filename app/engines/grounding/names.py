@@ -28,10 +28,11 @@ _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022]|\d{1,3}[.)])[ \t]+(?:\*\*)?")
 _MOST: Final = 200
 _MISSPELT: Final = 5
 _LONG: Final = 8
+_TITLE: Final = 3
+"""Words from which on a line of capitals is a title, not a sentence."""
 _LEAST_ENGLISH: Final = 0.2
 _ENOUGH_WORDS: Final = 12
 _SAMPLE: Final = 20_000
-_CANDIDATES: Final = 2_000
 
 
 def is_english(text: str) -> bool:
@@ -47,14 +48,13 @@ def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
     if not is_english(text):
         return
     plain = _HEADING.sub(lambda found: " " * len(found[0]), text)
-    stems = {stem(word) for word in sources.words}
     reported: set[str] = set()
     for place in sentences_of(plain):
         for name in _names(plain, *place):
             spelled = " ".join(word.word for word in name)
             if spelled in reported:
                 continue
-            finding = _checked(name, sources, stems)
+            finding = _checked(name, sources)
             if finding is not None:
                 reported.add(spelled)
                 yield finding
@@ -66,8 +66,8 @@ def _names(text: str, start: int, end: int) -> Iterator[list[Token]]:
     """Yield the runs of capitalised words; the first word of a sentence alone is no name."""
     bullet = _BULLET.match(text, start, end)
     tokens = tokens_of(text, bullet.end() if bullet else start, end)
-    lowered = sum(text[one.start].islower() for one in tokens)
-    if lowered * 2 < len(tokens) and len(tokens) > 3:  # noqa: PLR2004 - a title, not a sentence
+    words = [one for one in tokens if text[one.start].isalpha()]
+    if len(words) > _TITLE and sum(text[one.start].islower() for one in words) * 4 < len(words):
         return
     run: list[Token] = []
     for index, token in enumerate(tokens):
@@ -89,8 +89,8 @@ def _name(run: list[Token], first: Token) -> Iterator[list[Token]]:
         yield run
 
 
-def _checked(name: Sequence[Token], sources: Sources, stems: set[str]) -> AnswerFinding | None:
-    unknown = [one for one in name if not _is_known(one, sources, stems)]
+def _checked(name: Sequence[Token], sources: Sources) -> AnswerFinding | None:
+    unknown = [one for one in name if not _is_known(one, sources)]
     span = ("name", name[0].start, name[-1].end)
     if not unknown:
         if len(name) == 1 or _stand_together(name, sources):
@@ -114,13 +114,13 @@ def _checked(name: Sequence[Token], sources: Sources, stems: set[str]) -> Answer
     return AnswerFinding(*span, "medium", 0.5, "This name is not in the context.")
 
 
-def _is_known(one: Token, sources: Sources, stems: set[str]) -> bool:
+def _is_known(one: Token, sources: Sources) -> bool:
     bare = one.word.removesuffix("'s")
     return (
         len(bare) == 1
         or bare in sources.words
         or bare in _ORDINARY
-        or stem(bare) in stems
+        or stem(bare) in sources.stems
         or stem(bare) in STOP_WORDS
     )
 
@@ -134,13 +134,13 @@ def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
 def _near(one: Token, sources: Sources) -> list[tuple[str, Place]]:
     """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
     word = one.word.removesuffix("'s")
-    if len(word) < _MISSPELT:
+    if len(word) < _MISSPELT or not sources.may_search():
         return []
     limit = 2 if len(word) >= _LONG else 1
     found = []
-    for known, (spelled, place) in list(sources.capitals.items())[:_CANDIDATES]:
-        apart = distance(word, known.removesuffix("'s"), limit) if known[0] == word[0] else None
+    for known in sources.capitals_by_letter.get(word[0], ()):
+        apart = distance(word, known.removesuffix("'s"), limit)
         if apart:
-            found.append((apart, spelled, place))
+            found.append((apart, *sources.capitals[known]))
     found.sort(key=lambda match: match[0])
     return [(spelled, place) for apart, spelled, place in found if apart == found[0][0]]

@@ -8,7 +8,6 @@ from typing import Final
 
 from app.core.grounding import AnswerFinding, Place
 from app.engines.grounding.quantities import Quantity, is_year, quantities_in
-from app.engines.grounding.sources import Sources
 from app.engines.grounding.stemming import stem
 
 _LIST_MARK: Final = re.compile(
@@ -81,9 +80,8 @@ def _within(values: Sequence[float], wanted: float, margin: float) -> bool:
     return index < len(values) and values[index] <= wanted + margin
 
 
-def check_numbers(prose: str, sources: Sources) -> Iterator[AnswerFinding]:
+def check_numbers(prose: str, known: KnownQuantities) -> Iterator[AnswerFinding]:
     """Yield the quantities of ``prose`` that the sources neither have nor allow to be computed."""
-    known = KnownQuantities(sources.quantities)
     for one in sorted(quantities_in(prose), key=lambda found: found.start):
         if not (one.spelled or _is_mark(prose, one) or known.has(one)):
             yield _finding(one, known)

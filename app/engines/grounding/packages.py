@@ -1,9 +1,11 @@
 """Packages that an answer installs or imports and that the user's index does not have."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from app.core.grounding import AnswerFinding
@@ -220,6 +222,14 @@ def _near(name: str, index: frozenset[str]) -> Iterator[str]:
         if len(tail) > 1:
             made.add(head + tail[1] + tail[0] + tail[2:])
     yield from made & index
+
+
+def read_index(path: Path | None) -> dict[str, frozenset[str]]:
+    """Return the operator's index: JSON with a list of names for ``pypi``, ``npm`` or both; none without a file."""
+    if path is None:
+        return {}
+    given = json.loads(path.read_text(encoding="utf-8"))
+    return {name: frozenset(map(str, given[name])) for name in ("pypi", "npm") if name in given}
 
 
 def indexed(given: Mapping[str, Sequence[str] | frozenset[str]]) -> dict[str, frozenset[str]]:

@@ -72,7 +72,7 @@ def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources
     if not missing:
         return None
     span = ("quote", start, end)
-    if len(missing) == 1:
+    if len(missing) == 1 and sources.may_search():
         begin, stop = missing[0]
         words = tokens_of(text, begin, stop)
         near = _nearest(words, sources)

@@ -9,13 +9,22 @@ from typing import Final
 
 from app.core.grounding import Place
 from app.core.handles import Handle, find_handles
-from app.engines.grounding.links import Link, links_in
-from app.engines.grounding.quantities import Quantity, quantities_in
+from app.engines.grounding.links import KnownLinks, links_in
+from app.engines.grounding.numbers import KnownQuantities
+from app.engines.grounding.quantities import quantities_in
+from app.engines.grounding.stemming import stem
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CAPITAL: Final = re.compile(r"\b(?![a-z0-9_])[^\W_]+(?:['\u2019][^\W_]+)*")
 PLACES: Final = 64
 """Places that are remembered of one pair of words: a bound for texts that repeat themselves."""
+
+
+SEARCHES: Final = 200
+"""Searches for near misses in one call; what is missing beyond them is reported all the same."""
+
+ALIKE: Final = 400
+"""Names of one first letter that a misspelt one is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +47,21 @@ class Sources:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
+        self._searches = SEARCHES
+
+    def may_search(self) -> bool:
+        """Tell whether one more search for a near miss is allowed: each may compare with thousands of texts."""
+        self._searches -= 1
+        return self._searches >= 0
 
     @cached_property
-    def links(self) -> list[tuple[Link, Place]]:
+    def links(self) -> KnownLinks:
         """Return every link, and the addresses of hosts without a scheme."""
-        return [
+        return KnownLinks(
             (link, Place(number, link.start, link.end))
             for number, text in enumerate(self.texts)
             for link in links_in(text, bare=True)
-        ]
+        )
 
     @cached_property
     def tokens(self) -> list[list[Token]]:
@@ -59,6 +74,11 @@ class Sources:
         return frozenset(
             word for text in self.texts for word in _TOKEN.findall(text.lower().replace("\u2019", "'"))
         )
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Return the stem of every word."""
+        return frozenset(map(stem, self.words))
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
@@ -77,21 +97,30 @@ class Sources:
         found: dict[str, tuple[str, Place]] = {}
         for number, text in enumerate(self.texts):
             for match in _CAPITAL.finditer(text):
-                if not match[0][0].isupper():
-                    continue
-                found.setdefault(
-                    match[0].lower().replace("\u2019", "'"), (match[0], Place(number, *match.span()))
-                )
+                if match[0][0].isupper():
+                    word = match[0].lower().replace("\u2019", "'")
+                    found.setdefault(word, (match[0], Place(number, *match.span())))
         return found
 
     @cached_property
-    def quantities(self) -> list[tuple[Quantity, Place]]:
+    def capitals_by_letter(self) -> dict[str, list[str]]:
+        """Return the words of ``capitals`` by their first letter, some hundred of each."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for word in self.capitals:
+            if len(found[word[0]]) < ALIKE:
+                found[word[0]].append(word)
+        return found
+
+    @cached_property
+    def quantities(self) -> KnownQuantities:
         """Return every number, amount and date."""
-        return [
-            (one, Place(number, one.start, one.end))
-            for number, text in enumerate(self.texts)
-            for one in quantities_in(text)
-        ]
+        return KnownQuantities(
+            [
+                (one, Place(number, one.start, one.end))
+                for number, text in enumerate(self.texts)
+                for one in quantities_in(text)
+            ]
+        )
 
     @cached_property
     def handles(self) -> dict[Handle, Place]:

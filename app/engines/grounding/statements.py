@@ -58,14 +58,15 @@ def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[Place |
 def statements_of(answer: str) -> Statements:
     """Return the statements of ``answer``."""
     layout = Layout.of(answer)
-    text = blanked(layout.without_blocks, [(link.start, link.end) for link in links_in(answer)])
+    links = [(link.start, link.end) for link in links_in(answer)]
+    text, plain = blanked(layout.without_blocks, links), blanked(layout.masked, links)
     sentences = []
     says_something = False
     for start, end in sentences_of(text):
         mark = _MARK.match(text, start, end)
         begin = mark.end() if mark else start
         bare = text[begin:end].strip(" *_\"'`")
-        stems = [word.stem for word in words_of(text, begin, end)]
+        stems = [word.stem for word in words_of(plain, begin, end)]
         if not stems or _COURTESY.match(bare):
             continue
         says_something = True
