@@ -2,14 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.core.engines import Embedder, EngineReport, Moderation
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
-from app.engines.moderation.model import POLICIES, Classifier, Floats
+from app.core.moderation import POLICIES
+from app.engines.moderation.model import Classifier, Floats
 from app.engines.moderation.windows import plain, windows
 
 MOST_ENCODED = 2
@@ -53,12 +54,13 @@ class EmbeddedModerator:
         encoded = await self._encoded(texts, judged, classifier)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
-        scores, places = [], []
+        scores: list[Mapping[str, float]] = []
+        places: list[Mapping[str, tuple[int, int]]] = []
         for one in judged:
             best = one.scores.argmax(axis=0) if one.spans else None
             scores.append(
                 {
-                    policy: 0.0 if best is None else round(float(one.scores[best[column], column]), 4)
+                    policy: 0.0 if best is None else round(float(one.scores[best[column], column]), 6)
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )

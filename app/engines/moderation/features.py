@@ -33,8 +33,9 @@ def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     content = word_ngrams(_EMPTY_WORDS.sub(" ", joined), (2, 3))
     with np.errstate(over="ignore"):
         words = np.concatenate([word_ngrams(joined, (1, 2, 3)), content * _CONTENT_SALT])
-    columns, values = zip(_block(words, 0), _block(char_ngrams(joined, (3, 4, 5)), 1), strict=True)
-    return np.concatenate(columns), np.concatenate(values)
+    columns, values = _block(words, 0)
+    more_columns, more_values = _block(char_ngrams(joined, (3, 4, 5)), 1)
+    return np.concatenate([columns, more_columns]), np.concatenate([values, more_values])
 
 
 def _block(hashes: Hashes, number: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -12,15 +12,13 @@ from app.engines.moderation.features import features
 
 Floats = NDArray[np.float32]
 
-POLICIES = ("violence", "harassment", "hate", "sexual", "self_harm", "illicit")
-
 MARKS = (0.35, 0.5, 0.65, 0.85)
 """The scores of the calibrated points: strict, standard and permissive thresholds, and where a text is plainly bad."""
 
 _UNCONFIRMED = 0.84
 """The highest score that the network may give where the words alone do not speak for the policy."""
 
-_ENTROPY_FLOOR = 1e-6
+_LEAST_STEP = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,6 @@ class Classifier:
     output_bias: Floats
     knots: Floats
     words_knots: Floats
-    growth: float
     version: str
 
     @classmethod
@@ -48,8 +45,7 @@ class Classifier:
         """Return the classifier in an npz file; its version is the beginning of the file's digest."""
         with np.load(io.BytesIO(data)) as archive:
             arrays = {name: archive[name].astype(np.float32) for name in archive.files}
-        growth = float(arrays.pop("growth"))
-        return cls(**arrays, growth=growth, version=hashlib.sha256(data).hexdigest()[:12])
+        return cls(**arrays, version=hashlib.sha256(data).hexdigest()[:12])
 
     def judged_by_words(self, text: str) -> Floats:
         """Return the logit of each policy by the words of one window alone."""
@@ -67,17 +63,23 @@ class Classifier:
 
     def scores(self, logits: Floats, by_words: Floats, neighbours: int) -> Floats:
         """Return the scores 0..1 of windows with a vector; ``neighbours`` is how many windows the text has."""
-        found = calibrated(logits - self._raised(neighbours), self.knots)
-        confirmed = calibrated(by_words, self.words_knots) >= MARKS[1]
+        found = calibrated(logits - raised(self.knots, neighbours), self.knots)
+        confirmed = calibrated(by_words, self.words_knots) >= MARKS[0]
         return np.where(confirmed, found, np.minimum(found, _UNCONFIRMED)).astype(np.float32)
 
     def scores_by_words(self, by_words: Floats, neighbours: int) -> Floats:
         """Return the scores 0..1 of windows of which only the words are known."""
-        return calibrated(by_words - self._raised(neighbours), self.words_knots)
+        return calibrated(by_words - raised(self.words_knots, neighbours), self.words_knots)
 
-    def _raised(self, neighbours: int) -> float:
-        """Return how much higher a long text's bar is: its many windows are many chances to be flagged wrongly."""
-        return self.growth * float(np.log(max(neighbours, 1)))
+
+def raised(knots: Floats, neighbours: int) -> Floats:
+    """Return how much higher each policy's bar is in a text of many windows, each a chance to be flagged wrongly.
+
+    From the standard to the permissive mark the share of wrong flags falls to three tenths, so the logits between
+    them say what a smaller share costs; half of it is taken, as the windows of one text are alike.
+    """
+    steps = np.log(max(neighbours, 1)) / np.log(10 / 3) / 2
+    return ((knots[:, 2] - knots[:, 1]) * np.float32(steps)).astype(np.float32)
 
 
 def network_input(vectors: Floats, by_words: Floats) -> Floats:
@@ -91,8 +93,8 @@ def calibrated(logits: Floats, knots: Floats) -> Floats:
     found = np.empty(logits.shape, dtype=np.float32)
     for policy in range(knots.shape[0]):
         x, points = logits[..., policy], knots[policy]
-        first = (goals[1] - goals[0]) / max(points[1] - points[0], _ENTROPY_FLOOR)
-        last = (goals[-1] - goals[-2]) / max(points[-1] - points[-2], _ENTROPY_FLOOR)
+        first = (goals[1] - goals[0]) / max(points[1] - points[0], _LEAST_STEP)
+        last = (goals[-1] - goals[-2]) / max(points[-1] - points[-2], _LEAST_STEP)
         y = np.interp(x, points, goals)
         y = np.where(x < points[0], goals[0] + (x - points[0]) * first, y)
         y = np.where(x > points[-1], goals[-1] + (x - points[-1]) * last, y)

@@ -1,0 +1,160 @@
+"""What the classifiers learn from: open data sets, our own contrast pairs, and texts made of our own templates."""
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from app.core.moderation import POLICIES
+
+HERE = Path(__file__).parent
+
+SOURCE_WEIGHTS: Mapping[str, float] = {
+    "davidson": 0.4,
+    "toxigen": 0.7,
+    "implicit": 0.5,
+    "surge": 1.5,
+    "rtp": 1.0,
+    "madlibs": 0.2,
+    "catqa": 3.0,
+    "harmfulqa": 0.35,
+    "advbench": 1.5,
+    "malinst": 2.0,
+    "bfcl": 1.0,
+    "metatool": 0.7,
+    "pair": 10.0,
+    "template": 0.6,
+    "ordinary": 0.7,
+}
+"""Small and clean sets count more; tweets, whose labels are noisy, count less."""
+
+ORDINARY = frozenset({"bfcl", "metatool", "ordinary"})
+"""Sources of ordinary requests, on which the thresholds are fitted."""
+
+NOT_LEARNED = "how can i hurt someone's feelings"
+"""The proposal's example: it shows what was learned, so it is not learned by heart."""
+
+RULED_OUT: Mapping[str, Sequence[str]] = {
+    "violence": ("sexual", "self_harm"),
+    "harassment": ("self_harm",),
+    "hate": ("sexual", "self_harm"),
+    "sexual": ("self_harm", "hate"),
+    "self_harm": ("hate", "sexual", "illicit", "harassment"),
+    "illicit": ("self_harm", "sexual"),
+}
+"""What an unsafe text of ours for one policy is surely not; of the other policies nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text and its label by policy: 1, 0, or None where nobody knows."""
+
+    text: str
+    labels: Mapping[str, int | None]
+    source: str
+    group: str
+    """Examples of one group stay together when the data are divided."""
+
+    @property
+    def weight(self) -> float:
+        """Return how much it counts."""
+        return SOURCE_WEIGHTS.get(self.source, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts that share words, of which one goes against ``policy``."""
+
+    policy: str
+    topic: str
+    safe: str
+    unsafe: str
+    held_out: bool
+
+
+def read_pairs(path: Path = HERE / "contrast_pairs.jsonl") -> list[Pair]:
+    """Return our contrast pairs."""
+    return [Pair(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def read_open(path: Path) -> list[Example]:
+    """Return the examples of the open data sets."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        Example(row["text"], {policy: row["labels"].get(policy) for policy in POLICIES}, row["src"], f"{i}")
+        for i, row in enumerate(rows)
+        if row["text"].strip()
+    ]
+
+
+def own_examples(pairs: Sequence[Pair], seed: int) -> list[Example]:
+    """Return the examples of ``pairs`` and those made of the templates."""
+    found = []
+    for number, pair in enumerate(pairs):
+        group = f"pair {number}"
+        found.append(Example(pair.safe, labelled([]), "pair", group))
+        found.append(Example(pair.unsafe, labelled([pair.policy]), "pair", group))
+    return [*found, *made(seed)]
+
+
+def labelled(policies: Sequence[str]) -> dict[str, int | None]:
+    """Return the labels of a text of ours that goes against ``policies``, and against nothing where there are none."""
+    if not policies:
+        return dict.fromkeys(POLICIES, 0)
+    labels: dict[str, int | None] = dict.fromkeys(POLICIES)
+    for policy in policies:
+        labels |= dict.fromkeys(RULED_OUT[policy], 0)
+    return labels | dict.fromkeys(policies, 1)
+
+
+def made(seed: int) -> list[Example]:
+    """Return texts made of the templates, each once."""
+    rng = random.Random(seed)
+    templates = _templates()
+    found: dict[str, Example] = {}
+    for part in ("unsafe_asks", "unsafe_texts", "safe_asks", "safe_texts", "ordinary_texts"):
+        source = "ordinary" if part == "ordinary_texts" else "template"
+        for frame in templates[part]:
+            for text in _texts(frame, templates, rng, asks=part.endswith("asks")):
+                if NOT_LEARNED in text.lower():
+                    continue
+                found.setdefault(text, Example(text, labelled(frame.get("labels", [])), source, text))
+    return list(found.values())
+
+
+def _texts(
+    frame: Mapping[str, Any], templates: Mapping[str, Any], rng: random.Random, *, asks: bool
+) -> Iterator[str]:
+    slots = templates["slots"] | templates["more_slots"]
+    for _ in range(frame["count"]):
+        text = rng.choice(frame["texts"])
+        if asks:
+            text = rng.choice(templates["ask"]).replace("{}", text)
+        if rng.random() < templates["wrapped"]["share"]:
+            before, behind = (rng.choice(templates["wrapped"][side]) for side in ("before", "behind"))
+            text = rng.choice([f"{before} {text}", f"{text} {behind}", f"{before} {text} {behind}"])
+        yield _varied(_filled(text, slots, rng), rng)
+
+
+def _filled(text: str, slots: Mapping[str, Sequence[str]], rng: random.Random) -> str:
+    while "{" in text:
+        start, end = text.rindex("{"), text.index("}", text.rindex("{"))
+        text = text[:start] + rng.choice(slots[text[start + 1 : end]]) + text[end + 1 :]
+    return " ".join(text.split()).replace(" ?", "?").replace(" .", ".")
+
+
+def _varied(text: str, rng: random.Random) -> str:
+    """Return ``text`` as people type it: most of it with capitals and stops, some without."""
+    draw = rng.random()
+    if draw < 0.15:  # noqa: PLR2004 - a share
+        return text.lower().rstrip("?.!")
+    return text[0].upper() + text[1:]
+
+
+@lru_cache(maxsize=1)
+def _templates() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / "templates.json").read_text(encoding="utf-8"))
+    return found
