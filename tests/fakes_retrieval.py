@@ -16,7 +16,7 @@ class KeptDocument:
 
 
 class FakeRetriever:
-    """Ranks by the share of the question's words; access and sources hold as the contract says."""
+    """Ranks by the root of the share of the question's words; access and sources hold as the contract says."""
 
     def __init__(self, documents: Iterable[KeptDocument] = ()) -> None:
         self.documents = list(documents)
@@ -36,7 +36,7 @@ class FakeRetriever:
             if query.sources is not None and not {passage.collection, passage.source} & {*query.sources}:
                 continue
             said = {word.strip("?.,!:-").lower() for word in f"{passage.title} {passage.text}".split()}
-            share = len(words & said) / max(1, len(words))
+            share = (len(words & said) / max(1, len(words))) ** 0.5
             if share > 0 and share >= query.min_relevance:
                 found.append(replace(passage, relevance=share))
         return sorted(found, key=lambda one: -one.relevance)[: query.limit]

@@ -203,7 +203,7 @@ def _ranked(candidates: _Candidates, query: RetrievalQuery) -> list[RetrievedPas
     by_document: dict[str, list[tuple[float, FoundChunk]]] = {}
     for chunk, score in zip(chunks, lexical, strict=True):
         semantic = semantic_score(cosines.get(chunk.number, 0.0)) if cosines is not None else None
-        by_document.setdefault(chunk.document, []).append((fused(score, semantic), chunk))
+        by_document.setdefault(chunk.document, []).append((round(fused(score, semantic), 4), chunk))
     for found in by_document.values():
         found.sort(key=lambda one: (-one[0], one[1].ordinal))
     best = sorted(by_document.values(), key=lambda one: (-one[0][0], one[0][1].title, one[0][1].document))
@@ -221,7 +221,7 @@ def _passage(found: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
         collection=first.collection,
         source=first.source,
         text=assembled_text([(chunk.ordinal, chunk.text) for chunk in shown]),
-        relevance=round(relevance(top), 4),
+        relevance=relevance(top),
         uri=first.uri,
         written=first.written,
     )

@@ -28,6 +28,7 @@ from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
 from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService, argument_check
+from app.services.retrieval import RetrievalService
 from app.services.servers import ServerService
 from app.services.tenants import TenantService
 from app.services.traffic import Traffic
@@ -107,7 +108,8 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
 
 
 def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
-    registry = Registry.discover(app.middlewares, engines())
+    retriever = RetrievalService(database, FakeEmbedder())
+    registry = Registry.discover(app.middlewares, engines(retriever=retriever))
     access = AccessService(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
