@@ -51,6 +51,7 @@ from app.services.sessions import SessionService
 from app.services.subscriptions import SubscriptionService, resolving
 from app.services.tenant_servers import UpstreamRules
 from app.services.tenants import TenantService
+from app.services.tool_lists import ToolListService
 from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.services.vault import VaultService
@@ -91,6 +92,7 @@ class House:
     invoke: InvokeService
     catalogs: CatalogService
     listing: ListingService
+    tool_lists: ToolListService
     forwarding: ForwardService
     dedicated: DedicatedLinks
     subscriptions: SubscriptionService
@@ -159,13 +161,14 @@ async def opened(
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         embedder = Encoder()
         retrieval = RetrievalService(database, embedder)
+        tool_ranker = EmbeddedToolRanker(embedder)
         registry = Registry.discover(
             app.middlewares,
             Engines(
                 detector=detector,
                 now=now,
                 embedder=embedder,
-                tools=EmbeddedToolRanker(embedder),
+                tools=tool_ranker,
                 moderator=EmbeddedModerator(),
                 terms=Re2TermMatcher(),
                 injection=EmbeddedInjectionDetector(),
@@ -260,6 +263,7 @@ async def opened(
             invoke=invoke,
             catalogs=catalogs,
             listing=listing,
+            tool_lists=ToolListService(tool_ranker, listing),
             forwarding=forwarding,
             dedicated=DedicatedLinks(upstreams),
             subscriptions=subscriptions,

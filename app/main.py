@@ -189,7 +189,7 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
     groups = GroupViews(house.groups, house.listing, house.invoke)
     served: dict[str, Any] = {}
     if primitives is None:
-        shaping = Shaping(house.listing, groups, house.concerns, house.disclosure)
+        shaping = Shaping(house.listing, groups, house.concerns, house.disclosure, house.tool_lists)
         primitives = AggregatedPrimitives(
             house.listing,
             house.forwarding,

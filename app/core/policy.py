@@ -9,6 +9,7 @@ from app.core.access import Caller, Role
 from app.core.catalog import Disclosure, Kind, Member
 from app.core.globs import Glob
 from app.core.handles import Handle
+from app.core.interceptors import InterceptorPolicy
 from app.core.secret_labels import is_secret
 
 
@@ -135,6 +136,29 @@ class SecretPolicy(BaseModel):
         return {handle for handle in handles if not is_secret(handle.label)}
 
 
+class ToolListing(BaseModel):
+    """How lists of tools are narrowed to what a conversation needs, where a client asks for that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["off", "narrow"] = Field(
+        default="narrow",
+        description="narrow: as clients ask; off: clients are listed every tool they may use.",
+    )
+    max_tools: int = Field(
+        default=20, ge=1, le=10_000, description="Relevant tools in a list, where the client names no number."
+    )
+    min_score: float = Field(
+        default=0.001, ge=0, le=1, description="Tools below are left out, where the client names no score."
+    )
+    pinned: list[Annotated[str, Field(max_length=2048)]] = Field(
+        default_factory=list, max_length=1000, description="Exposed names of tools that are always listed."
+    )
+    always_servers: list[Annotated[str, Field(max_length=64)]] = Field(
+        default_factory=list, max_length=1000, description="Servers whose tools are always listed."
+    )
+
+
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 
 
@@ -174,6 +198,11 @@ class Policy(BaseModel):
     disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
     concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
     secrets: SecretPolicy = Field(default_factory=SecretPolicy)
+    tool_listing: ToolListing = Field(default_factory=ToolListing)
+    interceptors: dict[str, InterceptorPolicy] = Field(
+        default_factory=dict,
+        description="Per middleware or pipeline, what is recommended to those who invoke it as an interceptor.",
+    )
     agentic_groups: bool = Field(
         default=False,
         description="Offer enable_groups and disable_groups in sessions of the handshake revision.",

@@ -7,6 +7,9 @@ from typing import Final
 from app.core.engines import EngineReport, ToolCandidate, ToolRanker
 from app.core.tool_requests import ToolRequest
 
+SESSION: Final = "session"
+"""The member of tool_filter's metadata that says whether the session's lists follow; absent where nobody asked."""
+
 _DIGITS: Final = 4
 
 

@@ -1,9 +1,9 @@
 """Choose the tools that a conversation needs, so that a model is shown these and not hundreds."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from app.core.content import Context
 from app.core.engines import Engines
@@ -11,7 +11,7 @@ from app.core.middleware import Arguments, Invocation, Middleware, Outcome, no_t
 from app.core.offered_tools import MAX_TOOLS, VisibleTools, offered_by
 from app.core.offload import off_loop
 from app.core.tool_requests import request_of
-from app.core.tool_selection import Selection, Wanted, selected
+from app.core.tool_selection import SESSION, Selection, Wanted, selected
 
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 _MAX_PINNED: Final = 1_000
@@ -78,6 +78,12 @@ class ToolFilterArguments(Arguments):
         description="Over MCP: let tools/list of this session show all tools again.",
     )
 
+    @model_validator(mode="after")
+    def _wants_one_thing_of_the_session(self) -> Self:
+        if self.apply_to_session and self.clear_session:
+            raise ValueError("applyToSession and clearSession exclude each other")
+        return self
+
 
 class ToolFilter(Middleware[ToolFilterArguments]):
     """Rank tools on a conversation and suggest the best; the content stays as it is."""
@@ -119,6 +125,8 @@ class ToolFilter(Middleware[ToolFilterArguments]):
         metadata = metadata_of(chosen)
         if arguments.return_definitions:
             metadata["definitions"] = offered.defined(chosen.chosen)
+        if arguments.apply_to_session or arguments.clear_session:
+            metadata[SESSION] = "unchanged"  # what serves the session says so where that is no longer true
         counts = {"tools": chosen.total, "relevant": len(chosen.relevant), "suggested": len(chosen.chosen)}
         return Outcome(context, metadata, counts, engine=chosen.report)
 

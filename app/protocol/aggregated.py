@@ -120,8 +120,11 @@ class AggregatedPrimitives:
         exchange.spliced = member, [entry.encoded for entry in shown]
         if following is not None:
             result["nextCursor"] = following
+        meta = dict(shape.meta)
         if shape.warnings:
-            result["_meta"] = {WARNINGS_META: [dict(one) for one in shape.warnings]}
+            meta[WARNINGS_META] = [dict(one) for one in shape.warnings]
+        if meta:
+            result["_meta"] = meta
         return result
 
     async def _call(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any]:

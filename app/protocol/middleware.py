@@ -10,11 +10,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from app.core.catalog import Kind
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.groups import GroupTree, stamped
+from app.core.tool_selection import SESSION
 from app.protocol.capabilities import VENDOR
 from app.protocol.exchange import Context, exchange_of, note
 from app.protocol.groups import endpoint_of, narrowed
 from app.protocol.pagination import page
 from app.protocol.primitives import Method
+from app.protocol.tool_lists import TOOL_FILTER, handle_meta, take_over
 from app.services.group_views import GroupViews
 from app.services.invoke import InvokeService, MiddlewareInfo
 
@@ -82,6 +84,11 @@ class MiddlewareMethods:
         result: dict[str, Any] = {"content": outcome.content}
         if outcome.metadata:
             result["metadata"] = outcome.metadata
+        if params.name == TOOL_FILTER and SESSION in outcome.metadata:
+            _, policy = await self.invoke.policies.get(exchange.caller.tenant)
+            session, handle = await take_over(context, params.arguments or {}, outcome.metadata, policy)
+            result["metadata"] = {**outcome.metadata, SESSION: session}
+            result |= handle_meta(handle)
         return result
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -23,12 +23,14 @@ from app.protocol.groups import (
     seen_groups,
 )
 from app.protocol.state import state_of
+from app.protocol.tool_lists import narrowing
 from app.services.concerns import ConcernService
 from app.services.disclosure_gate import DisclosureService
 from app.services.forwarding import Gate
 from app.services.group_views import GroupViews
 from app.services.listing import NO_EXTRA, Extra, Filter, ListingService, View
 from app.services.sessions import Session
+from app.services.tool_lists import ToolListService
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,18 @@ class Shape:
     short: Filter | None = None
     extra: Extra = NO_EXTRA
     warnings: Sequence[Mapping[str, str]] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Shaping:
-    """Asks groups, concerns and disclosure what they make of a request."""
+    """Asks groups, concerns, disclosure and the filter of tools what they make of a request."""
 
     listing: ListingService
     groups: GroupViews
     concerns: ConcernService
     disclosure: DisclosureService
+    tools: ToolListService
 
     async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
         """Return the shape of a list for this request."""
@@ -65,8 +69,12 @@ class Shaping:
             filters.append(_switched_off(exchange_of(context).session, tree))
             if kind is Kind.TOOL:
                 extra = _agentic(agentic_tools(tree, visible))
-        short = _short(context, view) if kind is Kind.TOOL else None
-        return Shape(tuple(filters), short, extra, effective.warnings)
+        if kind is not Kind.TOOL:
+            return Shape(tuple(filters), None, extra, effective.warnings)
+        short = _short(context, view)
+        needed = await narrowing(context, self.tools, view, filters, short)
+        filters += needed.filters
+        return Shape(tuple(filters), short, extra, (*effective.warnings, *needed.warnings), needed.meta)
 
     async def own_tool(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the result of a tool of this server's own, or None where the name is none."""

@@ -71,6 +71,11 @@ class Listed:
     entries: tuple[Entry, ...]
     fingerprint: bytes
 
+    @cached_property
+    def definitions(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the definitions of all entries, always as the same object."""
+        return tuple(entry.definition for entry in self.entries)
+
 
 class _Recent(Generic[V]):
     """Remembers the values that were used last."""

@@ -7,6 +7,7 @@ from tests.protocol.requirements_concerns import REQUIREMENTS_CONCERNS
 from tests.protocol.requirements_disclosure import REQUIREMENTS_DISCLOSURE
 from tests.protocol.requirements_groups import REQUIREMENTS_GROUPS
 from tests.protocol.requirements_selective import REQUIREMENTS_SELECTIVE
+from tests.protocol.requirements_tools import REQUIREMENTS_TOOLS
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -80,7 +81,7 @@ REQUIREMENTS: dict[str, tuple[str, str]] = {
 }
 
 REQUIREMENTS |= REQUIREMENTS_DISCLOSURE | REQUIREMENTS_GROUPS
-REQUIREMENTS |= REQUIREMENTS_CONCERNS | REQUIREMENTS_SELECTIVE
+REQUIREMENTS |= REQUIREMENTS_CONCERNS | REQUIREMENTS_SELECTIVE | REQUIREMENTS_TOOLS
 
 
 def covers(*names: str) -> Callable[[F], F]:

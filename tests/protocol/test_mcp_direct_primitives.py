@@ -16,10 +16,12 @@ from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
 from app.services.disclosure_gate import DisclosureService
 from app.services.groups import GroupService
+from app.services.tool_lists import ToolListService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.catalogs import primitive, tool
 from tests.factories import PATIENT
+from tests.fakes import FakeToolRanker
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.protocol.mcp_harness import ALICE, build
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
@@ -130,6 +132,7 @@ def primitives_of(desk: Desk, page_size: int = 250) -> AggregatedPrimitives:
         GroupService(database, audit),
         ConcernService(database, audit, desk.policies),
         DisclosureService(database, audit, DescriptionService(database, audit)),
+        ToolListService(FakeToolRanker(), desk.listing),
     )
     return AggregatedPrimitives(desk.listing, desk.forwarding, Callbacks(), shaping, page_size=page_size)
 
