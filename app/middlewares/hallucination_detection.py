@@ -232,10 +232,9 @@ class _Judging:
         """Return the context as the action wants it, and what was found."""
         action = self.arguments.action
         supported = self.score < self.arguments.threshold
-        order = {id(leaf): number for number, leaf in enumerate(self.answer.texts)}
-        self.found.sort(
-            key=lambda one: (order.get(id(one.leaf), len(order)), one.finding.start, one.finding.end)
-        )
+        leaves = (*self.answer.texts, *self.answer.tool_inputs)
+        order = {id(leaf): number for number, leaf in enumerate(leaves)}
+        self.found.sort(key=lambda one: (order[id(one.leaf)], one.finding.start, one.finding.end))
         fixed = self._fixed() if action == "fix" else []
         edits = [Edit(one.leaf, one.finding.start, one.finding.end, one.finding.fix or "") for one in fixed]
         if action == "annotate" and not supported:

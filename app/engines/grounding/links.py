@@ -33,7 +33,7 @@ _DIGITS: Final = re.compile(r"\d+")
 _WORDS: Final = re.compile(r"[a-z]+")
 _CANDIDATES: Final = 500
 _LONG_PART: Final = 8
-_SHORT_HOST: Final = 6
+_SHORT_HOST: Final = 8
 _SHORT_PART: Final = 4
 
 
@@ -76,6 +76,7 @@ def links_in(text: str, *, bare: bool = False) -> Iterator[Link]:
 
 def _trimmed(raw: str) -> str:
     """Return a link without the punctuation of the sentence around it, in one walk from its end."""
+    raw = raw.partition("](")[0]  # a link whose text is its address, in Markdown
     counts = {char: raw.count(char) for pair in _CLOSERS.items() for char in pair}
     end = len(raw)
     while end:
@@ -154,16 +155,15 @@ def _rest_distance(link: Link, known: Link) -> int | None:
     apart = distance(one.lower(), other.lower(), limit)
     if apart is None or _DIGITS.findall(one) != _DIGITS.findall(other):
         return None
-    words = {stem(word) for word in _WORDS.findall(one.lower())}
-    others = {stem(word) for word in _WORDS.findall(other.lower())}
-    turned = any(not OPPOSITES.get(word, frozenset()).isdisjoint(others - words) for word in words - others)
+    pairs = zip(_WORDS.findall(one.lower()), _WORDS.findall(other.lower()), strict=False)
+    turned = any(stem(theirs) in OPPOSITES.get(stem(mine), ()) for mine, theirs in pairs)
     return None if turned else max(apart, 1)
 
 
 def _host_distance(host: str, known: str) -> int | None:
     if len(known) < _SHORT_HOST or _DIGITS.findall(host) != _DIGITS.findall(known):
         return None
-    return distance(host, known, 2 if len(known) > 2 * _SHORT_HOST else 1)
+    return distance(host, known, 2 if len(known) >= 2 * _SHORT_HOST else 1)
 
 
 def check_links(text: str, known: KnownLinks, may_search: Callable[[], bool]) -> Iterator[AnswerFinding]:

@@ -50,7 +50,7 @@ def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
     plain = _HEADING.sub(lambda found: " " * len(found[0]), text)
     reported: set[str] = set()
     for place in sentences_of(plain):
-        for name in _names(plain, *place):
+        for name in _names(plain, place, sources):
             spelled = " ".join(word.word for word in name)
             if spelled in reported:
                 continue
@@ -62,8 +62,9 @@ def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
                     return
 
 
-def _names(text: str, start: int, end: int) -> Iterator[list[Token]]:
-    """Yield the runs of capitalised words; the first word of a sentence alone is no name."""
+def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list[Token]]:
+    """Yield the runs of capitalised words; the first word of a sentence is none by its capital alone."""
+    start, end = place
     bullet = _BULLET.match(text, start, end)
     tokens = tokens_of(text, bullet.end() if bullet else start, end)
     words = [one for one in tokens if text[one.start].isalpha()]
@@ -74,18 +75,22 @@ def _names(text: str, start: int, end: int) -> Iterator[list[Token]]:
         capital = text[token.start].isupper()
         joined = bool(run) and _JOINER.fullmatch(text, run[-1].end, token.start) is not None
         if run and not (capital and joined):
-            yield from _name(run, tokens[0])
+            yield from _name(run, tokens[0], sources)
             run = []
         if capital and not (index == 0 and stem(token.word) in STOP_WORDS):
             run.append(token)
     if run:
-        yield from _name(run, tokens[0])
+        yield from _name(run, tokens[0], sources)
 
 
-def _name(run: list[Token], first: Token) -> Iterator[list[Token]]:
+def _name(run: list[Token], first: Token, sources: Sources) -> Iterator[list[Token]]:
+    if run[0] is first and not (
+        len(run) > 1 and (_is_known(first, sources) or not _is_known(run[1], sources))
+    ):
+        run = run[1:]
     while run and (stem(run[0].word) in STOP_WORDS or run[0].word in _ORDINARY):
         run = run[1:]
-    if run and (len(run) > 1 or run[0] is not first) and any(len(one.word) > 1 for one in run):
+    if any(len(one.word) > 1 for one in run):
         yield run
 
 
