@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 import app
 from app.api.auth import Services
 from app.api.edge import EdgeLimits
-from app.api.guard import GROUP_PATH, MCP_PATH, Drain, Guard
+from app.api.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, Guard
 from app.api.health import Readiness
 from app.api.observability import Metrics, configure_logging
 from app.api.surface import OPENAPI_PATH, install_rest
@@ -25,7 +25,8 @@ from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.protocol.aggregated import AggregatedPrimitives
 from app.protocol.callbacks import Callbacks
 from app.protocol.errors import WIRE_ERRORS
-from app.protocol.exchange import GROUP_KEY
+from app.protocol.exchange import GROUP_KEY, INTERCEPTORS_KEY
+from app.protocol.interceptors import OLDEST_PROTOCOL
 from app.protocol.primitives import Primitives
 from app.protocol.server import Mcp, build_mcp
 from app.protocol.shaping import Shaping
@@ -33,6 +34,7 @@ from app.protocol.tasks import TaskMethods
 from app.services.bootstrap import bootstrap
 from app.services.declaration_files import read_file
 from app.services.group_views import GroupViews
+from app.services.interceptors import InterceptorService
 from app.settings import Settings
 from app.store import migrate
 
@@ -48,7 +50,7 @@ DESCRIPTION = (
 
 @dataclass(slots=True)
 class McpDoor:
-    """Sends requests for /mcp and the groups' endpoints to the MCP surface, before REST routes are tried one by one."""
+    """Sends requests for /mcp and the endpoints below it to the MCP surface, before REST routes are tried."""
 
     app: ASGIApp
     surface: "list[Mcp]"
@@ -58,6 +60,8 @@ class McpDoor:
         path = scope["path"] if scope["type"] == "http" and self.surface else ""
         if path.startswith(GROUP_PATH):
             scope["state"][GROUP_KEY] = path.removeprefix(GROUP_PATH)
+        elif path == INTERCEPTORS_PATH:
+            scope["state"][INTERCEPTORS_KEY] = True
         elif path != MCP_PATH:
             await self.app(scope, receive, send)
             return
@@ -216,6 +220,7 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         primitives=primitives,
         callbacks=callbacks,
         groups=groups,
+        interceptors=InterceptorService(house.invoke, app.__version__, OLDEST_PROTOCOL),
         session_idle_s=house.settings.sessions.idle_s,
         **served,
     )

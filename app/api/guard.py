@@ -33,6 +33,7 @@ from app.core.ids import uuid7
 from app.core.strictjson import dumps
 
 MCP_PATH: Final = "/mcp"
+INTERCEPTORS_PATH: Final = "/mcp/interceptors"
 GROUP_PATH: Final = "/mcp/groups/"
 """What stands before the name of a group in the address of its endpoint."""
 
@@ -254,7 +255,7 @@ def _template(scope: Scope) -> str:
         return path
     if scope["path"].startswith(GROUP_PATH):
         return GROUP_PATH + "{name}"
-    return MCP_PATH if scope["path"] == MCP_PATH else UNMATCHED
+    return scope["path"] if scope["path"] in {MCP_PATH, INTERCEPTORS_PATH} else UNMATCHED
 
 
 def _under_mcp(path: str) -> bool:

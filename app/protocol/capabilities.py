@@ -15,11 +15,20 @@ _DESCRIBING = frozenset({"initialize", "server/discover"})
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One proposal that is served: its literal capability key and value, and its settings as an extension."""
+    """One proposal that is served: its literal capability key and value, and its settings as an extension.
+
+    ``identifier`` is the extension's own name, where it has one; such a feature has no literal key.
+    """
 
     key: str
     value: Any
     extension: Mapping[str, Any]
+    identifier: str | None = None
+
+    @property
+    def extension_key(self) -> str:
+        """Return the name of the extension."""
+        return self.identifier or VENDOR + self.key
 
 
 FeatureSource = Callable[[Caller], Awaitable[Feature | None]]
@@ -39,14 +48,19 @@ class Capabilities:
 
     features: tuple[Feature, ...]
     sources: tuple[FeatureSource, ...] = ()
+    alone: tuple[Feature, ...] = ()
+    """What the endpoint of interceptors says, and nothing else."""
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let the SDK answer, then complete what it says about capabilities."""
         result = await call_next(ctx)
         if ctx.method in _DESCRIBING and isinstance(result, dict):
-            features = await self._served_to(exchange_of(ctx).caller)
-            handshake = ctx.method == "initialize"
-            shown = _completed(result["capabilities"], features, handshake=handshake)
+            exchange, handshake = exchange_of(ctx), ctx.method == "initialize"
+            if exchange.interceptors_only:
+                shown = _completed({}, self.alone, handshake=handshake)
+            else:
+                features = await self._served_to(exchange.caller)
+                shown = _completed(result["capabilities"], features, handshake=handshake)
             return {**result, "capabilities": shown}
         return result
 
@@ -56,11 +70,12 @@ class Capabilities:
 
 
 def _completed(shown: Mapping[str, Any], features: Sequence[Feature], *, handshake: bool) -> dict[str, Any]:
-    extensions = {VENDOR + feature.key: dict(feature.extension) for feature in features}
+    extensions = {feature.extension_key: dict(feature.extension) for feature in features}
     capabilities = {**shown, "extensions": {**shown.get("extensions", {}), **extensions}}
     for feature in features:
-        capabilities[feature.key] = feature.value
+        if feature.identifier is None:
+            capabilities[feature.key] = feature.value
     if handshake:
-        experimental = {feature.key: dict(feature.extension) for feature in features}
+        experimental = {feature.identifier or feature.key: dict(feature.extension) for feature in features}
         capabilities["experimental"] = {**shown.get("experimental", {}), **experimental}
     return capabilities

@@ -21,6 +21,9 @@ SCOPE_KEY: Final = "sluice.mcp"
 GROUP_KEY: Final = "mcp_group"
 """Where the door puts the name of the group whose endpoint a request came to, into the state of its scope."""
 
+INTERCEPTORS_KEY: Final = "mcp_interceptors"
+"""Where the door says, in the same place, that a request came to the endpoint of interceptors."""
+
 Context = ServerRequestContext[Any, Request]
 
 # One value of a routing header; anything else is refused rather than interpreted.
@@ -35,8 +38,8 @@ class Exchange:
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
     came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
     afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
-    keeps them all. ``group`` is the one whose endpoint this is, None at /mcp. ``failure`` is the error that was
-    answered, from which the front takes the HTTP status.
+    keeps them all. ``group`` is the one whose endpoint this is, None at /mcp; ``interceptors_only`` marks the endpoint
+    of interceptors. ``failure`` is the error that was answered, from which the front takes the HTTP status.
     ``spliced`` names a member of the result and has its elements as JSON; ``written`` is a result with its JSON;
     ``encoded`` is the JSON of the result that goes out, where one of the two made it known.
     """
@@ -45,6 +48,7 @@ class Exchange:
     info: RequestInfo
     sessions: SessionService
     group: str | None = None
+    interceptors_only: bool = False
     begins: bool = False
     session_id: str | None = None
     session: Session | None = None

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import METHOD_NOT_FOUND
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
@@ -25,6 +26,7 @@ from app.protocol.envelope import check_modern_headers, is_response, message_id,
 from app.protocol.errors import RefusedError, internal_error
 from app.protocol.exchange import (
     GROUP_KEY,
+    INTERCEPTORS_KEY,
     SCOPE_KEY,
     Exchange,
     Fields,
@@ -34,6 +36,7 @@ from app.protocol.exchange import (
     with_headers,
 )
 from app.protocol.guards import Running
+from app.protocol.interceptors import ALONE
 from app.protocol.legs import Legs, wants_stream
 from app.protocol.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
 from app.services.access import AccessService
@@ -148,7 +151,10 @@ class Front:
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
         caller = await self._caller(turn)
-        exchange = Exchange(caller, turn.info, self.sessions.service, turn.state.get(GROUP_KEY))
+        exchange = Exchange(
+            *(caller, turn.info, self.sessions.service, turn.state.get(GROUP_KEY)),
+            interceptors_only=INTERCEPTORS_KEY in turn.state,
+        )
         turn.scope |= {SCOPE_KEY: exchange}
         turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
         if exchange.group is not None and not await self.serves_group(exchange):
@@ -233,6 +239,8 @@ class Front:
         turn.message_id = message_id(turn.message)
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
+        if exchange.interceptors_only and turn.message_id is not None and not answers_us:
+            _check_alone(turn.method, modern=modern)
         if turn.method not in self.counted:
             await self.requests.count(exchange.caller.tenant)
         if turn.method in self.forwarded:
@@ -312,6 +320,17 @@ class Front:
             scope, turn.headers, turn.message, len(turn.body), turn.receive, send
         ):
             await self.legs.json(scope, turn.body, turn.receive, send)
+
+
+def _check_alone(method: Any, *, modern: bool) -> None:
+    """Refuse what the endpoint of interceptors does not have."""
+    if method not in ALONE:
+        raise RefusedError(
+            "There is no such method at this endpoint.",
+            status=HTTPStatus.NOT_FOUND if modern else HTTPStatus.OK,
+            code=METHOD_NOT_FOUND,
+            name=NotFoundError.code,
+        )
 
 
 def _is_json(headers: Fields) -> bool:

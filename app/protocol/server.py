@@ -26,6 +26,7 @@ from app.protocol.exchange import Context, Exchange, exchange_of
 from app.protocol.front import Front, ServesGroup
 from app.protocol.groups import GroupMethods
 from app.protocol.guards import Guard, Running, guarded
+from app.protocol.interceptors import INTERCEPTORS, INVOKES, InterceptorMethods
 from app.protocol.legs import CallsBack, Legs
 from app.protocol.middleware import INVOKE, MiddlewareMethods
 from app.protocol.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
@@ -36,6 +37,7 @@ from app.protocol.unsieved import Unsieved
 from app.services.access import AccessService
 from app.services.concerns import ConcernService
 from app.services.group_views import GroupViews
+from app.services.interceptors import InterceptorService
 from app.services.invoke import InvokeService
 from app.services.policies import POLICY_CHANGED
 from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
@@ -120,6 +122,7 @@ def build_mcp(
     session_idle_s: float = DEFAULT_IDLE_S,
     concerns: ConcernService | None = None,
     groups: GroupViews | None = None,
+    interceptors: InterceptorService | None = None,
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
@@ -130,7 +133,7 @@ def build_mcp(
     notifications, running, callbacks = Notifications(), Running(), callbacks or Callbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
     bound = BoundSessions(virtual, callbacks.dedicated, check_s=min(_CHECK_S, session_idle_s / 4))
-    methods, capabilities, serves_group = _features(invoke, concerns, groups, page_size)
+    methods, capabilities, serves_group = _features(invoke, concerns, groups, interceptors, page_size)
     ours = frozenset(methods)
     methods |= primitives.methods() if primitives is not None else {}
     raw = frozenset(name for name, method in methods.items() if method.raw)
@@ -142,7 +145,7 @@ def build_mcp(
     front = Front(
         *(access, virtual, bound, legs, Direct(server, ours | raw if direct else frozenset()), running),
         *(_security(allowed_hosts, allowed_origins), anonymous, deadline_s, 4 * ping_s),
-        counted=frozenset({INVOKE}) | raw,
+        counted=frozenset({INVOKE, *INVOKES}) | raw,
         forwarded=raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
         serves_group=serves_group,
@@ -159,7 +162,11 @@ def _extend(server: Server[Any], primitives: Primitives | None) -> None:
 
 
 def _features(
-    invoke: InvokeService, concerns: ConcernService | None, groups: GroupViews | None, page_size: int
+    invoke: InvokeService,
+    concerns: ConcernService | None,
+    groups: GroupViews | None,
+    interceptors: InterceptorService | None,
+    page_size: int,
 ) -> tuple[dict[str, Method], Capabilities, ServesGroup]:
     """Return our own methods, what is said of them, and whether the group of an endpoint is there."""
     methods = dict(MiddlewareMethods(invoke, page_size, groups).methods())
@@ -174,7 +181,10 @@ def _features(
         concern_methods = ConcernMethods(concerns)
         methods |= concern_methods.methods()
         sources.append(concern_methods.feature)
-    return methods, Capabilities(tuple(features), tuple(sources)), serves_group
+    if interceptors is not None:
+        methods |= InterceptorMethods(interceptors, groups).methods()
+        features.append(INTERCEPTORS)
+    return methods, Capabilities(tuple(features), tuple(sources), (INTERCEPTORS,)), serves_group
 
 
 def _security(hosts: Iterable[str], origins: Iterable[str]) -> TransportSecurityMiddleware:

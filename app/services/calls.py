@@ -57,6 +57,8 @@ class Call:
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
     authority: Caller | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What surrounds the call, for its record; names, never content."""
 
     @property
     def acting(self) -> Caller:
@@ -84,7 +86,7 @@ class Call:
             bytes_out=len(answered),
             counts=self.counts,
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
-            details=self.details,
+            details={**self.about, **self.details},
             sealed=self.sealed,
         )
 

@@ -51,6 +51,8 @@ class MiddlewareInfo:
     description: str
     phase: str
     input_schema: dict[str, Any]
+    version: str = ""
+    """Of a pipeline; that of a middleware is the service's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,15 @@ class InvokeService:
         items: Any,
         request: RequestInfo,
         progress: Progress | None = None,
+        *,
+        action: str = "middleware.invoke",
+        about: Mapping[str, str] | None = None,
     ) -> InvokeResult:
-        """Transform ``items``; what is answered is on record first, else AuditUnavailableError."""
-        call = Call(self.audit, caller, request, "middleware.invoke")
+        """Transform ``items``; what is answered is on record first, else AuditUnavailableError.
+
+        The record is of ``action``, and says what the call is ``about``.
+        """
+        call = Call(self.audit, caller, request, action, about=about or {})
         outcome, observed = "failed", None
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
@@ -205,7 +213,8 @@ class InvokeService:
         steps = ", ".join(step.name for step in pipeline.steps)
         schema = input_schema(pipeline, self.registry.middlewares)
         description = pipeline.description or f"Runs in order: {steps}"
-        return MiddlewareInfo(name, pipeline.title, description, pipeline.phase, schema)
+        version = f"{found.version}.0.0"
+        return MiddlewareInfo(name, pipeline.title, description, pipeline.phase, schema, version)
 
     async def _applied(
         self,

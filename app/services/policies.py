@@ -173,6 +173,9 @@ class PolicyService:
         for name in policy.timeouts_ms:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/timeouts_ms/{_escaped(name)}")
+        for name in policy.interceptors:
+            if name not in pipelines and self.check_arguments(name, {}) is not None:
+                raise _unknown_middleware(f"/interceptors/{_escaped(name)}")
 
     def _check(self, policy: Policy) -> None:
         """Refuse middlewares and arguments that do not exist: a misspelt rule would protect nobody."""

@@ -1,0 +1,110 @@
+"""The methods of the interceptor proposal (SEP-2624): ``interceptors/list`` and ``interceptor/invoke``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import RequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from pydantic import Field
+
+from app.core.catalog import Kind
+from app.core.errors import InvalidArgumentsError
+from app.core.interceptors import EVENTS
+from app.protocol.capabilities import VENDOR, Feature
+from app.protocol.exchange import Context, exchange_of, note
+from app.protocol.groups import endpoint_of
+from app.protocol.primitives import Method
+from app.services.group_views import GroupViews
+from app.services.interceptors import Interception, InterceptorService, InterceptorTimeoutError
+
+EXTENSION: Final = "io.modelcontextprotocol/interceptors"
+INTERCEPTORS: Final = Feature("", None, {"supportedEvents": list(EVENTS)}, EXTENSION)
+LIST: Final = "interceptors/list"
+INVOKES: Final = ("interceptor/invoke", "interceptors/invoke")
+ALONE: Final = frozenset({LIST, *INVOKES, "initialize", "ping", "server/discover"})
+"""What is served at the endpoint that has interceptors and nothing else."""
+
+OLDEST_PROTOCOL: Final = min(HANDSHAKE_PROTOCOL_VERSIONS)
+
+CONVERSATION: Final = f"{VENDOR}context"
+"""In ``_meta``: the conversation for which tools are chosen where the payload has none, as context items."""
+
+_TIMEOUT: Final = -32000
+_SPELLED = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+
+
+class ListInterceptorsParams(RequestParams):
+    """Params of ``interceptors/list``."""
+
+    event: str | None = None
+
+
+class InvokeInterceptorParams(RequestParams):
+    """Params of ``interceptor/invoke``; the values inside are whatever the JSON parser made, untouched."""
+
+    name: str
+    event: str
+    phase: Literal["request", "response"]
+    payload: Any = Field(...)
+    config: dict[str, Any] | None = None
+    timeout_ms: float | None = Field(default=None, alias="timeoutMs", gt=0)
+    context: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InterceptorMethods:
+    """Answers the methods from the service that does the work; the plural of invoke is accepted too."""
+
+    interceptors: InterceptorService
+    groups: GroupViews | None = None
+
+    def methods(self) -> Mapping[str, Method]:
+        """Return the methods by name."""
+        listing = Method(ListInterceptorsParams, self._list)
+        return {LIST: listing, **dict.fromkeys(INVOKES, Method(InvokeInterceptorParams, self._invoke))}
+
+    async def _list(self, context: Context, params: ListInterceptorsParams) -> dict[str, Any]:
+        exchange = exchange_of(context)
+        listed = await self.interceptors.list(exchange.caller, params.event, exchange.info)
+        shown = [one for one in listed if await self._is_here(context, one["name"])]
+        result: dict[str, Any] = {"interceptors": shown}
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        return result
+
+    async def _invoke(self, context: Context, params: InvokeInterceptorParams) -> dict[str, Any]:
+        exchange = exchange_of(context)
+        said = (context.meta or {}).get(CONVERSATION)
+        asked = Interception(
+            *(params.name, params.event, params.phase, params.payload, params.config or {}),
+            timeout_ms=params.timeout_ms,
+            conversation=said if isinstance(said, list) else (),
+        )
+        try:
+            await self._check_here(context, params.name)
+            result = await self.interceptors.invoke(exchange.caller, asked, exchange.info)
+        except InterceptorTimeoutError as error:
+            note(context, error_code=error.code)
+            raise MCPError(_TIMEOUT, error.message, error.details) from None
+        except InvalidArgumentsError as error:
+            if error.details.get("pointer") == "/name" and _SPELLED.fullmatch(params.name):
+                error.details["name"] = params.name
+            raise
+        note(context, middleware=params.name)
+        return result
+
+    async def _check_here(self, context: Context, name: str) -> None:
+        if not await self._is_here(context, name):
+            raise InvalidArgumentsError("There is no interceptor of that name.", details={"pointer": "/name"})
+
+    async def _is_here(self, context: Context, name: str) -> bool:
+        """Return whether a middleware is in a group of this endpoint; at /mcp all are."""
+        exchange = exchange_of(context)
+        if self.groups is None or exchange.group is None:
+            return True
+        tree = await self.groups.tree(exchange.caller.tenant)
+        within = endpoint_of(context, tree)
+        return within is None or not within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name))
