@@ -56,7 +56,7 @@ def trained(examples: list[Example]) -> dict[str, object]:
     features = np.array(rows)
     centres = features.mean(axis=0)
     scales = features.std(axis=0)
-    scales[scales == 0] = 1.0
+    scales[scales < 10**-DIGITS] = 1.0
     found = fitted((features - centres) / scales, labels)
     # The set has mostly unsupported answers; the score is for a stream that has as many of either.
     found[-1] -= np.log(labels.mean() / (1 - labels.mean()))
