@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from app.engines.hashing import bucketed, char_ngrams, word_ngrams
 from app.engines.injection.matching import Match
-from app.engines.injection.rules import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT, KINDS
+from app.engines.injection.wording import CLASSIFIER, HIDDEN_TEXT, KINDS
 
 WEIGHTS: Final = "injection.npz"
 WINDOW: Final = 500
 STRIDE: Final = 350
 CHAR_BITS: Final = 17
 WORD_BITS: Final = 16
-RULE_KINDS: Final = tuple(
-    kind for kind in KINDS if kind not in {CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT}
-)
+RULE_KINDS: Final = tuple(kind for kind in KINDS if kind not in {CLASSIFIER, HIDDEN_TEXT})
 
 Floats = NDArray[np.float32]
 

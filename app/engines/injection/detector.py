@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from app.core.engines import EngineReport, InjectionFinding, InjectionJudgement
 from app.engines.injection.classifier import Classifier, Window
 from app.engines.injection.matching import SPELLED_RULE, Match, Matcher, rules_digest
-from app.engines.injection.rules import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT
 from app.engines.injection.views import View, views
+from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT
 
 NAME = "embedded-injection"
 _INLINE_CHARACTERS = 600

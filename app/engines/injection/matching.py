@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from app.engines.injection.rules import OVERRIDE, RULES, SPELLED, Rule
+from app.engines.injection.rules import RULES, SPELLED
+from app.engines.injection.wording import OVERRIDE, Rule
 
 _MEMORY = 64 << 20
 _MOST_MATCHES = 16
