@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from app.settings import CONFIG_VARIABLE, Settings, variable, walk
+from app.settings import CONFIG_VARIABLE, purpose_of, variable, walk
 
 ROOT = Path(__file__).parent.parent
 
@@ -175,13 +175,10 @@ def render_configuration() -> str:
     lines, current = [CONFIGURATION_INTRO], None
     for section, name, field in walk():
         if section != current:
-            about = (
-                Settings.model_fields[section].annotation.__doc__
-                if section
-                else "What kind of installation this is."
-            )
+            purpose = purpose_of(section) if section else "What kind of installation this is."
+            title = section.replace("__", ".") or "General"
             lines.append(
-                f"\n## {section or 'General'}\n\n{about}\n\n| Variable | Takes | Default | Meaning |\n"
+                f"\n## {title}\n\n{purpose}\n\n| Variable | Takes | Default | Meaning |\n"
                 "| --- | --- | --- | --- |\n"
             )
             current = section

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
+    BaseModel,
     Field,
     SecretStr,
     ValidationError,
@@ -25,6 +26,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
     AuthSettings,
     DatabaseSettings,
@@ -47,9 +49,11 @@ __all__ = [
     "ConfigurationError",
     "DatabaseSettings",
     "DetectionSettings",
+    "EnginesSettings",
     "GroundingSettings",
     "HttpSettings",
     "KeysSettings",
+    "RemoteEngine",
     "Section",
     "SessionsSettings",
     "Settings",
@@ -61,6 +65,7 @@ __all__ = [
     "is_sample",
     "known_variables",
     "load",
+    "purpose_of",
     "variable",
     "walk",
 ]
@@ -111,6 +116,7 @@ class Settings(BaseSettings):
     sessions: SessionsSettings = SessionsSettings()
     traffic: TrafficSettings = TrafficSettings()
     upstreams: UpstreamsSettings = UpstreamsSettings()
+    engines: EnginesSettings = EnginesSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -195,15 +201,27 @@ def is_sample(secret: str) -> bool:
     return len(set(secret)) < _LEAST_DISTINCT or any(word in lowered for word in _SAMPLE_WORDS)
 
 
-def walk() -> Iterator[tuple[str, str, FieldInfo]]:
-    """Yield section ("" at the top), name and field of every setting, in the order of the documentation."""
-    for name, field in Settings.model_fields.items():
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, Section):
-            for inner, inner_field in section.model_fields.items():
-                yield name, inner, inner_field
+def walk(model: type[BaseModel] = Settings, section: str = "") -> Iterator[tuple[str, str, FieldInfo]]:
+    """Yield section, name and field of every setting, in the order of the documentation.
+
+    The section is "" at the top, and `outer__inner` where sections hold others.
+    """
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            yield from walk(inner, f"{section}__{name}" if section else name)
         else:
-            yield "", name, field
+            yield section, name, field
+
+
+def purpose_of(section: str) -> str:
+    """Return what a section, named as `walk` does, is for."""
+    model: type[BaseModel] = Settings
+    for name in section.split("__"):
+        inner = model.model_fields[name].annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            model = inner
+    return model.__doc__ or ""
 
 
 def variable(section: str, name: str) -> str:
@@ -223,7 +241,8 @@ def _secrets_of(ring: SecretStr) -> list[str]:
 
 
 def _sentence(fault: Mapping[str, Any]) -> str:
-    section, name = ("", *map(str, fault["loc"]))[-2:]
+    *sections, name = ("", *(part for part in fault["loc"] if isinstance(part, str)))
+    section = "__".join(filter(None, sections))
     reason = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
     return f"{variable(section, name)} is wrong: {reason[:1].lower()}{reason[1:]}."
 

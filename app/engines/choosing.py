@@ -1,0 +1,267 @@
+"""Which engine serves a capability: the embedded one, or the configured one with the embedded one behind it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from app.core.engines import (
+    Claim,
+    Embedder,
+    Embeddings,
+    Grounding,
+    GroundingJudge,
+    InjectionDetector,
+    InjectionJudgement,
+    Moderation,
+    Moderator,
+    Retrieval,
+    RetrievalQuery,
+    Retriever,
+    SecretFindings,
+    SecretOptions,
+    SecretScanner,
+    ToolCandidate,
+    ToolRanker,
+    ToolRanking,
+)
+from app.engines.remote import RemoteOptions
+from app.engines.remote.chat import ChatJudge
+from app.engines.remote.client import RemoteClient
+from app.engines.remote.embeddings import RemoteEmbedder
+from app.engines.remote.judges import ChatGroundingJudge, ChatInjectionDetector, ChatModerator, LlamaGuard
+from app.engines.remote.moderations import RemoteModerations
+from app.engines.remote.ranking import (
+    ChatScorer,
+    RerankedRetriever,
+    RerankedTools,
+    RerankScorer,
+    Scorer,
+    TeiRerankScorer,
+)
+from app.engines.remote.secrets import ChatSecretScanner
+from app.engines.resilience import Guard, Observer, R, unobserved
+
+_LINE = 0.5
+"""Scores on the same side of it say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedEmbedder:
+    """Vectors of the configured model; the fallback's report names another model, and so another space."""
+
+    remote: Embedder
+    embedded: Embedder
+    guard: Guard[Embeddings]
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        """Return a vector for each text, all of one model."""
+        return await self.guard.call(lambda: self.remote.embed(texts), lambda: self.embedded.embed(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedToolRanker:
+    """Tools ranked by the configured engine."""
+
+    remote: ToolRanker
+    embedded: ToolRanker
+    guard: Guard[ToolRanking]
+
+    async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
+        """Rank all ``tools`` for each of ``queries``."""
+        return await self.guard.call(
+            lambda: self.remote.rank(queries, tools), lambda: self.embedded.rank(queries, tools)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedModerator:
+    """Texts moderated by the configured engine."""
+
+    remote: Moderator
+    embedded: Moderator
+    guard: Guard[Moderation]
+
+    async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
+        """Score each of ``texts`` for each of ``policies``."""
+        return await self.guard.call(
+            lambda: self.remote.moderate(texts, policies), lambda: self.embedded.moderate(texts, policies)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedInjectionDetector:
+    """Texts judged by the configured engine."""
+
+    remote: InjectionDetector
+    embedded: InjectionDetector
+    guard: Guard[InjectionJudgement]
+
+    async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
+        """Judge each of ``texts`` by itself."""
+        return await self.guard.call(
+            lambda: self.remote.judge(texts, documents=documents),
+            lambda: self.embedded.judge(texts, documents=documents),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedSecretScanner:
+    """Texts scanned by the configured engine as well as by the rules."""
+
+    remote: SecretScanner
+    embedded: SecretScanner
+    guard: Guard[SecretFindings]
+
+    async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
+        """Scan each of ``texts``."""
+        return await self.guard.call(
+            lambda: self.remote.scan(texts, options), lambda: self.embedded.scan(texts, options)
+        )
+
+    def providers(self) -> frozenset[str]:
+        """Return what either of them names."""
+        return self.remote.providers()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedRetriever:
+    """Passages ranked again by the configured engine."""
+
+    remote: Retriever
+    embedded: Retriever
+    guard: Guard[Retrieval]
+
+    async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
+        """Return the best passages for each of ``queries``."""
+        return await self.guard.call(
+            lambda: self.remote.retrieve(queries), lambda: self.embedded.retrieve(queries)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedGroundingJudge:
+    """Statements judged by the configured engine."""
+
+    remote: GroundingJudge
+    embedded: GroundingJudge
+    guard: Guard[Grounding]
+
+    async def judge(self, claims: Sequence[Claim]) -> Grounding:
+        """Judge each of ``claims`` by itself."""
+        return await self.guard.call(lambda: self.remote.judge(claims), lambda: self.embedded.judge(claims))
+
+
+class Chooser:
+    """Builds what serves each capability; without options the embedded engine does, itself. Close it at the end."""
+
+    def __init__(self, observe: Observer = unobserved) -> None:
+        self._observe = observe
+        self._closing = AsyncExitStack()
+
+    async def close(self) -> None:
+        """End background calls and close connections."""
+        await self._closing.aclose()
+
+    def embedder(self, options: RemoteOptions | None, embedded: Embedder) -> Embedder:
+        """Return what makes vectors."""
+        if options is None:
+            return embedded
+        # Vectors of two models cannot be compared, so in shadow mode an answer is all there is to agree on.
+        guard: Guard[Embeddings] = self._guard("embedder", options, lambda one, other: True)  # noqa: ARG005
+        return GuardedEmbedder(RemoteEmbedder(self._client(options)), embedded, guard)
+
+    def tools(self, options: RemoteOptions | None, embedded: ToolRanker) -> ToolRanker:
+        """Return what ranks tools."""
+        if options is None:
+            return embedded
+        remote = RerankedTools(embedded, self._scorer(options))
+        return GuardedToolRanker(remote, embedded, self._guard("tools", options, _same_first_tool))
+
+    def moderator(self, options: RemoteOptions | None, embedded: Moderator) -> Moderator:
+        """Return what moderates."""
+        if options is None:
+            return embedded
+        client = self._client(options)
+        remote: Moderator = RemoteModerations(client, embedded)
+        if options.kind == "chat":
+            remote = ChatModerator(ChatJudge(client))
+        elif options.kind == "llama-guard":
+            remote = LlamaGuard(ChatJudge(client))
+        return GuardedModerator(remote, embedded, self._guard("moderator", options, _same_flags))
+
+    def injection(self, options: RemoteOptions | None, embedded: InjectionDetector) -> InjectionDetector:
+        """Return what looks for injections."""
+        if options is None:
+            return embedded
+        remote = ChatInjectionDetector(ChatJudge(self._client(options)))
+        return GuardedInjectionDetector(remote, embedded, self._guard("injection", options, _same_sides))
+
+    def secrets(self, options: RemoteOptions | None, embedded: SecretScanner) -> SecretScanner:
+        """Return what looks for credentials."""
+        if options is None:
+            return embedded
+        remote = ChatSecretScanner(embedded, ChatJudge(self._client(options)))
+        return GuardedSecretScanner(remote, embedded, self._guard("secrets", options, _same_spans))
+
+    def retriever(self, options: RemoteOptions | None, embedded: Retriever) -> Retriever:
+        """Return what finds passages."""
+        if options is None:
+            return embedded
+        remote = RerankedRetriever(embedded, self._scorer(options))
+        return GuardedRetriever(remote, embedded, self._guard("retriever", options, _same_first_passage))
+
+    def grounding(self, options: RemoteOptions | None, embedded: GroundingJudge) -> GroundingJudge:
+        """Return what judges statements."""
+        if options is None:
+            return embedded
+        remote = ChatGroundingJudge(ChatJudge(self._client(options)))
+        return GuardedGroundingJudge(remote, embedded, self._guard("grounding", options, _same_sides))
+
+    def _scorer(self, options: RemoteOptions) -> Scorer:
+        client = self._client(options)
+        if options.kind == "chat":
+            return ChatScorer(ChatJudge(client))
+        return TeiRerankScorer(client) if options.kind == "tei-rerank" else RerankScorer(client)
+
+    def _client(self, options: RemoteOptions) -> RemoteClient:
+        client = RemoteClient(options)
+        self._closed_by(client.close)
+        return client
+
+    def _guard(self, capability: str, options: RemoteOptions, agree: Callable[[R, R], bool]) -> Guard[R]:
+        guard = Guard(capability, options.rules, agree, self._observe)
+        self._closed_by(guard.close)
+        return guard
+
+    def _closed_by(self, close: Callable[[], Awaitable[None]]) -> None:
+        self._closing.push_async_callback(close)
+
+
+def _same_flags(one: Moderation, other: Moderation) -> bool:
+    return all(
+        (row[policy] >= _LINE) == (theirs.get(policy, 0.0) >= _LINE)
+        for row, theirs in zip(one.scores, other.scores, strict=True)
+        for policy in row
+    )
+
+
+def _same_sides(one: InjectionJudgement | Grounding, other: InjectionJudgement | Grounding) -> bool:
+    return all(
+        (score >= _LINE) == (theirs >= _LINE) for score, theirs in zip(one.scores, other.scores, strict=True)
+    )
+
+
+def _same_spans(one: SecretFindings, other: SecretFindings) -> bool:
+    return [[(span.start, span.end) for span in spans] for spans in one.spans] == [
+        [(span.start, span.end) for span in spans] for spans in other.spans
+    ]
+
+
+def _same_first_tool(one: ToolRanking, other: ToolRanking) -> bool:
+    return [row[:1] for row in one.order] == [row[:1] for row in other.order]
+
+
+def _same_first_passage(one: Retrieval, other: Retrieval) -> bool:
+    return [[each.document for each in found[:1]] for found in one.passages] == [
+        [each.document for each in found[:1]] for found in other.passages
+    ]

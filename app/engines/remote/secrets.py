@@ -1,0 +1,79 @@
+"""A chat model that looks for credentials beside the embedded rules."""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from app.core.engines import EngineReport, SecretFindings, SecretOptions, SecretScanner, Span
+from app.engines.remote.chat import ENGINE, ChatJudge
+from app.engines.remote.client import Answer
+from app.engines.remote.judges import windowed
+from app.engines.resilience import RemoteEngineError
+
+OTHER = "other"
+_SURE = 0.8
+_TASK = (
+    "You look for credentials in the text: passwords, API keys, tokens, private keys, connection strings. Copy each "
+    "one exactly as the text has it, and name the service it belongs to in one lower-case word, or say other. "
+    "Placeholders, checksums, identifiers and public keys are no credentials."
+)
+
+
+class _Secret(Answer):
+    text: str = Field(min_length=6)
+    provider: str
+
+
+class _Secrets(Answer):
+    secrets: list[_Secret]
+
+
+class ChatSecretScanner:
+    """Adds what a chat model finds to what the rules find; the rules' findings always stand."""
+
+    def __init__(self, embedded: SecretScanner, judge: ChatJudge) -> None:
+        self._embedded = embedded
+        self._judge = judge
+
+    def providers(self) -> frozenset[str]:
+        """Return the providers that the rules know, and one word for all others."""
+        return self._embedded.providers() | {OTHER}
+
+    async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
+        """Scan each text; a quoted credential that the text does not hold makes the answer worthless."""
+        ruled = await self._embedded.scan(texts, options)
+        found = await windowed(texts, self._one)
+        spans = []
+        for text, known, parts in zip(texts, ruled.spans, found, strict=True):
+            added = [span for part in parts for one in part for span in self._spans(text, one, options)]
+            spans.append(_merged(known, added))
+        return SecretFindings(spans, EngineReport(ENGINE, self._judge.model))
+
+    async def _one(self, text: str) -> list[_Secret]:
+        form = '{"secrets": [{"text": "…", "provider": "…"}]}'
+        secrets = (await self._judge.ask(_TASK, form, {"text": text}, _Secrets)).secrets
+        if any(secret.text not in text for secret in secrets):
+            raise RemoteEngineError("quotes what is not there")
+        return secrets
+
+    def _spans(self, text: str, secret: _Secret, options: SecretOptions) -> Iterator[Span]:
+        known = secret.provider in self._embedded.providers()
+        provider = secret.provider if known else OTHER
+        if secret.text in options.allow_list:
+            return
+        if options.providers is not None and provider not in options.providers:
+            return
+        start = text.find(secret.text)
+        while start >= 0:
+            end = start + len(secret.text)
+            yield Span(start, end, f"SECRET_{provider.upper()}", _SURE)
+            start = text.find(secret.text, end)
+
+
+def _merged(known: Sequence[Span], added: Sequence[Span]) -> list[Span]:
+    """Return all of ``known`` and what of ``added`` overlaps nothing before it."""
+    kept = list(known)
+    for span in sorted(added, key=lambda one: (one.start - one.end, one.start)):
+        if all(span.end <= one.start or one.end <= span.start for one in kept):
+            kept.append(span)
+    return sorted(kept, key=lambda one: one.start)

@@ -1,0 +1,228 @@
+"""Asking an engine elsewhere without depending on it: time limit, circuit breaker, fallback, shadow mode."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Generic, TypeVar
+
+from app.core.deadlines import remaining_s
+from app.core.engines import (
+    Embeddings,
+    EngineReport,
+    Grounding,
+    InjectionJudgement,
+    Moderation,
+    Retrieval,
+    SecretFindings,
+    ToolRanking,
+)
+from app.core.errors import UpstreamUnavailableError
+
+_log = logging.getLogger(__name__)
+_SHARE = 0.5
+"""The part of the time left that an engine elsewhere may use; the rest is the fallback's."""
+
+R = TypeVar(
+    "R",
+    Embeddings,
+    ToolRanking,
+    Moderation,
+    InjectionJudgement,
+    SecretFindings,
+    Retrieval,
+    Grounding,
+)
+
+
+class RemoteEngineError(Exception):
+    """An engine elsewhere gave no usable answer; ``reason`` is a word of ours, never one of the other side's."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+Observer = Callable[[str, str], None]
+"""Is told the capability and served, fallback, refused, agreed, differed, shadow_failed or shadow_dropped."""
+
+
+def unobserved(_capability: str, _outcome: str) -> None:
+    """Count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How far an engine elsewhere is trusted.
+
+    ``timeout_s`` limits one call; after ``failures`` in a row nobody is asked for ``cool_down_s``, then one call tries.
+    ``fallback`` lets the embedded engine serve instead. In ``shadow`` the embedded engine always serves and the other
+    is asked as well, at most ``shadows`` at once, to count how often they agree.
+    """
+
+    timeout_s: float = 5.0
+    failures: int = 5
+    cool_down_s: float = 30.0
+    fallback: bool = True
+    shadow: bool = False
+    shadows: int = 4
+
+
+class State(Enum):
+    """Of a circuit: CLOSED lets calls through, OPEN none, HALF_OPEN the one that tries."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Breaker:
+    """Stops asking what keeps failing; all methods run on one event loop."""
+
+    def __init__(
+        self, failures: int, cool_down_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._limit = failures
+        self._cool_down_s = cool_down_s
+        self._clock = clock
+        self._failures = 0
+        self._opened = 0.0
+        self.state = State.CLOSED
+
+    def admits(self) -> bool:
+        """Say whether a call may go through; the first one after the pause becomes the probe."""
+        if self.state is State.OPEN and self._clock() - self._opened >= self._cool_down_s:
+            self.state = State.HALF_OPEN
+            return True
+        return self.state is State.CLOSED
+
+    def succeeded(self) -> None:
+        """Note an answer: the circuit is closed again."""
+        self._failures = 0
+        self.state = State.CLOSED
+
+    def failed(self) -> bool:
+        """Note a failure; return whether it opened the circuit."""
+        self._failures += 1
+        if self.state is State.CLOSED and self._failures < self._limit:
+            return False
+        opened = self.state is not State.OPEN
+        self.state = State.OPEN
+        self._opened = self._clock()
+        return opened
+
+    def abandoned(self) -> None:
+        """Note that the caller went away: it proves nothing, but a probe must not be waited for."""
+        if self.state is State.HALF_OPEN:
+            self.state = State.OPEN
+
+
+@dataclass(slots=True)
+class Guard(Generic[R]):
+    """Asks the engine elsewhere for one capability, and the embedded one where that fails.
+
+    ``agree`` says whether two results mean the same, for shadow mode.
+    """
+
+    capability: str
+    rules: Rules
+    agree: Callable[[R, R], bool]
+    observe: Observer = unobserved
+    clock: Callable[[], float] = time.monotonic
+    breaker: Breaker = field(init=False)
+    _shadows: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.breaker = Breaker(self.rules.failures, self.rules.cool_down_s, self.clock)
+
+    async def call(self, remote: Callable[[], Awaitable[R]], embedded: Callable[[], Awaitable[R]]) -> R:
+        """Return the result of ``remote``, or of ``embedded`` with its report marked as degraded."""
+        if self.rules.shadow:
+            result = await embedded()
+            self._compare(remote, result)
+            return result
+        if self.breaker.admits():
+            try:
+                result = await self._asked(remote)
+            except RemoteEngineError as error:
+                self._note(error)
+            else:
+                self.observe(self.capability, "served")
+                return result
+        if not self.rules.fallback:
+            self.observe(self.capability, "refused")
+            raise UpstreamUnavailableError(
+                "The configured engine does not answer, and the settings allow no other; try again later.",
+                details={"capability": self.capability},
+                retry_after_s=self.rules.cool_down_s,
+            )
+        self.observe(self.capability, "fallback")
+        return degraded(await embedded())
+
+    async def close(self) -> None:
+        """End what still runs in the background."""
+        running = list(self._shadows)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def _asked(self, remote: Callable[[], Awaitable[R]]) -> R:
+        """Await ``remote`` within its limit and the part of the caller's time that it may use."""
+        left = remaining_s()
+        limit = self.rules.timeout_s if left is None else min(self.rules.timeout_s, left * _SHARE)
+        answered = False
+        try:
+            async with asyncio.timeout(limit):
+                result = await remote()
+            answered = True
+        except TimeoutError:
+            answered = True
+            raise RemoteEngineError("timeout") from None
+        except RemoteEngineError:
+            answered = True
+            raise
+        finally:
+            if not answered:
+                self.breaker.abandoned()
+        self.breaker.succeeded()
+        return result
+
+    def _note(self, error: RemoteEngineError) -> None:
+        opened = self.breaker.failed()
+        _log.warning("the engine for %s failed: %s", self.capability, error.reason)
+        if opened:
+            _log.warning(
+                "the engine for %s is not asked again for %g s", self.capability, self.rules.cool_down_s
+            )
+
+    def _compare(self, remote: Callable[[], Awaitable[R]], expected: R) -> None:
+        """Ask ``remote`` in the background, where there is room, and count whether it agrees."""
+        if len(self._shadows) >= self.rules.shadows:
+            self.observe(self.capability, "shadow_dropped")
+            return
+        if self.breaker.admits():
+            task = asyncio.create_task(self._shadowed(remote, expected))
+            self._shadows.add(task)
+            task.add_done_callback(self._shadows.discard)
+
+    async def _shadowed(self, remote: Callable[[], Awaitable[R]], expected: R) -> None:
+        try:
+            async with asyncio.timeout(self.rules.timeout_s):
+                result = await remote()
+        except (RemoteEngineError, TimeoutError) as error:
+            self._note(error if isinstance(error, RemoteEngineError) else RemoteEngineError("timeout"))
+            self.observe(self.capability, "shadow_failed")
+            return
+        except asyncio.CancelledError:
+            self.breaker.abandoned()
+            raise
+        self.breaker.succeeded()
+        self.observe(self.capability, "agreed" if self.agree(expected, result) else "differed")
+
+
+def degraded(result: R) -> R:
+    """Return ``result`` with a report that says a configured engine failed."""
+    report: EngineReport = replace(result.report, degraded=True)
+    return replace(result, report=report)
