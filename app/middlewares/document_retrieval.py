@@ -39,7 +39,7 @@ class DocumentRetrievalArguments(Arguments):
         description="Names of collections or sources; none: all that you may read.",
     )
     min_relevance: float = Field(
-        default=0.15, ge=0, le=1, alias="minRelevance", description="Least relevance of a document, 0 to 1."
+        default=0.1, ge=0, le=1, alias="minRelevance", description="Least relevance of a document, 0 to 1."
     )
     query: Annotated[str, StringConstraints(min_length=1, max_length=4000)] | None = Field(
         default=None, description="What to look for; default: the last message of the user."
