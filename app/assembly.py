@@ -10,9 +10,10 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import app.middlewares
-from app.core.engines import Engines
+from app.core.engines import Embedder, Engines, ToolRanker
 from app.core.registry import Registry
 from app.core.tool_filter import ToolFilter, parse_filters
+from app.engines.choosing import Chooser
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
@@ -23,6 +24,8 @@ from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
 from app.engines.ranking.ranker import EmbeddedToolRanker
+from app.engines.remote import RemoteOptions
+from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
@@ -55,7 +58,7 @@ from app.services.tool_lists import ToolListService
 from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.services.vault import VaultService
-from app.settings import ConfigurationError, Settings
+from app.settings import ConfigurationError, RemoteEngine, Settings
 from app.store import migrate
 from app.store.changes import Changes
 from app.store.database import Database
@@ -140,10 +143,12 @@ async def opened(
     *,
     now: Callable[[], datetime] = utc_now,
     observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None,
+    observe_engine: Observer = unobserved,
 ) -> AsyncIterator[House]:
     """Build every object, from the database upwards; close them in the reverse order.
 
-    ``observe`` is told the middleware, the outcome and the seconds of each invocation.
+    ``observe`` is told the middleware, the outcome and the seconds of each invocation, ``observe_engine`` what became
+    of each call to an engine elsewhere.
     """
     provider = key_ring(settings)
     await bring_forward(settings)
@@ -159,9 +164,8 @@ async def opened(
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
-        embedder = Encoder()
+        chosen, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
         retrieval = RetrievalService(database, embedder)
-        tool_ranker = EmbeddedToolRanker(embedder)
         registry = Registry.discover(
             app.middlewares,
             Engines(
@@ -169,14 +173,14 @@ async def opened(
                 now=now,
                 embedder=embedder,
                 tools=tool_ranker,
-                moderator=EmbeddedModerator(),
+                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator()),
                 terms=Re2TermMatcher(),
-                injection=EmbeddedInjectionDetector(),
-                grounding=LexicalJudge(),
+                injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
+                grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
                 answers=RuleChecker(partial(read_index, settings.grounding.packages)),
                 links=NetworkProbe() if settings.grounding.check_urls else None,
-                secrets=RuleScanner(),
-                retriever=retrieval,
+                secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
+                retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
             ),
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
@@ -272,6 +276,33 @@ async def opened(
             ingestion=ingestion,
             background=Background(database, jobs),
         )
+
+
+def _chosen(
+    settings: Settings, observe: Observer, stack: AsyncExitStack
+) -> tuple[Chooser, Embedder, ToolRanker]:
+    """Return what chooses engines, and the two that others are built on; ``stack`` closes them."""
+    chosen, encoder = Chooser(observe), Encoder()
+    stack.push_async_callback(chosen.close)
+    embedder = chosen.embedder(_remote(settings.engines.embedder), encoder)
+    # The ranker's weights were measured on the encoder's vectors, so it takes those whatever documents take.
+    tools = chosen.tools(_remote(settings.engines.tools), EmbeddedToolRanker(encoder))
+    return chosen, embedder, tools
+
+
+def _remote(section: RemoteEngine) -> RemoteOptions | None:
+    """Return how to ask the engine that a section configures, or None where the embedded one serves alone."""
+    if section.url is None:
+        return None
+    rules = Rules(
+        timeout_s=section.timeout_s,
+        failures=section.failures,
+        cool_down_s=section.cool_down_s,
+        fallback=section.fallback == "embedded",
+        shadow=section.shadow,
+    )
+    key = section.api_key.get_secret_value() if section.api_key else None
+    return RemoteOptions(section.url, section.kind, section.model, key, rules)
 
 
 def _database(settings: Settings) -> Database:

@@ -85,7 +85,9 @@ def create_app(
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            house = await stack.enter_async_context(opened(settings, now=now, observe=metrics.invocation))
+            house = await stack.enter_async_context(
+                opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
+            )
             given = settings.auth.bootstrap_key
             service.state.first_key = await bootstrap(
                 house.access, given.get_secret_value() if given else None, settings.environment

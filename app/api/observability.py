@@ -78,6 +78,13 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._engines = Counter(
+            "sluice_engine_calls",
+            "Calls to configured engines: served, fallback, refused; in shadow mode agreed, differed, shadow_failed, "
+            "shadow_dropped.",
+            ["capability", "outcome"],
+            registry=self.registry,
+        )
         self._servers = Gauge(
             "sluice_upstream_servers",
             "MCP servers behind this process, by the state of their connection.",
@@ -107,6 +114,10 @@ class Metrics:
         """Count one invocation of a middleware that exists."""
         self._invocations.labels(middleware, outcome).inc()
         self._invocation_seconds.labels(middleware).observe(seconds)
+
+    def engine(self, capability: str, outcome: str) -> None:
+        """Count what became of one call to an engine elsewhere."""
+        self._engines.labels(capability, outcome).inc()
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format."""

@@ -10,6 +10,7 @@ from typing import Any
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.content import Context
+from app.core.deadlines import time_limit
 from app.core.engines import Masker
 from app.core.errors import (
     BlockedByPolicyError,
@@ -241,7 +242,7 @@ class InvokeService:
         limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
         until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
-            async with asyncio.timeout_at(until):
+            async with time_limit(until):
                 outcome = await middleware.invoke(context, checked, self._invocation(call.caller, until))
         except TimeoutError as error:
             raise DeadlineExceededError(

@@ -10,6 +10,7 @@ from typing import Any
 
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content import Context
+from app.core.deadlines import time_limit
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, ServiceError
 from app.core.handles import Handle
 from app.core.middleware import Invocation, Middleware, Outcome, VaultOptions
@@ -132,7 +133,7 @@ class PipelineRun:
 
     async def _applied(self, ready_step: ReadyStep, context: Context, until: float) -> Outcome:
         try:
-            async with asyncio.timeout_at(until):
+            async with time_limit(until):
                 return await ready_step.middleware.invoke(
                     context, ready_step.arguments, self.invocation(until)
                 )
