@@ -159,6 +159,32 @@ class ToolListing(BaseModel):
     )
 
 
+class UntrustedPolicy(BaseModel):
+    """What may be done once content that nobody vouches for came into a session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    after: Literal["allow", "confirm", "refuse"] = Field(
+        default="allow",
+        description="Calls of tools that do not say that they only read (`readOnlyHint`), after such content: allow, "
+        "let a person confirm each, or refuse.",
+    )
+    servers: list[str] | None = Field(
+        default=None,
+        description="Servers whose results are not trusted; null: all. A result in which a `prompt_injection` among "
+        "the results of a passage suspects an attack is never trusted.",
+    )
+    without_handle: Literal["untrusted", "trusted"] = Field(
+        default="untrusted",
+        description="What to assume of clients of revision 2026-07-28 that send no handle, so that nothing is "
+        "remembered of them.",
+    )
+
+    def holds_for(self, server: str, *, suspected: bool) -> bool:
+        """Return whether a result of ``server`` is to be remembered as not trusted."""
+        return self.after != "allow" and (suspected or self.servers is None or server in self.servers)
+
+
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 
 
@@ -197,6 +223,7 @@ class Policy(BaseModel):
     )
     disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
     concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
+    untrusted: UntrustedPolicy = Field(default_factory=UntrustedPolicy)
     secrets: SecretPolicy = Field(default_factory=SecretPolicy)
     tool_listing: ToolListing = Field(default_factory=ToolListing)
     interceptors: dict[str, InterceptorPolicy] = Field(

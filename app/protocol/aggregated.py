@@ -18,9 +18,10 @@ from mcp_types import (
 )
 
 from app.core.access import Caller
-from app.core.catalog import Kind
+from app.core.catalog import Kind, Primitive
 from app.core.disclosure import staged_for
 from app.core.errors import InvalidArgumentsError, ServiceError
+from app.core.policy import Policy
 from app.core.upstream import Hooks
 from app.protocol.callbacks import Callbacks
 from app.protocol.exchange import Context, Exchange, exchange_of
@@ -30,6 +31,7 @@ from app.protocol.primitives import Method
 from app.protocol.shaping import Shaping
 from app.protocol.subscriptions import SubscriptionMethods
 from app.protocol.tasks import TaskMethods
+from app.protocol.untrusted import arrived, permit
 from app.services.forwarding import ForwardService
 from app.services.journeys import Asked
 from app.services.listing import USERS, ListingService, View
@@ -133,7 +135,15 @@ class AggregatedPrimitives:
             return own
 
         async def call(asked: Asked) -> dict[str, Any]:
-            return await self.forwarding.call_tool(asked, self.shaping.gate(context))
+            described = self.shaping.gate(context)
+
+            async def gate(view: View, tool: Primitive) -> Mapping[str, Any] | None:
+                instead = await described(view, tool)
+                if instead is None:
+                    await permit(context, self.forwarding.audit, view.policy, tool, asked)
+                return instead
+
+            return await self.forwarding.call_tool(asked, gate)
 
         result = await self._forwarded(context, params, call)
         if self.tasks is not None and "task" in result:
@@ -163,8 +173,11 @@ class AggregatedPrimitives:
         def note(result: Mapping[str, Any], encoded: bytes) -> None:
             exchange.written = result, encoded
 
+        async def came(policy: Policy, server: str, suspected: bool) -> Mapping[str, Any]:
+            return await arrived(context, policy, server, suspected=suspected)
+
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            asked = Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group, note)
+            asked = Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group, note, came)
             return await forward(asked)
 
         return await self.callbacks.carried(context, params, call)

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field
 
 from app.core.catalog import GROUPS_META, Kind, Primitive
 from app.core.errors import InvalidArgumentsError, ServiceError
+from app.core.policy import Policy
 from app.core.servers import SEPARATOR
 from app.core.upstream import Hooks, UpstreamError
 from app.protocol.callbacks import Callbacks, is_modern
@@ -24,6 +25,7 @@ from app.protocol.groups import seen_groups
 from app.protocol.primitives import Method
 from app.protocol.shaping import Shaping
 from app.protocol.state import state_of
+from app.protocol.untrusted import arrived
 from app.services.forwarding import ForwardService
 from app.services.journeys import Asked
 from app.services.listing import ListingService, View, shown_definition
@@ -110,8 +112,11 @@ class TaskMethods:
     ) -> dict[str, Any]:
         exchange = exchange_of(context)
 
+        async def came(policy: Policy, server: str, suspected: bool) -> Mapping[str, Any]:
+            return await arrived(context, policy, server, suspected=suspected)
+
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            asked = Asked(exchange.caller, params, exchange.info, hooks, group=exchange.group)
+            asked = Asked(exchange.caller, params, exchange.info, hooks, group=exchange.group, arrived=came)
             return await self.forwarding.task(asked, method, task.tool, task.server)
 
         result = await self.callbacks.carried(context, {**params, "taskId": task.own}, call)

@@ -217,6 +217,10 @@ class ForwardService:
                     result = await crossing.result(kind.value, result)
                 # The server knows no callers behind this connection, so a state of another one would do for it.
                 result = states.sealed(asked.caller, about, result)
+                if asked.arrived is not None:
+                    suspected = crossing is not None and bool(crossing.suspicions)
+                    told = await asked.arrived(view.policy, primitive.server, suspected)
+                    result = {**result, "_meta": {**(result.get("_meta") or {}), **told}} if told else result
                 await journey.answered(result)
         self.seen.note(asked.caller, primitive.server, result)
         return result

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ from app.core.errors import (
     StoreUnavailableError,
 )
 from app.core.offload import off_loop
+from app.core.policy import Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -28,12 +29,17 @@ _SENT_FIRST = "tool.call"
 """Tools act, so their calls are on record before they leave; what is only read is recorded once."""
 
 
+Arrived = Callable[[Policy, str, bool], Awaitable[Mapping[str, Any]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones.
 
     ``group`` is the one whose endpoint it came to, None at the one that serves everything. ``on_answer`` is given the
-    result as it is on record, and its JSON, so that nobody needs to write it a second time.
+    result as it is on record, and its JSON, so that nobody needs to write it a second time. ``arrived`` is told before
+    that, of a result, under which policy, from which server it came and whether it is suspected of an attack, and
+    returns what its ``_meta`` is to say.
     """
 
     caller: Caller
@@ -43,6 +49,7 @@ class Asked:
     scope: Scope = field(default_factory=Scope)
     group: str | None = None
     on_answer: Callable[[Mapping[str, Any], bytes], None] = lambda _result, _encoded: None
+    arrived: Arrived | None = None
 
 
 @dataclass(slots=True)

@@ -47,6 +47,8 @@ class Crossing:
     scope: Scope
     restored: dict[str, str] = field(default_factory=dict)
     """The originals that the tool was given, each with its handle."""
+    suspicions: list[str] = field(default_factory=list)
+    """The middlewares that suspect an attack in what came back."""
 
     async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a tool's arguments with originals in place of the handles of this scope."""
@@ -133,6 +135,8 @@ class Crossing:
             scoped = self._scoped(step, again=redacted)
             made = await self.invoke.passage(self.caller, scoped, items, self.request, until)
             items = made.content
+            if made.metadata.get("suspected") is True:
+                self.suspicions.append(step.name)
             redacted = redacted or step.name in _REDACTIONS
             begun = made.metadata.get("scope")
             if self.scope.name is None and step.name in _REDACTIONS and isinstance(begun, str):

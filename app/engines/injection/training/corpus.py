@@ -65,18 +65,6 @@ def requests(folder: Path, toxic: int = 600) -> Iterator[Example]:
         yield Example(str(row["text"]), attack=False, source="toxic")
 
 
-def natural(folder: Path, texts: int = 1500) -> Iterator[Example]:
-    """Yield a sample of what people write in dialogues and news: none of it speaks to a model."""
-    for name, wanted in (
-        ("grounding/begin_dev.jsonl", ("context", "question", "response")),
-        ("ner/train.jsonl", ("text",)),
-    ):
-        rows = read_jsonl(folder / name) if (folder / name).exists() else []
-        found = sorted({str(row[key]) for row in rows for key in wanted if row.get(key)})
-        for text in random.Random(_SEED).sample(found, min(texts, len(found))):
-            yield Example(text, attack=False, source="natural")
-
-
 def reference(pages: int = 400) -> Iterator[Example]:
     """Yield prose about code: the documentation of Python's standard library, which every Python has with it."""
     texts = []
@@ -93,7 +81,7 @@ def reference(pages: int = 400) -> Iterator[Example]:
 
 def training_set(folder: Path) -> list[Example]:
     """Return everything that is learned from."""
-    examples = [*injections(folder), *requests(folder), *natural(folder), *reference()]
+    examples = [*injections(folder), *requests(folder), *reference()]
     examples += [Example(text, attack, "made up") for text, attack in made_up()]
     examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
     examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]

@@ -27,12 +27,12 @@ ROUNDS: Final = 2
 KEPT: Final = 2
 """Windows of a long attack that are learned from: those that look most like one; the rest of it may be harmless."""
 
-FOLDS: Final = 3
+FOLDS: Final = 5
 OWN: Final = 4.0
 """How much a text of our own weighs: each stands for many that people write."""
 
 ORDINARY_ALARMS: Final = 0.005
-LOOKALIKE_ALARMS: Final = 0.13
+LOOKALIKE_ALARMS: Final = 0.14
 """The shares of ordinary requests and of harmless look-alikes that the level standard may flag, in the folds."""
 
 LEVELS: Final = {"strict": 0.25, "standard": LOOKALIKE_ALARMS, "permissive": 0.04}
