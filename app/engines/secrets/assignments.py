@@ -1,26 +1,32 @@
 """Values in the context of a name: ``password = …``, ``api_key: …``, ``--token …``; judged by how random they look."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from app.engines.secrets.checks import is_random
 from app.engines.secrets.placeholders import is_filled_in, is_identifier, is_sequence, is_words
-from app.engines.secrets.spotting import Rule, Spot
+from app.engines.secrets.spotting import Rule, Spot, compiled
 
-_REACH: Final = 420
-_PATTERN: Final = (
-    r"""(?i)([A-Za-z0-9_\-]{0,24})(?:"""
-    r"""(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{1,24})?["'\]\\]{0,3}[ \t]{0,12}(?:=>|:=|==|=|:)[ \t]{0,12}"""
-    r"""(?:\\?[bru]{0,2}(?:\\?"([^"\s\\]{6,200})\\?"|'([^'\s\\]{6,200})'|\x60([^\x60\s\\]{6,200})\x60)"""
-    r"""|([^\s"'\x60<>(){}\[\],;&|\\]{6,200}))"""
-    r"""|["']?[ \t]+(?:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?([^\s"'\x60,;]{6,200})"""
-    r"""|[ \t=]["']?([^\s"'<>(){}\[\],;&|]{6,200})"""
-    r"""|>([^<>\s]{6,200})</)"""
+_NAME: Final = r"[A-Za-z0-9_\-]{0,24}"
+_SIGNED: Final = (
+    rf"""{_NAME}(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{{1,24}})?["'\]\\]{{0,3}}[ \t]{{0,12}}"""
+    r"""(?:=>|:=|==|=|:)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
 )
-_QUOTED, _BARE, _SAID, _OPTION, _ELEMENT = (2, 3, 4), 5, 6, 7, 8
-_CALLS: Final = frozenset(b"([{")
+_SAID: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
+_OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
+_ELEMENT: Final = rf"{_NAME}>"
+_BARE_VALUE: Final = re.compile(rb"""[^\s"'`<>(){}\[\],;&|\\]{6,200}""")
+_SAID_VALUE: Final = re.compile(rb"""[^\s"'`,;<>]{6,200}""")
+_QUOTED_VALUES: Final = {
+    quote: re.compile(rb"([^%b\s\\]{6,200})\\?%b" % (quote, quote)) for quote in (b'"', b"'", b"`")
+}
+_ELEMENT_VALUE: Final = re.compile(rb"([^<>\s]{6,200})</")
+_HEAD: Final = 100
+"""No name, type and sign together are longer."""
+_WORD: Final = re.compile(rb"[A-Za-z0-9_\-]{0,24}")
+_CALLS: Final = (b"(", b"[", b"{")
 _OTHER_NAMES: Final = re.compile(
     r"(?i)name|url|uri|path|file|type|len|count|hash|regex|pattern|label|field|policy|error|msg|message|prefix|header"
     r"|format|class|expir|ttl|reset|hint|public|_id|version|column|param|env|var$|arn|digest|manager|store$|endpoint"
@@ -31,8 +37,8 @@ _OTHER_OWNERS: Final = re.compile(
 _CODE: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*\d?")
 _ODD: Final = re.compile(r"[!@#$%^&*+=~?]")
 _PLACE: Final = re.compile(r"(?i)(?:https?|file|ftp|arn|urn|data):|[/.~]{1,2}[/A-Za-z]|[A-Za-z]:\\|#/|--")
-_PUNCTUATED: Final = ".,;:!?)"
-_PASSWORD_LEAST, _KEY_LEAST = 6, 16
+_PUNCTUATED: Final = b".,;:!?)"
+_PASSWORD_LEAST, _PASSWORD_MOST, _KEY_LEAST = 6, 128, 16
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _HEXADECIMAL_LEAST: Final = 24
 """Shorter ones are checksums and ids more often than keys."""
@@ -47,34 +53,67 @@ class Assigned:
     keyword: str
     kind: Literal["password", "key"]
     label: str
-    _compiled: Any = field(default=None)
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the value that is assigned to the name at ``at``, or None."""
-        if self._compiled is None:
-            import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
-
-            self._compiled = re2.compile(_PATTERN.encode("ascii"))
         behind = at + len(self.keyword)
-        found = self._compiled.match(data, behind, behind + _REACH)
-        if found is None or _OTHER_NAMES.search(found[1].decode("ascii")):
+        rest = _WORD.match(data, behind)
+        if rest is None or _OTHER_NAMES.search(rest[0].decode("ascii")):
             return None
-        if _OTHER_OWNERS.search(data, max(0, at - _LONG), at):
+        value = _value(data, at, behind)
+        if value is None or _OTHER_OWNERS.search(data, max(0, at - _LONG), at):
             return None
-        group = next(number for number in range(2, _ELEMENT + 1) if found.span(number)[0] >= 0)
-        start, end = found.span(group)
-        value = data[start:end].decode("ascii")
-        if group == _OPTION and not _is_option(data, at):
+        text = data[value.start : value.end].decode("ascii")
+        bare = value.bare and not data[at : at + 1].isupper() and not _is_entry(data, at, value)
+        holds = _is_password(text) if self.kind == "password" else _is_key(text)
+        if not holds or (bare and _is_code(text, self.kind)):
             return None
-        if group not in (*_QUOTED, _ELEMENT):
-            if end < len(data) and data[end] in _CALLS:
-                return None
-            value = value.rstrip(_PUNCTUATED) if group == _SAID else value
-        bare = group == _BARE and not data[at : at + 1].isupper()
-        holds = _is_password(value) if self.kind == "password" else _is_key(value)
-        if not holds or (bare and _is_code(value, self.kind)):
-            return None
-        return Spot(start, start + len(value), self.label, 0.6)
+        return Spot(value.start, value.end, self.label, 0.6)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    start: int
+    end: int
+    bare: bool = False
+
+
+def _value(data: bytes, at: int, behind: int) -> _Value | None:
+    """Return what is assigned to the name at ``at``, whose keyword ends at ``behind``."""
+    found = compiled(_SIGNED).match(data, behind, behind + _HEAD)
+    if found is not None:
+        return _assigned(data, found.end())
+    found = compiled(_SAID).match(data, behind, behind + _HEAD)
+    if found is not None:
+        said = _SAID_VALUE.match(data, found.end())
+        return _Value(said.start(), said.start() + len(said[0].rstrip(_PUNCTUATED))) if said else None
+    found = compiled(_ELEMENT).match(data, behind, behind + _HEAD)
+    if found is not None:
+        inside = _ELEMENT_VALUE.match(data, found.end())
+        return _Value(*inside.span(1)) if inside else None
+    found = compiled(_OPTION).match(data, behind, behind + _HEAD)
+    if found is not None and _is_option(data, at):
+        bare = _BARE_VALUE.match(data, found.end())
+        return _Value(*bare.span()) if bare else None
+    return None
+
+
+def _assigned(data: bytes, at: int) -> _Value | None:
+    quoted = _QUOTED_VALUES.get(data[at : at + 1])
+    if quoted is not None:
+        found = quoted.match(data, at + 1)
+        return _Value(*found.span(1)) if found else None
+    bare = _BARE_VALUE.match(data, at)
+    if bare is None or data[bare.end() : bare.end() + 1] in _CALLS:
+        return None
+    return _Value(*bare.span(), bare=True)
+
+
+def _is_entry(data: bytes, at: int, value: _Value) -> bool:
+    """Say whether a line is nothing but ``name: value``, as in YAML and in notes."""
+    line = max(data.rfind(b"\n", max(0, at - _LONG), at) + 1, at - _LONG, 0)
+    alone = data[value.end : value.end + 1] in (b"", b"\n", b"\r") and not data[line:at].strip(b" \t-_")
+    return alone and b":" in data[at : value.start] and b"\n" not in data[at : value.start]
 
 
 def _is_code(value: str, kind: str) -> bool:
@@ -86,7 +125,7 @@ def _is_code(value: str, kind: str) -> bool:
 
 def _is_password(value: str) -> bool:
     """Say whether a person may have chosen this: no word, but letters with a digit or an odd sign among them."""
-    if len(value) < _PASSWORD_LEAST or not _is_value(value):
+    if not _PASSWORD_LEAST <= len(value) <= _PASSWORD_MOST or not _is_value(value):
         return False
     letters = sum(char.isalpha() for char in value)
     return letters > 1 and (any(char.isdigit() for char in value) or _ODD.search(value) is not None)

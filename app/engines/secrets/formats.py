@@ -34,12 +34,9 @@ ALPHABETS: Final[dict[str, tuple[str, str]]] = {
 _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _UUID_LENGTH: Final = 36
 _FIELD: Final = re.compile(r"\{(?:(g)|([a-z])(\d+)(?:-(\d+))?)\}")
-_NAME_TO_VALUE: Final = (
-    r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>)[ \t]{0,3}"
-    r"[\"'\x60]?(?:(?i:bearer|basic|token) )?"
-)
+NAME_REACH: Final = 70
+"""How far behind a name its value begins at most."""
 _HEXADECIMAL: Final = 16
-_NAME_REACH: Final = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +140,12 @@ class Format:
     @cached_property
     def reach(self) -> int:
         """Return how far behind the beginning of its keyword it can end."""
-        longest = sum(len(piece.literal) or piece.most for piece in self.pieces)
-        return longest + (_NAME_REACH + len(self.name) if self.name else 0)
+        return sum(len(piece.literal) or piece.most for piece in self.pieces)
 
     @cached_property
     def pattern(self) -> str:
-        """Return the RE2 pattern; group 1 is the secret."""
-        body = "".join(piece.pattern() for piece in self.pieces)
-        return f"(?i:{re.escape(self.name)}){_NAME_TO_VALUE}({body})" if self.name else f"({body})"
+        """Return the RE2 pattern of the secret."""
+        return "".join(piece.pattern() for piece in self.pieces)
 
     @cached_property
     def random_part(self) -> tuple[int, int]:

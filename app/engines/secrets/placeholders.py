@@ -3,14 +3,16 @@
 import re
 from typing import Final
 
+_HOLDS: Final = re.compile(
+    r"""\$\{|\$\(|\{\{|\}\}|<[A-Za-z]|%\(|#\{|@\{|\*\*\*|\.\.\.|[xX]{4}"""
+    r"""|(?i:your|change[_-]?me|replace_?me|example|placeholder|redacted|dummy|insert|fake"""
+    r"""|todo|sample|undefined|not_?set|masked|hidden|removed|filtered)"""
+)
 _STANDS_FOR: Final = re.compile(
     r"""(?ix)
-    (?: .*(?: \$\{ | \$\( | \{\{ | \}\} | <[a-z] | %\( | \#\{ | @\{ | \*\*\* | \.\.\. | xxxx | \bTODO\b ).*
-    | \$[a-z_]\w* | %[a-z_]\w*% | %[sdr] | \{[a-z_0-9]*\} | @[a-z_]\w* | \[[a-z_ -]+\] | :[a-z_]+ | \?+ | _+ | -+ | \.+
-    | x+ | \*+ | \W*
-    | .*(?: your | change_?me | change-me | replace_?me | example | placeholder | redacted | dummy | insert | fake
-          | todo | sample | undefined | not_?set | masked | hidden | removed | filtered ).*
-    | (?: the_? | my_? | some_? | new_? | old_? | a_? | user_? | test_? | db_? | root_? | admin_? | super_? )*
+    (?: \$[a-z_]\w* | %[a-z_]\w*% | %[sdr] | \{[a-z_0-9]*\} | @[a-z_]\w* | \[[a-z_ -]+\] | :[a-z_]+ | \W* | _+
+    | x+
+    | (?: the_? | my_? | some_? | new_? | old_? | user_? | test_? | db_? | root_? | admin_? | super_? ){0,3}
       (?: pass | passwd | password | passphrase | pwd | pw | secret | token | key | api_?key | user | username | login
         | credentials? | auth | value | string | text | test | foo | bar | baz | none | null | nil | true | false
         | yes | no | empty | default | env | environ | required | optional )
@@ -28,7 +30,9 @@ _SEQUENCE: Final = (
 
 def is_filled_in(text: str) -> bool:
     """Say whether ``text`` is a value rather than something that stands for one."""
-    return _STANDS_FOR.fullmatch(text) is None and len(set(text)) > 2  # noqa: PLR2004 - xyxyxy is no value
+    if _HOLDS.search(text) is not None or _STANDS_FOR.fullmatch(text) is not None:
+        return False
+    return len(set(text)) > 2  # noqa: PLR2004 - xyxyxy is no value
 
 
 def is_words(text: str) -> bool:

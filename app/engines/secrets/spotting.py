@@ -2,13 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 from app.engines.secrets.checks import is_placeholder, is_random
-from app.engines.secrets.formats import ALPHABETS, Format
+from app.engines.secrets.formats import ALPHABETS, NAME_REACH, Format
 
 _ALNUM: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _ESCAPED: Final = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
+_NAME_TO_VALUE: Final = (
+    r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>)[ \t]{0,3}"
+    r"[\"'\x60]?(?:(?i:bearer|basic|token) )?"
+)
 _SURE, _LIKELY, _NAMED = 1.0, 0.9, 0.8
 
 
@@ -44,6 +49,23 @@ def stands_alone(data: bytes, start: int) -> bool:
     return data[max(0, start - 2) : start] in _ESCAPED
 
 
+@cache
+def compiled(pattern: str) -> Any:
+    """Return the RE2 pattern, compiled once.
+
+    Patterns have no groups: RE2 then walks its automaton and keeps no record of every character of a window.
+    """
+    import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
+
+    return re2.compile(pattern.encode("ascii"))
+
+
+def value_behind(data: bytes, at: int) -> int:
+    """Return where the value begins that is assigned to the name which goes on at ``at``, or -1."""
+    found = compiled(_NAME_TO_VALUE).match(data, at, at + NAME_REACH)
+    return -1 if found is None else found.end()
+
+
 @dataclass(slots=True, eq=False)
 class FormatFinder:
     """Looks for one format around its keyword; compiled when its keyword is seen for the first time."""
@@ -64,10 +86,11 @@ class FormatFinder:
         if kind.before:
             found = self._compiled.search(data, max(0, at - kind.before), at + kind.reach)
         else:
-            found = self._compiled.match(data, at, at + kind.reach)
+            begin = value_behind(data, at + len(kind.gate)) if kind.name else at
+            found = self._compiled.match(data, begin, begin + kind.reach) if begin >= 0 else None
         if found is None:
             return None
-        start, end = found.span(1)
+        start, end = found.span()
         if end < len(data) and data[end] in self._follows:
             return None
         if not stands_alone(data, start):
@@ -75,13 +98,11 @@ class FormatFinder:
         return self._judged(data[start:end].decode("ascii"), start, end)
 
     def _compile(self) -> None:
-        import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
-
         last = self.format.pieces[-1]
         extra = ALPHABETS[last.alphabet][0] if last.alphabet in ALPHABETS else ""
         more = frozenset(extra.encode()) - frozenset(b".")
         self._follows = _ALNUM | more if not last.literal else frozenset()
-        self._compiled = re2.compile(self.format.pattern.encode("ascii"))
+        self._compiled = compiled(self.format.pattern)
 
     def _judged(self, secret: str, start: int, end: int) -> Spot | None:
         head, tail = self.format.random_part

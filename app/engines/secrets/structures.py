@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from app.engines.secrets.assignments import ASSIGNMENTS
 from app.engines.secrets.checks import decoded, is_random, is_token_header, is_user_and_password
 from app.engines.secrets.placeholders import is_filled_in, is_words
-from app.engines.secrets.spotting import Find, Rule, Spot, stands_alone
+from app.engines.secrets.spotting import Find, Rule, Spot, compiled, stands_alone
 
 _LONGEST_KEY: Final = 16_384
 _LONGEST_TOKEN: Final = 16_384
@@ -19,35 +19,45 @@ _DASHES: Final = b"-----"
 _BEARER_LEAST: Final = 16
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Anchored:
-    """One RE2 pattern that begins at a keyword; group 1 is the credential and ``holds`` has the last word."""
+    """What stands in front of a credential from its keyword on, and the credential itself, in RE2.
+
+    ``follows`` must stand behind it; ``holds`` has the last word. ``longest`` bounds both parts.
+    """
 
     label: str
-    pattern: str
-    reach: int
+    head: str
+    value: str
+    longest: int
     holds: Callable[[str], bool]
     score: float = 0.9
     alone: bool = False
-    _compiled: Any = field(default=None)
+    follows: str = ""
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the credential whose keyword begins at ``at``, or None."""
         if self.alone and not stands_alone(data, at):
             return None
-        if self._compiled is None:
-            import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
-
-            self._compiled = re2.compile(self.pattern.encode("ascii"))
-        found = self._compiled.match(data, at, at + self.reach)
+        front = compiled(self.head).match(data, at, at + self.longest) if self.head else None
+        if self.head and front is None:
+            return None
+        start = front.end() if front is not None else at
+        found = compiled(self.value).match(data, start, start + self.longest)
         if found is None:
             return None
-        start, end = found.span(1)
+        end = found.end()
+        if self.follows:
+            end = data.rfind(b"@", start, end)
+            if end <= start or compiled(self.follows).match(data, end, end + _AFTER) is None:
+                return None
         if not self.holds(data[start:end].decode("ascii")):
             return None
         return Spot(start, end, self.label, self.score)
 
 
+_AFTER: Final = 8
+_HOST: Final = r"@(?:[A-Za-z0-9_%.-]|\[[0-9A-Fa-f:])"
 _PEM: Final = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = re.compile(rb"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _CUT_KEY: Final = re.compile(rb"(?:[A-Za-z0-9+/=]|\\[nr]|\s)*")
@@ -83,6 +93,10 @@ def _is_bearer(text: str) -> bool:
     return is_filled_in(text) and is_random(text) and any(char.isdigit() for char in text)
 
 
+def _is_mixed(text: str) -> bool:
+    return is_random(text)
+
+
 def _is_password(text: str) -> bool:
     return is_filled_in(text)
 
@@ -103,8 +117,9 @@ _BESIDE: Final = re.compile(
 )
 _CONNECTION: Final = Anchored(
     "SECRET_DATABASE",
-    r"""(?i)(?:password|pwd)[ \t]?=[ \t]?["'{]?([^\s;&"'(){}<>]{3,128})""",
-    160,
+    r"""(?i)(?:password|pwd)[ \t]?=[ \t]?["'{]?""",
+    r"""[^\s;&"'(){}<>]{3,}""",
+    128,
     _is_password,
     0.8,
 )
@@ -118,11 +133,11 @@ def _netrc(data: bytes, at: int) -> Spot | None:
 
 
 _WORDS: Final = Anchored(
-    "SECRET_PASSWORD", r"(?i)password[ \t\r\n]+([^\s\"'{}]{3,128})", 160, _is_password, 0.7, alone=True
+    "SECRET_PASSWORD", r"(?i)password[ \t\r\n]+", r"[^\s\"'{}]{3,}", 128, _is_password, 0.7, alone=True
 )
-_AUTHORITY: Final = (
-    r"""://[^\s/?#:@"'<>\\(){}]{0,128}:([^\s"'<>/\\{}]{1,256})@(?:[A-Za-z0-9]|\[[0-9A-Fa-f:]|%[0-9A-F])"""
-)
+_USER: Final = r"""://[^\s/?#:@"'<>\\(){}]*:"""
+_UP_TO_HOST: Final = r"""[^\s"'<>/\\{}]+@"""
+_LONGEST_PART: Final = 260
 _DATABASES: Final = (
     "postgres",
     "postgresql",
@@ -143,11 +158,12 @@ def _database_urls() -> tuple[Rule, ...]:
             f"{scheme}{mark}",
             Anchored(
                 "SECRET_DATABASE",
-                rf"(?i){scheme}(?:\+[a-z0-9]{{1,20}})?"
-                r"""://[^\s/:@"'<>\\]{0,128}:([^\s"'<>\\]{1,256})@[A-Za-z0-9\[%_.-]""",
-                450,
+                rf"(?i){scheme}(?:\+[a-z0-9]+)?{_USER}",
+                r"""[^\s"'<>\\]+@""",
+                _LONGEST_PART,
                 _is_password,
                 1.0,
+                follows=_HOST,
             ),
         )
         for scheme in _DATABASES
@@ -166,7 +182,8 @@ STRUCTURES: tuple[Rule, ...] = (
         "ls0tls1crudjti",
         Anchored(
             "SECRET_PRIVATE_KEY",
-            r"(LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,}={0,2})",
+            "",
+            r"LS0tLS1CRUdJTi[A-Za-z0-9+/]{80,}={0,2}",
             _LONGEST_KEY,
             _is_wrapped_key,
             alone=True,
@@ -177,7 +194,8 @@ STRUCTURES: tuple[Rule, ...] = (
         "private-lines:",
         Anchored(
             "SECRET_PRIVATE_KEY",
-            r"Private-Lines: [0-9]{1,3}(?:\r?\n|\\r\\n|\\n)((?:[A-Za-z0-9+/=]{20,64}(?:\r?\n|\\r\\n|\\n|$))+)",
+            r"Private-Lines: [0-9]{1,3}(?:\r?\n|\\r\\n|\\n)",
+            r"(?:[A-Za-z0-9+/=]{20,64}(?:\r?\n|\\r\\n|\\n|$))+",
             _LONGEST_KEY,
             bool,
         ),
@@ -187,14 +205,17 @@ STRUCTURES: tuple[Rule, ...] = (
         "eyj",
         Anchored(
             "SECRET_JWT",
-            r"(eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{0,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})?)",
+            "",
+            r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})?",
             _LONGEST_TOKEN,
             _is_web_token,
             1.0,
             alone=True,
         ),
     ),
-    _rule("url", "://", Anchored("SECRET_URL", _AUTHORITY, 420, _is_password, 0.9)),
+    _rule(
+        "url", "://", Anchored("SECRET_URL", _USER, _UP_TO_HOST, _LONGEST_PART, _is_password, follows=_HOST)
+    ),
     *_database_urls(),
     _rule("database", "password=", _connection),
     _rule("database", "password =", _connection),
@@ -203,15 +224,16 @@ STRUCTURES: tuple[Rule, ...] = (
     _rule(
         "azure",
         "sig=",
-        Anchored("SECRET_AZURE", r"sig=([A-Za-z0-9%+/]{43,80}(?:=|%3[Dd]))", 100, is_random, 0.9, alone=True),
+        Anchored("SECRET_AZURE", "sig=", r"[A-Za-z0-9%+/]{43,80}(?:=|%3[Dd])", 100, _is_mixed, alone=True),
     ),
     _rule(
         "basic_auth",
         "basic ",
         Anchored(
             "SECRET_BASIC_AUTH",
-            r"(?i)basic +([A-Za-z0-9+/_-]{6,400}={0,2})",
-            420,
+            r"(?i)basic +",
+            r"[A-Za-z0-9+/_-]{6,}={0,2}",
+            400,
             is_user_and_password,
             0.9,
             alone=True,
@@ -221,7 +243,13 @@ STRUCTURES: tuple[Rule, ...] = (
         "docker",
         '"auth"',
         Anchored(
-            "SECRET_DOCKER", r'"auth"\s{0,3}:\s{0,3}"([A-Za-z0-9+/]{6,400}={0,2})"', 440, is_user_and_password
+            *(
+                "SECRET_DOCKER",
+                r'"auth"\s{0,3}:\s{0,3}"',
+                r"[A-Za-z0-9+/]{6,}={0,2}",
+                400,
+                is_user_and_password,
+            )
         ),
     ),
     _rule(
@@ -229,7 +257,8 @@ STRUCTURES: tuple[Rule, ...] = (
         "bearer ",
         Anchored(
             "SECRET_TOKEN",
-            rf"(?i)bearer +([A-Za-z0-9._~+/-]{{{_BEARER_LEAST},}}={{0,2}})",
+            r"(?i)bearer +",
+            rf"[A-Za-z0-9._~+/-]{{{_BEARER_LEAST},}}={{0,2}}",
             4_200,
             _is_bearer,
             0.7,
@@ -242,8 +271,9 @@ STRUCTURES: tuple[Rule, ...] = (
         "curl ",
         Anchored(
             "SECRET_PASSWORD",
-            r"""(?i)curl [^\n]{0,300}?(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'-][^\s:"']{0,64}:([^\s"']{1,128})""",
-            540,
+            r"""(?i)curl[^\n]{0,200}? (?:-u|--user|--proxy-user)[ =]?["']?[^\s:"'-][^\s:"']*:""",
+            r"""[^\s"']+""",
+            300,
             _is_password,
             0.8,
             alone=True,
