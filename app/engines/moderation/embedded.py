@@ -19,7 +19,7 @@ MOST_ENCODED = 2
 MOST_ENCODED_TOGETHER = 32
 """Windows of all texts of one call that are encoded."""
 
-SUSPICIOUS = 0.1
+SUSPICIOUS = 0.2
 """Score by words below which a second window is not encoded."""
 
 

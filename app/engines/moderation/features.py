@@ -13,12 +13,29 @@ BITS = 16
 WIDTH = 2 << BITS
 """Number of all features: a block of words, then a block of characters."""
 
-_EMPTY_WORDS = re.compile(
-    r"\b(?:a|an|the|of|to|in|on|at|for|with|from|by|and|or|is|are|was|were|be|been|being|do|does|did|can|could|"
-    r"would|should|will|shall|may|might|must|please|that|this|these|those|it|its|as|so|very|really|just|some|any|"
-    r"best|way|ways|good|more|most)\b",
-    re.IGNORECASE,
+_EMPTY_WORDS = frozenset(
+    {
+        *("a", "an", "the", "of", "to", "in", "on", "at", "for", "with", "from", "by"),
+        *("and", "or", "is", "are", "was", "were", "be", "been", "being", "do", "does", "did"),
+        *(
+            "can",
+            "could",
+            "would",
+            "should",
+            "will",
+            "shall",
+            "may",
+            "might",
+            "must",
+            "please",
+            "that",
+            "this",
+        ),
+        *("these", "those", "it", "its", "as", "so", "very", "really", "just", "some", "any", "best"),
+        *("way", "ways", "good", "more", "most"),
+    }
 )
+_WORDS = re.compile(r"\w+")
 _LETTERS_APART = re.compile(r"\b(?:\w[ .*_-]){3,}\w\b")
 _CONTENT_SALT = np.uint64(0x5851_F42D_4C95_7F2D)
 
@@ -29,8 +46,11 @@ def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     Pairs of content words stand beside pairs of words, so that a verb meets its object across articles and
     prepositions: what is killed says whether killing matters.
     """
-    joined = _LETTERS_APART.sub(lambda match: re.sub(r"[ .*_-]", "", match[0]), text)
-    content = word_ngrams(_EMPTY_WORDS.sub(" ", joined), (2, 3))
+    joined = text
+    if _LETTERS_APART.search(text):
+        joined = _LETTERS_APART.sub(lambda match: re.sub(r"[ .*_-]", "", match[0]), text)
+    meant = " ".join(word for word in _WORDS.findall(joined.lower()) if word not in _EMPTY_WORDS)
+    content = word_ngrams(meant, (2, 3))
     with np.errstate(over="ignore"):
         words = np.concatenate([word_ngrams(joined, (1, 2, 3)), content * _CONTENT_SALT])
     columns, values = _block(words, 0)

@@ -26,7 +26,7 @@ SOURCE_WEIGHTS: Mapping[str, float] = {
     "bfcl": 1.0,
     "metatool": 0.7,
     "pair": 10.0,
-    "template": 0.6,
+    "template": 0.8,
     "ordinary": 0.7,
 }
 """Small and clean sets count more; tweets, whose labels are noisy, count less."""

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import minimize
 
 from app.core.moderation import POLICIES
 from app.engines.moderation.features import WIDTH, features
 from app.engines.moderation.model import Floats, network_input
+from app.engines.moderation.training.descent import SparseRows, minimized
 
 Labels = NDArray[np.float32]
 
 WORDS_PENALTY = 2e-5
+WORDS_ROUNDS = 60
 HIDDEN = 96
 ROUNDS = 6
 BATCH = 256
@@ -28,7 +28,7 @@ DROPPED = 0.2
 class Data:
     """Texts as matrices: sparse features, vectors, labels (NaN: unknown), weights, groups by number."""
 
-    words: sparse.csr_matrix
+    words: SparseRows
     vectors: Floats
     labels: Labels
     weights: Floats
@@ -41,17 +41,9 @@ class Data:
         )
 
 
-def word_matrix(texts: Sequence[str]) -> sparse.csr_matrix:
+def word_matrix(texts: Sequence[str]) -> SparseRows:
     """Return the features of ``texts``, a row each."""
-    columns, values, ends = [], [], [0]
-    for text in texts:
-        found, amounts = features(text)
-        columns.append(found)
-        values.append(amounts)
-        ends.append(ends[-1] + len(found))
-    return sparse.csr_matrix(
-        (np.concatenate(values), np.concatenate(columns), np.array(ends)), shape=(len(texts), WIDTH)
-    )
+    return SparseRows.of([features(text) for text in texts], WIDTH)
 
 
 def label_matrix(labels: Sequence[Mapping[str, int | None]]) -> Labels:
@@ -73,24 +65,22 @@ def fit_words(data: Data) -> tuple[Floats, Floats]:
 
 def _fit_one(data: Data, policy: int) -> NDArray[np.float64]:
     known = ~np.isnan(data.labels[:, policy])
-    x = data.words[known].astype(np.float64)
+    x = data.words[np.flatnonzero(known)]
     y = data.labels[known, policy].astype(np.float64)
     weights = balanced(y, data.weights[known].astype(np.float64))
-    transposed = x.T.tocsr()
+    by_columns = x.transposed()
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        logits = x @ parameters[:-1] + parameters[-1]
-        signed = np.where(y > 0, logits, -logits)
+        inner = parameters[:-1]
+        logits = x.times(inner.astype(np.float32)).astype(np.float64) + parameters[-1]
         errors = weights * (1 / (1 + np.exp(-np.clip(logits, -40, 40))) - y)
-        value = float(weights @ np.logaddexp(0, -signed))
-        value += WORDS_PENALTY / 2 * float(parameters[:-1] @ parameters[:-1])
-        return value, np.append(transposed @ errors + WORDS_PENALTY * parameters[:-1], errors.sum())
+        value = float(weights @ np.logaddexp(0, np.where(y > 0, -logits, logits)))
+        value += WORDS_PENALTY / 2 * float(inner @ inner)
+        # Scaled up, so that single precision keeps what each of many texts adds.
+        pull = by_columns.times((errors * len(y)).astype(np.float32)).astype(np.float64) / len(y)
+        return value, np.append(pull + WORDS_PENALTY * inner, errors.sum())
 
-    found = minimize(
-        loss, np.zeros(x.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 120, "maxcor": 8}
-    )
-    solution: NDArray[np.float64] = found.x
-    return solution
+    return minimized(loss, np.zeros(WIDTH + 1), WORDS_ROUNDS)
 
 
 def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,7 +96,8 @@ def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
 def logits_by_words(data: Data, fitted: tuple[Floats, Floats]) -> Floats:
     """Return what the regressions say of each row."""
-    return np.asarray(data.words @ fitted[0] + fitted[1], dtype=np.float32)
+    columns = [data.words.times(fitted[0][:, policy]) for policy in range(len(POLICIES))]
+    return (np.stack(columns, axis=1) + fitted[1]).astype(np.float32)
 
 
 def crossed(data: Data, folds: int) -> Floats:
