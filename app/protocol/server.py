@@ -126,9 +126,8 @@ def build_mcp(
 ) -> Mcp:
     """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
 
-    ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is
-    bound to this process.
-    ``direct`` off sends our own methods through the SDK's transports too, for tests that compare the two.
+    ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
+    to this process. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
     """
     notifications, running, callbacks = Notifications(), Running(), callbacks or Callbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)

@@ -138,6 +138,10 @@ class InterceptorService:
         governed: Governed,
         request: RequestInfo,
     ) -> dict[str, Any]:
+        if found.kind.reports and not REPORTING.keys().isdisjoint(asked.config):
+            raise InvalidArgumentsError(
+                "A validation changes nothing, so it has no action.", details={"pointer": "/arguments/action"}
+            )
         config = {**asked.config, **(REPORTING if found.kind.reports else {})}
         try:
             result = await self._run(caller, asked, config, governed.items, request)

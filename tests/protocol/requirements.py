@@ -6,6 +6,7 @@ from typing import TypeVar
 from tests.protocol.requirements_concerns import REQUIREMENTS_CONCERNS
 from tests.protocol.requirements_disclosure import REQUIREMENTS_DISCLOSURE
 from tests.protocol.requirements_groups import REQUIREMENTS_GROUPS
+from tests.protocol.requirements_interceptors import REQUIREMENTS_INTERCEPTORS
 from tests.protocol.requirements_selective import REQUIREMENTS_SELECTIVE
 from tests.protocol.requirements_tools import REQUIREMENTS_TOOLS
 
@@ -82,6 +83,7 @@ REQUIREMENTS: dict[str, tuple[str, str]] = {
 
 REQUIREMENTS |= REQUIREMENTS_DISCLOSURE | REQUIREMENTS_GROUPS
 REQUIREMENTS |= REQUIREMENTS_CONCERNS | REQUIREMENTS_SELECTIVE | REQUIREMENTS_TOOLS
+REQUIREMENTS |= REQUIREMENTS_INTERCEPTORS
 
 
 def covers(*names: str) -> Callable[[F], F]:

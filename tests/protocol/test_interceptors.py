@@ -1,0 +1,283 @@
+"""The interceptor door on the real service: golden fixtures, descriptors, failures, its own endpoint."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.core.content import Context
+from app.core.interceptors import EVENTS
+from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.pipelines import Pipeline
+from app.core.policy import Policy
+from app.services.access import HOST
+from tests.protocol.mcp_service import KEY, service
+from tests.protocol.mcp_wire import HANDSHAKE, MODERN, REVISIONS, Wire, client
+from tests.protocol.requirements import covers
+
+FIXTURES = sorted((Path(__file__).parent / "interceptors").glob("*.json"))
+OPERATOR = Caller(DEFAULT_TENANT, "00000000", frozenset({Role.OPERATOR}))
+EXTENSION = "io.modelcontextprotocol/interceptors"
+PIPELINE = {
+    "name": "to_model",
+    "description": "Redacts, then tells the time.",
+    "steps": [{"name": "pii_redaction"}, {"name": "timestamp_injector", "on_error": "skip"}],
+}
+
+
+class Slow(Middleware[Arguments]):
+    """Never ends."""
+
+    name, title, description, phase, arguments = "slow", "Slow", "Never ends", "outbound", Arguments
+
+    async def apply(self, context: Context, arguments: Arguments) -> Outcome:
+        await asyncio.Event().wait()
+        return Outcome(context)
+
+
+class Crashes(Slow):
+    """Always fails."""
+
+    name = "crashes"
+
+    async def apply(self, context: Context, arguments: Arguments) -> Outcome:
+        raise RuntimeError(f"about {context.items}")
+
+
+@dataclass
+class Served:
+    url: str
+    app: FastAPI
+
+    async def policy(self, **members: Any) -> None:
+        await self.app.state.house.policies.put(OPERATOR, None, Policy(**members))
+
+    def client(self, revision: str, path: str = "", key: str | None = None) -> Any:
+        return client(self.url + path, revision, key or str(KEY))
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with service(f"sqlite:///{tmp_path}/sluice.db") as (url, app):
+        app.state.house.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
+        yield Served(url, app)
+
+
+async def invoke(
+    wire: Wire, params: dict[str, Any], method: str = "interceptor/invoke", **options: Any
+) -> Any:
+    body = wire.body(method, params, options.get("meta"))
+    return await wire.post(body, wire.headers(method) | ({"mcp-name": params["name"]} if wire.modern else {}))
+
+
+def without_volatile(result: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: one for key, one in result.items() if key not in {"durationMs", "info", "resultType", "_meta"}
+    }
+
+
+async def listed(wire: Wire, **params: Any) -> dict[str, dict[str, Any]]:
+    reply = await wire.call("interceptors/list", **params)
+    return {one["name"]: one for one in reply.result["interceptors"]}
+
+
+@covers("IC-VALIDATION", "IC-NEGATIVE", "IC-MUTATION", "IC-FORM", "IC-UNKNOWN")
+@covers("IC-HOOK", "IC-TIMEOUT", "IC-FAILURE", "IC-CONFIG-SCHEMA")
+async def test_every_golden_fixture_holds_on_both_revisions(tmp_path: Path) -> None:
+    async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, app):
+        app.state.house.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
+        for revision in REVISIONS:
+            async with client(url, revision, str(KEY)) as wire:
+                for path in FIXTURES:
+                    fixture = json.loads(path.read_text())
+                    reply = await invoke(wire, fixture["params"], meta=fixture.get("meta"))
+                    if "error" in fixture:
+                        check_error(reply.error, fixture["error"], path.stem)
+                        continue
+                    result = reply.result
+                    assert without_volatile(result) == fixture["result"], path.stem
+                    assert result["durationMs"] >= 0 and isinstance(result["info"], dict)
+                    assert fixture.get("info", {}).items() <= result["info"].items(), path.stem
+
+
+def check_error(error: dict[str, Any], expected: dict[str, Any], name: str) -> None:
+    assert error["code"] == expected["code"], (name, error)
+    assert expected.get("message", error["message"]) == error["message"], name
+    assert expected["data"].items() <= error["data"].items(), (name, error)
+    assert "about" not in json.dumps(error), "what a fault says of content stays inside"
+
+
+def test_there_is_a_fixture_for_each_type_phase_and_event() -> None:
+    params = [json.loads(path.read_text()) for path in FIXTURES]
+    seen = {(one["params"]["phase"], one.get("result", {}).get("type")) for one in params}
+    assert seen >= {(phase, kind) for phase in ("request", "response") for kind in ("mutation", "validation")}
+    assert {one["params"]["event"] for one in params} == set(EVENTS)
+
+
+@covers("IC-CAPABILITY")
+async def test_the_extension_is_declared_with_its_events(served: Served) -> None:
+    for revision in REVISIONS:
+        async with served.client(revision) as wire:
+            reply = await wire.call("server/discover") if wire.modern else await wire.open()
+            shown = reply.result["capabilities"]
+            assert shown["extensions"][EXTENSION] == {"supportedEvents": list(EVENTS)}
+            assert "" not in shown and "contextMiddleware" in shown
+
+
+@covers("IC-LIST", "IC-LIST-EVENT", "IC-NAMES", "IC-CONFIG-SCHEMA")
+async def test_descriptors_say_what_differs_from_the_defaults(served: Served) -> None:
+    for revision in REVISIONS:
+        async with served.client(revision) as wire:
+            reply = await wire.call("interceptors/list")
+            names = [one["name"] for one in reply.result["interceptors"]]
+            assert names == sorted(set(names))
+            found = await listed(wire)
+            moderation = found["content_moderation"]
+            assert list(moderation) == [
+                *("name", "version", "description", "type", "hooks", "compat", "configSchema")
+            ]
+            assert moderation["type"] == "validation"
+            assert moderation["hooks"] == [
+                {"events": [event for event in EVENTS if event != "tools/list"], "phase": "request"},
+                {"events": ["tools/call", "resources/read", "prompts/get"], "phase": "response"},
+            ]
+            assert "action" not in moderation["configSchema"]["properties"]
+            assert found["pii_redaction"]["priorityHint"] == -100_000
+            assert {
+                one["hooks"][0]["phase"]
+                for one in (found["pii_restoration"], found["hallucination_detection"])
+            } == {"response"}
+            for one in found.values():
+                assert set(one["configSchema"]) <= {"type", "properties", "required", "additionalProperties"}
+                assert "$ref" not in json.dumps(one["configSchema"])
+            hooking = await listed(wire, event="tools/list")
+            assert set(hooking) == {"tool_filter", "audit_logging"}
+            assert await listed(wire, event="custom/nothing") == {}
+            wrong = await wire.call("interceptors/list", event="*")
+            assert (wrong.error["code"], wrong.error["data"]["pointer"]) == (-32602, "/event")
+
+
+@covers("IC-POLICY")
+async def test_a_policy_recommends_mode_failure_rule_and_order(served: Served) -> None:
+    await served.policy(
+        interceptors={
+            "content_moderation": {"mode": "audit", "fail_open": True, "priority_hint": 7},
+            "pii_redaction": {
+                "mode": "active",
+                "fail_open": False,
+                "priority_hint": {"request": -5, "response": 5},
+            },
+            "timestamp_injector": {"priority_hint": 0},
+        },
+        allowed_middlewares=[
+            "content_moderation",
+            "pii_redaction",
+            "timestamp_injector",
+            "hallucination_detection",
+        ],
+        default_arguments={"hallucination_detection": {"action": "fix"}},
+    )
+    async with served.client(MODERN) as wire:
+        found = await listed(wire)
+        assert set(found) == {
+            "content_moderation",
+            "pii_redaction",
+            "timestamp_injector",
+            "hallucination_detection",
+        }
+        moderation, redaction = found["content_moderation"], found["pii_redaction"]
+        assert (moderation["mode"], moderation["failOpen"]) == ("audit", True)
+        assert "priorityHint" not in moderation, "validations have no order"
+        assert redaction["priorityHint"] == {"request": -5, "response": 5}
+        assert (
+            not {"mode", "failOpen"} & redaction.keys() and "priorityHint" not in found["timestamp_injector"]
+        )
+        assert found["hallucination_detection"]["type"] == "mutation"
+        hidden = await invoke(
+            wire, {"name": "tool_filter", "event": "tools/list", "phase": "request", "payload": {}}
+        )
+        assert hidden.error["code"] == -32602, "what the policy does not allow is not there"
+        # Whoever invokes routes by mode; the verdict is the same.
+        params = {"name": "content_moderation", "event": "context/transform", "phase": "request"}
+        config = {"policies": ["x"], "customPolicies": [{"name": "x", "terms": ["bluebird"]}]}
+        denied = await invoke(wire, {**params, "payload": {"context": ["bluebird"]}, "config": config})
+        assert denied.result["valid"] is False
+
+
+@covers("IC-PIPELINE", "IC-FORM")
+async def test_pipelines_are_interceptors_and_middlewares_on_both_revisions(tmp_path: Path) -> None:
+    async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, app):
+        await app.state.house.pipelines.put(OPERATOR, Pipeline.model_validate(PIPELINE))
+        for revision in REVISIONS:
+            async with client(url, revision, str(KEY)) as wire:
+                descriptor = (await listed(wire))["to_model"]
+                assert (descriptor["type"], descriptor["version"]) == ("mutation", "1.0.0")
+                assert [hook["phase"] for hook in descriptor["hooks"]] == ["request"]
+                payload = {"model": "m", "messages": [{"role": "user", "content": "I am John Doe"}]}
+                params = {
+                    "name": "to_model",
+                    "event": "llm/completion",
+                    "phase": "request",
+                    "payload": payload,
+                }
+                result = (await invoke(wire, params, "interceptors/invoke")).result
+                text = result["payload"]["messages"][0]["content"]
+                assert text.startswith("[Current time: ") and text.endswith("\n\nI am [PERSON_1]")
+                assert result["info"]["pipeline"] == "to_model"
+                names = {one["name"] for one in (await wire.call("middleware/list")).result["middleware"]}
+                assert "to_model" in names
+                again = await wire.invoke("I am John Doe", name="to_model", arguments={"scope": revision})
+                assert again.result["content"][0].endswith("I am [PERSON_1]")
+                assert again.result["metadata"]["scope"] == revision
+
+
+@covers("IC-ALONE")
+async def test_alone_there_is_nothing_but_interceptors(served: Served) -> None:
+    for revision in REVISIONS:
+        async with served.client(revision, "/interceptors") as wire:
+            reply = await wire.call("server/discover") if wire.modern else await wire.open()
+            shown = reply.result["capabilities"]
+            assert set(shown) <= {"extensions", "experimental"} and set(shown["extensions"]) == {EXTENSION}
+            assert "timestamp_injector" in await listed(wire)
+            params = {"name": "audit_logging", "event": "tools/list", "phase": "request", "payload": {}}
+            assert (await invoke(wire, params)).result["valid"] is True
+            for method in ("middleware/list", "tools/list", "groups/list"):
+                refused = await wire.call(method)
+                assert refused.error["code"] == -32601, method
+                assert refused.status == (404 if wire.modern else 200)
+            if not wire.modern:
+                assert (await wire.call("ping")).result == {}
+        async with served.client(revision) as wire:
+            assert "error" not in (await wire.call("middleware/list")).message, "the control: /mcp has them"
+
+
+async def test_an_invocation_is_on_record_with_its_event(served: Served) -> None:
+    params = {"name": "timestamp_injector", "event": "context/transform", "phase": "request"}
+    async with served.client(HANDSHAKE) as wire:
+        await invoke(wire, {**params, "payload": {"context": ["canary-4711"]}})
+        made = await served.app.state.house.access.create_key(HOST, [Role.AUDITOR], tenant=DEFAULT_TENANT)
+        refused = await wire.http.post(
+            *(wire.url,),
+            json=wire.body("interceptors/list", {}),
+            headers={"authorization": f"Bearer {made.key}", **wire.headers("interceptors/list")},
+        )
+        assert refused.status_code in {403, 404}
+    events = await served.app.state.house.audit.query(
+        Caller(DEFAULT_TENANT, "0", frozenset({Role.AUDITOR})), query_of("interceptor.invoke")
+    )
+    (event,) = events.items
+    assert (event.middleware, event.outcome) == ("timestamp_injector", "ok")
+    assert dict(event.details) | {"event": "context/transform", "phase": "request"} == dict(event.details)
+    assert "canary" not in str(event)
+
+
+def query_of(action: str) -> Any:
+    from app.services.audit import AuditQuery
+
+    return AuditQuery(action=action)
