@@ -18,7 +18,7 @@ from app.core.sanitizing import sanitized
 
 Level = Literal["strict", "standard", "permissive"]
 
-THRESHOLDS: dict[Level, float] = {"strict": 0.25, "standard": 0.5, "permissive": 0.85}
+THRESHOLDS: dict[Level, float] = {"strict": 0.29, "standard": 0.5, "permissive": 0.88}
 UNTRUSTED_PLACES = frozenset({Place.TOOL_RESULT, Place.STRUCTURED, Place.RESOURCE})
 JUDGED_ROLES = frozenset({None, "user"})
 """Hosts write system messages and models write assistant turns: neither attacks itself."""
@@ -48,7 +48,7 @@ class PromptInjectionArguments(Arguments):
     level: Level = Field(
         default="standard",
         description="How readily: in measurements, strict flags 1 in 4 harmless texts full of the words of attacks, "
-        "standard 1 in 8, permissive 1 in 25; of ordinary requests fewer than 1 in 100.",
+        "standard 1 in 7, permissive 1 in 25; of ordinary requests about 1 in 70.",
     )
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="The least score that is suspected; overrides the level."
