@@ -12,6 +12,7 @@ from app.cli import (
     concerns,
     config,
     db,
+    documents,
     groups,
     invoke,
     keys,
@@ -64,6 +65,7 @@ def build() -> typer.Typer:
     root.add_typer(groups.commands, name="groups")
     root.add_typer(concerns.commands, name="concerns")
     root.add_typer(pipelines.commands, name="pipelines")
+    root.add_typer(documents.commands, name="documents")
     root.add_typer(audit.commands, name="audit")
     root.add_typer(vault.commands, name="vault")
     return root

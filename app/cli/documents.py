@@ -1,0 +1,302 @@
+"""``sluice documents``: files into collections, searched and deleted on the host."""
+
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show_table
+
+if TYPE_CHECKING:
+    from app.assembly import House
+    from app.core.access import Caller
+    from app.core.engines import Retrieval
+    from app.services.collections import CollectionInfo, DocumentInfo
+
+T = TypeVar("T")
+_PAGE = 500
+
+commands = typer.Typer(
+    help="Add files to collections, list, search and delete what is there.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Tenant = Annotated[str, typer.Option(help="Whose documents.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Collection = Annotated[str, typer.Option("--collection", "-c", help="Name of the collection.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice documents add notes/ --collection internal_docs
+  sluice documents add report.pdf -c internal_docs --access role:invoker"""
+)
+def add(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, and folders with all files of known kinds in them.")
+    ],
+    collection: Collection,
+    tenant: Tenant = "default",
+    source: Annotated[str, typer.Option(help="Where they come from, such as wiki.")] = "files",
+    access: Annotated[
+        list[str] | None,
+        typer.Option(help="Who may read them, of those who may read the collection; may be repeated."),
+    ] = None,
+) -> None:
+    """Read files (text, Markdown, HTML, PDF, DOCX) and store them; files that did not change stay as they are.
+
+    The collection is made if need be, readable for the whole tenant.
+    """
+    files = list(_files(paths))
+    if not files:
+        fail("There are no files of a known kind: .txt, .md, .html, .pdf or .docx.", USAGE)
+    counts, faults = _in_tenant(
+        tenant, lambda house, caller: _add_all(house, caller, files, collection, source, access or [])
+    )
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing done")
+    if faults:
+        fail(f"{faults} of {len(files)} files could not be read.", FAILED)
+
+
+@commands.command(
+    "list", epilog="Examples:\n\n\b\n  sluice documents list\n  sluice documents list -c internal_docs"
+)
+def list_(
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="Its documents; without: all collections.")
+    ] = None,
+    tenant: Tenant = "default",
+    *,
+    json: Json = False,
+) -> None:
+    """List collections, or the documents of one."""
+    if collection is None:
+        found = _in_tenant(tenant, lambda house, caller: house.collections.list(caller))
+        _show_collections(found, json=json)
+        return
+    documents = _in_tenant(tenant, lambda house, caller: _documents(house, caller, collection))
+    if json:
+        show_json([_said(one) for one in documents])
+    else:
+        show_table(
+            ("ID", "SOURCE", "NAME", "TITLE", "CHUNKS", "UPDATED"),
+            [(one.id, one.source, one.external_id, one.title, one.chunks, one.updated) for one in documents],
+        )
+
+
+@commands.command(
+    epilog='Example:\n\n\b\n  sluice documents search "Who approved the budget?" --as key:0123abcd'
+)
+def search(
+    question: Annotated[str, typer.Argument(help="What to look for.")],
+    tenant: Tenant = "default",
+    sources: Annotated[
+        list[str] | None, typer.Option("--source", help="Collection or source; may be repeated.")
+    ] = None,
+    principals: Annotated[
+        list[str] | None,
+        typer.Option("--as", help="Who asks, such as role:invoker; may be repeated. Default: every role."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Most documents to show.")] = 5,
+    *,
+    json: Json = False,
+) -> None:
+    """Show what a caller would be given for a question: title, relevance and passage."""
+    from app.core.collections import principals_of
+    from app.core.engines import RetrievalQuery
+    from app.middlewares.document_retrieval import DocumentRetrievalArguments
+
+    async def searched(house: "House", caller: "Caller") -> "Retrieval":
+        asks = frozenset({"*", *principals}) if principals else principals_of(caller)
+        least = DocumentRetrievalArguments().min_relevance
+        query = RetrievalQuery(tenant, asks, question, tuple(sources) if sources else None, limit, least)
+        return await house.retrieval.retrieve([query])
+
+    found = _in_tenant(tenant, searched)
+    note(f"Searched by {found.report.name} {found.report.version}.")
+    passages = found.passages[0]
+    if json:
+        names = ("title", "relevance", "collection", "source", "document", "uri", "text")
+        show_json([{name: getattr(one, name) for name in names} for one in passages])
+        return
+    if not passages:
+        note("Nothing was found.")
+    for one in passages:
+        print(f"{one.relevance:.2f}  {one.title}  ({one.collection}, {one.source}, {one.document})")
+        print("\n".join(f"      {line}" for line in one.text.splitlines()[:8]))
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice documents delete 0190a1b2c3d47e5f8a9b0c1d2e3f4a5b -c internal_docs
+  sluice documents delete --all -c internal_docs"""
+)
+def delete(
+    collection: Collection,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents, as `list` shows them.")] = None,
+    tenant: Tenant = "default",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="The whole collection.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Delete documents, or a whole collection, from tables, index and memory for good."""
+    if everything == bool(ids):
+        fail("Say which documents, or --all.", USAGE)
+    named = ids or []
+    plural = "" if len(named) == 1 else "s"
+    what = f"{len(named)} document{plural}"
+    if everything:
+        what = f"the collection {collection} with all its documents"
+    confirm(f"Delete {what}?", yes=yes)
+
+    async def deleted(house: "House", caller: "Caller") -> None:
+        if everything:
+            await house.collections.delete(caller, collection)
+        for id_ in ids or []:
+            await house.collections.delete_document(caller, collection, id_)
+
+    _in_tenant(tenant, deleted)
+    print(f"Deleted: {what}.")
+
+
+async def _add_all(
+    house: "House",
+    caller: "Caller",
+    files: list[tuple[Path, str]],
+    collection: str,
+    source: str,
+    access: list[str],
+) -> tuple[dict[str, int], int]:
+    from pydantic import ValidationError
+
+    from app.core.collections import CollectionDefinition, DocumentDetails
+    from app.core.errors import InvalidArgumentsError, NotFoundError, ServiceError, TooLargeError
+    from app.services.ingestion import Submitted
+
+    counts, faults = dict.fromkeys(("created", "updated", "unchanged"), 0), 0
+    try:
+        definition = CollectionDefinition(name=collection)
+        details = [
+            DocumentDetails.model_validate({"source": source, "external_id": name, "access": access})
+            for _, name in files
+        ]
+    except ValidationError as error:
+        raise InvalidArgumentsError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
+    try:
+        await house.collections.get(caller, collection)
+    except NotFoundError:
+        await house.collections.put(caller, definition)
+    for number, ((path, name), said) in enumerate(zip(files, details, strict=True), 1):
+        shown = _Progress(f"[{number}/{len(files)}] {name}")
+        try:
+            submitted = Submitted(collection, said, path.read_bytes(), "")
+            done = await house.ingestion.add(caller, submitted, background=False, progress=shown.tell)
+            counts[done.outcome] += 1
+            shown.end(done.outcome)
+        except (InvalidArgumentsError, TooLargeError, OSError) as error:
+            faults += 1
+            shown.end(error.message if isinstance(error, ServiceError) else "cannot be read from the disk")
+    await house.ingestion.purge()
+    return counts, faults
+
+
+class _Progress:
+    """One line for each file on standard error; on a terminal it counts the chunks meanwhile."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.moves = sys.stderr.isatty()
+
+    async def tell(self, done: int, total: int) -> None:
+        if self.moves and total:
+            print(f"\r\x1b[K{self.label}  {100 * done // total} %", end="", file=sys.stderr, flush=True)
+
+    def end(self, outcome: str) -> None:
+        note(("\r\x1b[K" if self.moves else "") + f"{self.label}  {outcome}")
+
+
+async def _documents(house: "House", caller: "Caller", collection: str) -> "list[DocumentInfo]":
+    found: list[DocumentInfo] = []
+    after: tuple[str, str] | None = None
+    while page := await house.collections.documents(caller, collection, after=after, limit=_PAGE):
+        found += page
+        after = page[-1].source, page[-1].external_id
+    return found
+
+
+def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield files and the names they are known by: as given, below a folder by the way from there."""
+    from app.engines.documents.extraction import MEDIA_TYPES
+
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(one for one in path.rglob("*") if one.suffix.lower().lstrip(".") in MEDIA_TYPES)
+            yield from ((one, one.relative_to(path).as_posix()) for one in inside if one.is_file())
+        elif path.is_file():
+            yield path, path.name
+        else:
+            fail(f"There is no file {path}.", USAGE)
+
+
+def _show_collections(found: "list[CollectionInfo]", *, json: bool) -> None:
+    rows = [
+        {
+            **one.definition.model_dump(mode="json"),
+            "sources": {source.source: source.documents for source in one.sources},
+            "documents": one.documents,
+            "chunks": one.chunks,
+            "embedded": one.embedded,
+        }
+        for one in found
+    ]
+    if json:
+        show_json(rows)
+        return
+    show_table(
+        ("NAME", "DOCUMENTS", "CHUNKS", "SOURCES", "READERS"),
+        [
+            (
+                row["name"],
+                row["documents"],
+                row["chunks"],
+                ", ".join(row["sources"]),
+                ", ".join(row["access"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _said(one: "DocumentInfo") -> dict[str, object]:
+    names = (
+        "id",
+        "source",
+        "external_id",
+        "title",
+        "uri",
+        "written",
+        "media_type",
+        "access",
+        "chunks",
+        "updated",
+    )
+    return {name: getattr(one, name) for name in names}
+
+
+def _in_tenant(tenant: str, work: Callable[["House", "Caller"], Awaitable[T]]) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+
+    async def worked(house: "House") -> T:
+        await house.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+        return await work(house, caller_for(tenant))
+
+    return on_host(worked)
