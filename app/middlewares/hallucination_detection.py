@@ -181,16 +181,21 @@ class _Judging:
         leaves = self.answer.texts
         stated = await self.engines.answers.statements([leaf.scannable for leaf in leaves])
         evidence = tuple(one.text for one in support)
-        prose = [Claim(one.prose, evidence) for one in stated if one.prose is not None]
+        told = [(leaf, one.prose) for leaf, one in zip(leaves, stated, strict=True) if one.prose is not None]
         places = [(leaf, *place) for leaf, one in zip(leaves, stated, strict=True) for place in one.sentences]
         places = places[:MOST_SENTENCES]
         claims = [Claim(leaf.scannable[start:end], evidence) for leaf, start, end in places]
-        if not prose:
+        if not told:
             return
-        grounding = await self.engines.grounding.judge([*prose, *claims])
+        grounding = await self.engines.grounding.judge(
+            [*(Claim(text, evidence) for _, text in told), *claims]
+        )
         self.engine = grounding.report
-        self.judged = max(grounding.scores[: len(prose)])
-        scored = zip(places, claims, grounding.scores[len(prose) :], strict=True)
+        scored = list(zip(places, claims, grounding.scores[len(told) :], strict=True))
+        for (leaf, _), whole in zip(told, grounding.scores, strict=False):
+            worst = max((score for (other, _, _), _, score in scored if other is leaf), default=whole)
+            # Measured on answers of many sentences: the mean tells more than either does.
+            self.judged = max(self.judged, (whole + worst) / 2)
         weak = [(place, claim, score) for place, claim, score in scored if score >= self.arguments.threshold]
         if not weak:
             return

@@ -4,10 +4,14 @@
 def distance(one: str, other: str, limit: int) -> int | None:
     """Return the number of insertions, deletions, changes and swaps of neighbours, or None above ``limit``.
 
-    The work is bounded by ``limit`` times the length.
+    What both begin and end with is passed over at once; the rest costs its length times ``limit``.
     """
     if abs(len(one) - len(other)) > limit:
         return None
+    begin = _shared(one, other)
+    one, other = one[begin:], other[begin:]
+    end = _shared(one[::-1], other[::-1])
+    one, other = one[: len(one) - end], other[: len(other) - end]
     far = limit + 1
     before: list[int] = []
     last = [column if column <= limit else far for column in range(len(other) + 1)]
@@ -18,13 +22,22 @@ def distance(one: str, other: str, limit: int) -> int | None:
         for column in range(low, high + 1):
             same = letter == other[column - 1]
             cost = min(last[column] + 1, now[column - 1] + 1, last[column - 1] + (not same))
-            swapped = (
-                row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == other[column - 1]
-            )
-            if swapped:
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == other[column - 1]:
                 cost = min(cost, before[column - 2] + 1)
             now[column] = min(cost, far)
         if min(now[max(0, low - 1) : high + 1]) > limit:
             return None
         before, last = last, now
     return last[-1] if last[-1] <= limit else None
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters both begin with, by halving."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

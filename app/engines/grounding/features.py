@@ -1,8 +1,8 @@
 """What the wording of a claim says of its support: words and runs found in the evidence, contradictions, style."""
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 from typing import Final
 
 from app.engines.grounding.evidence import Evidence, Support, content_of, prefix
@@ -39,6 +39,13 @@ NAMES: Final = (
 LONGEST_SENTENCE: Final = 120
 """Words of a sentence that are looked at in one piece."""
 
+MOST_PIECES: Final = 1_000
+"""Sentences of one claim that are looked at; a bound on the time that a book takes."""
+
+_USUAL_SENTENCES: Final = 4
+_USUAL_WORDS: Final = 60
+"""Longer answers count as so long: nothing is known of how their length tells."""
+
 _PERSONAL: Final = frozenset(
     {
         *("i", "my", "me", "mine", "im", "ive", "we", "our", "think", "love", "hope", "guess", "wonder"),
@@ -49,24 +56,30 @@ _PERSONAL: Final = frozenset(
 
 def features_of(claim: str, evidence: Evidence) -> list[float]:
     """Return the features of ``claim``; a claim without words has none that differ from zero."""
-    measured: list[tuple[int, dict[str, float]]] = []
-    for place in sentences_of(claim):
-        words = words_of(claim, *place)
-        for begin in range(0, len(words), LONGEST_SENTENCE):
-            piece = words[begin : begin + LONGEST_SENTENCE]
-            stems = [word.stem for word in piece]
-            measured.append((len(piece), _measured(piece, stems, evidence.nearest(stems))))
+    measured = [
+        (len(piece), _measured(piece, [word.stem for word in piece], evidence))
+        for piece in islice(_pieces(claim), MOST_PIECES)
+    ]
     total = sum(size for size, _ in measured)
     if not total:
         return [0.0] * len(NAMES)
     values = [sum(size * one[name] for size, one in measured) / total for name in _MEAN]
     values += [min(one[name] for _, one in measured) for name in _LEAST]
     values += [max(one[name] for _, one in measured) for name in _MOST]
-    return [*values, float("?" in claim), math.log1p(len(measured)), math.log1p(total)]
+    sentences, length = min(len(measured), _USUAL_SENTENCES), min(total, _USUAL_WORDS)
+    return [*values, float("?" in claim), math.log1p(sentences), math.log1p(length)]
 
 
-def _measured(words: Sequence[Word], stems: list[str], support: Support) -> dict[str, float]:
+def _pieces(claim: str) -> Iterator[list[Word]]:
+    for place in sentences_of(claim):
+        words = words_of(claim, *place)
+        for begin in range(0, len(words), LONGEST_SENTENCE):
+            yield words[begin : begin + LONGEST_SENTENCE]
+
+
+def _measured(words: Sequence[Word], stems: list[str], evidence: Evidence) -> dict[str, float]:
     """Return the features of one sentence."""
+    support = evidence.nearest(stems)
     size = len(stems)
     known = [one in support.words for one in stems]
     pairs = [pair in support.pairs for pair in pairwise(stems)]

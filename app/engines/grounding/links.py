@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -32,6 +33,9 @@ _PLACEHOLDER: Final = re.compile(
 _DIGITS: Final = re.compile(r"\d+")
 _WORDS: Final = re.compile(r"[a-z]+")
 _CANDIDATES: Final = 500
+_COMPARED: Final = 40
+_LONGEST: Final = 400
+_MOST_CHANGES: Final = 2
 _LONG_PART: Final = 8
 _SHORT_HOST: Final = 8
 _SHORT_PART: Final = 4
@@ -136,15 +140,27 @@ class KnownLinks:
     def nearest(self, link: Link) -> list[tuple[int, Link, Place]]:
         """Return the known links that a slip of the pen may have turned into ``link``, nearest first."""
         near = []
-        for known, place in self.by_host.get(link.host, ()):
+        if len(link.text) > _LONGEST:
+            return []
+        alike = (one for one in self.by_host.get(link.host, ()) if _may_be(link.path, one[0].path))
+        for known, place in islice(alike, _COMPARED):
             apart = _rest_distance(link, known)
             if apart is not None and known.schemed:
                 near.append((apart, known, place))
-        for known, place in self.by_rest.get((link.path, link.query), ()):
+        for known, place in self.by_rest.get((link.path, link.query), ())[:_COMPARED]:
             apart = _host_distance(link.host, known.host)
             if apart and known.schemed:
                 near.append((apart, known, place))
         return sorted(near, key=lambda one: (one[0], one[1].text))
+
+
+def _may_be(path: str, known: str) -> bool:
+    """Tell whether a third of both is the same, as two changes leave it: far cheaper than counting the changes."""
+    size = max(1, min(len(path), len(known)) // 3)
+    shared = path[:size].lower() == known[:size].lower() or path[-size:].lower() == known[-size:].lower()
+    return abs(len(path) - len(known)) <= _MOST_CHANGES and (
+        shared or path[size : 2 * size - _MOST_CHANGES].lower() in known.lower()
+    )
 
 
 def _rest_distance(link: Link, known: Link) -> int | None:

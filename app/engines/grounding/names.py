@@ -27,6 +27,7 @@ _HEADING: Final = re.compile(
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022]|\d{1,3}[.)])[ \t]+(?:\*\*)?")
 _MOST: Final = 200
 _MISSPELT: Final = 5
+_LONGEST: Final = 40
 _LONG: Final = 8
 _TITLE: Final = 3
 """Words from which on a line of capitals is a title, not a sentence."""
@@ -139,7 +140,7 @@ def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
 def _near(one: Token, sources: Sources) -> list[tuple[str, Place]]:
     """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
     word = one.word.removesuffix("'s")
-    if len(word) < _MISSPELT or not sources.may_search():
+    if not _MISSPELT <= len(word) <= _LONGEST or not sources.may_search():
         return []
     limit = 2 if len(word) >= _LONG else 1
     found = []

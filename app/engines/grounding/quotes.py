@@ -26,7 +26,9 @@ _ATTRIBUTED_WORDS: Final = 3
 _LONG_WORDS: Final = 5
 _AROUND: Final = 60
 _MOST: Final = 100
-_TRIED: Final = 24
+_TRIED: Final = 6
+_MENDED_WORDS: Final = 60
+_LEAST_VOTES: Final = 0.25
 _ALIKE: Final = 0.75
 
 
@@ -107,13 +109,16 @@ def _is_verbatim(words: Sequence[Token], sources: Sources) -> bool:
 def _nearest(words: Sequence[Token], sources: Sources) -> list[_Match]:
     """Return the passages that differ from ``words`` in a few letters or words, the best ones only."""
     wanted = [word.word for word in words]
+    if len(wanted) > _MENDED_WORDS:
+        return []
     votes: Counter[tuple[int, int]] = Counter()
     for index, pair in enumerate(pairwise(wanted)):
         for number, at in sources.pairs.get(pair, ()):
             votes[number, at - index] += 1
     best: list[_Match] = []
     limit = max(1, int(len(wanted) * (1 - _ALIKE)))
-    for (number, begin), _ in sorted(votes.items(), key=lambda one: (-one[1], one[0]))[:_TRIED]:
+    likely = [one for one in votes.items() if one[1] >= _LEAST_VOTES * (len(wanted) - 1)]
+    for (number, begin), _ in sorted(likely, key=lambda one: (-one[1], one[0]))[:_TRIED]:
         match = _aligned(wanted, sources, number, max(0, begin), limit)
         if match is not None:
             best.append(match)

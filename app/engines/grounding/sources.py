@@ -20,7 +20,7 @@ PLACES: Final = 64
 """Places that are remembered of one pair of words: a bound for texts that repeat themselves."""
 
 
-SEARCHES: Final = 200
+SEARCHES: Final = 100
 """Searches for near misses in one call; what is missing beyond them is reported all the same."""
 
 ALIKE: Final = 400
