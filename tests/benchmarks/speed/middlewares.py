@@ -72,7 +72,7 @@ async def fill(server: Measured, count: int) -> None:
     await exchange(server, request(server, "/api/v1/collections/notes", {}, method="PUT"))
     for number in range(count):
         document = {
-            "externalId": f"n{number}",
+            "external_id": f"n{number}",
             "title": f"Note {number}",
             "text": mail(KIB, 7_000_000 + number),
         }
