@@ -33,6 +33,7 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
     title = "Secret redaction"
     description = "Remove API keys, passwords, tokens and private keys from context"
     phase = "outbound"
+    conceals = True
     arguments = SecretRedactionArguments
 
     async def apply(self, context: Context, arguments: SecretRedactionArguments) -> Outcome:
