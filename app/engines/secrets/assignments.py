@@ -12,12 +12,13 @@ from app.engines.secrets.spotting import Rule, Spot, compiled
 _NAME: Final = r"[A-Za-z0-9_\-]{0,24}"
 _SIGNED: Final = (
     rf"""{_NAME}(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{{1,24}})?["'\]\\]{{0,3}}[ \t]{{0,12}}"""
-    r"""(?:=>|:=|==|=|:)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
+    r"""(?:=>|:=|===|==|=|:)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
 )
 _SAID: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
 _OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
 _ELEMENT: Final = rf"{_NAME}>"
 _BARE_VALUE: Final = re.compile(rb"""[^\s"'`<>(){}\[\],;&|\\]{6,200}""")
+_AMPERSANDS: Final = re.compile(rb"""(?:&[^\s"'`<>(){}\[\],;&=|\\]{0,60}){1,4}(?=\s|\Z)""")
 _SAID_VALUE: Final = re.compile(rb"""[^\s"'`,;<>]{6,200}""")
 _QUOTED_VALUES: Final = {
     quote: re.compile(rb"([^%b\s\\]{6,200})\\?%b" % (quote, quote)) for quote in (b'"', b"'", b"`")
@@ -82,7 +83,7 @@ def _value(data: bytes, at: int, behind: int) -> _Value | None:
     """Return what is assigned to the name at ``at``, whose keyword ends at ``behind``."""
     found = compiled(_SIGNED).match(data, behind, behind + _HEAD)
     if found is not None:
-        return _assigned(data, found.end())
+        return _assigned(data, found.end(), compared=b"==" in data[behind : found.end()])
     found = compiled(_SAID).match(data, behind, behind + _HEAD)
     if found is not None:
         said = _SAID_VALUE.match(data, found.end())
@@ -93,20 +94,27 @@ def _value(data: bytes, at: int, behind: int) -> _Value | None:
         return _Value(*inside.span(1)) if inside else None
     found = compiled(_OPTION).match(data, behind, behind + _HEAD)
     if found is not None and _is_option(data, at):
-        bare = _BARE_VALUE.match(data, found.end())
-        return _Value(*bare.span()) if bare else None
+        value = _bare(data, found.end())
+        return _Value(value.start, value.end) if value else None
     return None
 
 
-def _assigned(data: bytes, at: int) -> _Value | None:
+def _assigned(data: bytes, at: int, *, compared: bool) -> _Value | None:
     quoted = _QUOTED_VALUES.get(data[at : at + 1])
     if quoted is not None:
         found = quoted.match(data, at + 1)
         return _Value(*found.span(1)) if found else None
-    bare = _BARE_VALUE.match(data, at)
-    if bare is None or data[bare.end() : bare.end() + 1] in _CALLS:
+    # What is compared without quotes is code.
+    return None if compared else _bare(data, at)
+
+
+def _bare(data: bytes, at: int) -> _Value | None:
+    found = _BARE_VALUE.match(data, at)
+    if found is None or data[found.end() : found.end() + 1] in _CALLS:
         return None
-    return _Value(*bare.span(), bare=True)
+    # An ampersand ends a value in a URL, where a name and a sign follow; elsewhere it is a part of it.
+    more = _AMPERSANDS.match(data, found.end())
+    return _Value(found.start(), more.end() if more else found.end(), bare=True)
 
 
 def _is_entry(data: bytes, at: int, value: _Value) -> bool:

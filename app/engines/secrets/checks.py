@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Final
 
 _BASE62: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _CHECK_LENGTH: Final = 6
 _LEAST_RATIO: Final = 0.72
 _PLACEHOLDER: Final = re.compile(
@@ -24,8 +25,10 @@ def entropy(text: str) -> float:
     return -sum(count / size * math.log2(count / size) for count in Counter(text).values()) if size else 0.0
 
 
-def is_random(text: str, alphabet: int = 64) -> bool:
-    """Say whether the characters are as mixed as drawn ones: about nine tenths of what so many could be."""
+def is_random(text: str, alphabet: int = 0) -> bool:
+    """Say whether the characters are as mixed as drawn ones; ``alphabet`` 0: hexadecimal or base64, as it looks."""
+    if not alphabet:
+        alphabet = 16 if _HEXADECIMAL.fullmatch(text) else 64
     if len(text) < 2:  # noqa: PLR2004 - one character says nothing
         return False
     return entropy(text) >= _LEAST_RATIO * math.log2(min(len(text), alphabet))

@@ -104,16 +104,16 @@ def _is_password(text: str) -> bool:
 def _connection(data: bytes, at: int) -> Spot | None:
     """Return the password of a connection string: one that also names a server or a user, and is no code."""
     spot = _CONNECTION(data, at)
-    if spot is None or _BESIDE.search(data, max(0, at - _NEAR), spot.end + _NEAR) is None:
+    if spot is None or compiled(_BESIDE).search(data, max(0, at - _NEAR), spot.end + _NEAR) is None:
         return None
     value = data[spot.start : spot.end].decode("ascii")
     return None if data[spot.end : spot.end + 1] == b"(" or ("." in value and is_words(value)) else spot
 
 
 _NEAR: Final = 160
-_BESIDE: Final = re.compile(
-    rb"(?i)(?:server|data source|host|addr(?:ess)?|driver|dsn|uid|user ?id|database|initial catalog|dbname)\s?="
-    rb"|jdbc:|odbc:"
+_BESIDE: Final = (
+    r"(?i)(?:server|data source|host|addr(?:ess)?|driver|dsn|uid|user ?id|database|initial catalog|dbname)\s?="
+    r"|jdbc:|odbc:"
 )
 _CONNECTION: Final = Anchored(
     "SECRET_DATABASE",
