@@ -32,7 +32,7 @@ class Calibration:
 
 HYBRID: Final = Calibration(bias=-9.56, fused=12.21, grams=0.49, meaning=0.42)
 LEXICAL: Final = Calibration(bias=-6.02, fused=8.70, grams=0.44, meaning=0.0)
-"""Fitted by training/calibrate.py on the half of the queries that chooses, on lists of 5 to 4,000 tools."""
+"""Fitted by training/calibrate.py on the half of the queries that chooses, on lists of 5 to 1,000 tools."""
 
 
 @dataclass(frozen=True, slots=True)

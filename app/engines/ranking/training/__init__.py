@@ -1,0 +1,1 @@
+"""How the constants of the ranker were chosen: the split of the open sets, their figures, the calibration."""

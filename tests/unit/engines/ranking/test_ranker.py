@@ -1,0 +1,142 @@
+"""The embedded ranker: steps, what it remembers, and what it does where the encoder fails."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.core.engines import Embeddings, EngineReport, ToolCandidate
+from app.core.errors import UpstreamUnavailableError
+from app.engines.encoder import EncoderUnavailableError
+from app.engines.ranking.ranker import EmbeddedToolRanker
+
+TOOLS = tuple(
+    ToolCandidate(name, text)
+    for name, text in (
+        ("bookFlight", "Book a seat on a flight."),
+        ("getWeather", "Get the weather forecast of a city."),
+        ("translateText", "Translate a text into another language."),
+        ("createInvoice", "Create an invoice for a customer."),
+        ("scanNetwork", "Scan a network for open ports."),
+        ("playSong", "Play a song or an album."),
+    )
+)
+
+
+class CountingEmbedder:
+    """Vectors of the letters of a text; tells what it was asked, waits, fails or is another engine on demand."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.error: Exception | None = None
+        self.report = EngineReport("letters", "1")
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        self.asked += texts
+        return Embeddings([self._vector(text) for text in texts], self.report)
+
+    @staticmethod
+    def _vector(text: str) -> bytes:
+        counts = np.bincount([ord(letter) % 32 for letter in text.lower() or "?"], minlength=32)
+        return (counts / np.linalg.norm(counts)).astype("<f4").tobytes()
+
+
+async def names_of(ranker: EmbeddedToolRanker, query: str, count: int) -> set[str]:
+    ranking = await ranker.rank([query], TOOLS)
+    return {TOOLS[place].name for place in ranking.order[0][:count]}
+
+
+async def test_each_step_of_a_request_gets_its_tool() -> None:
+    query = (
+        "I am off to Rome and need your help. First, book a flight for two people from Oslo on the third of May. "
+        "Then, get the weather of that week, and create an invoice for the customer Smith; it is about the flight."
+    )
+    assert await names_of(EmbeddedToolRanker(), query, 3) == {"bookFlight", "getWeather", "createInvoice"}
+
+
+async def test_words_that_mean_the_same_and_other_forms_of_words_are_found() -> None:
+    ranker = EmbeddedToolRanker()
+    assert await names_of(ranker, "is it going to rain?", 1) == {"getWeather"}
+    assert await names_of(ranker, "translating these texts", 1) == {"translateText"}
+    assert await names_of(ranker, "put the track on", 1) == {"playSong"}
+
+
+async def test_scores_compare_between_requests() -> None:
+    fitting, vague = (
+        await EmbeddedToolRanker().rank(["translate this text", "what do you think?"], TOOLS)
+    ).scores
+    assert max(fitting) > 0.3
+    assert max(vague) < 0.05
+
+
+async def test_a_list_is_embedded_once_and_a_changed_one_costs_what_changed() -> None:
+    embedder = CountingEmbedder()
+    ranker = EmbeddedToolRanker(embedder)
+    assert (await ranker.rank(["a"], TOOLS)).report.name == "embedded-hybrid"
+    assert len(embedder.asked) == len(TOOLS) + 1
+    await ranker.rank(["b"], list(TOOLS))
+    assert len(embedder.asked) == len(TOOLS) + 2
+    await ranker.rank(["c"], (*TOOLS, ToolCandidate("new")))
+    assert embedder.asked[-2:] == ["new: ", "c"]
+
+
+async def test_words_serve_until_a_new_list_is_embedded() -> None:
+    embedder = CountingEmbedder()
+    embedder.gate.clear()
+    ranker = EmbeddedToolRanker(embedder, patience_s=0.01)
+    first = await ranker.rank(["book a flight"], TOOLS)
+    assert first.report.name == "embedded-lexical" and not first.report.degraded
+    assert TOOLS[first.order[0][0]].name == "bookFlight"
+    embedder.gate.set()
+    for _ in range(100):
+        if (await ranker.rank(["book a flight"], TOOLS)).report.name == "embedded-hybrid":
+            break
+    assert embedder.asked.count(embedder.asked[0]) == 1
+
+
+async def test_without_an_encoder_words_serve_and_the_report_says_so() -> None:
+    embedder = CountingEmbedder()
+    embedder.error = EncoderUnavailableError("not installed")
+    report = (await EmbeddedToolRanker(embedder).rank(["a"], TOOLS)).report
+    assert (report.name, report.degraded) == ("embedded-lexical", False)
+
+
+async def test_an_encoder_that_fails_degrades_and_is_asked_again() -> None:
+    embedder = CountingEmbedder()
+    ranker = EmbeddedToolRanker(embedder)
+    embedder.error = UpstreamUnavailableError("down")
+    for _ in range(2):
+        report = (await ranker.rank(["a"], TOOLS)).report
+        assert (report.name, report.degraded) == ("embedded-lexical", True)
+    embedder.error = None
+    assert (await ranker.rank(["a"], TOOLS)).report.name == "embedded-hybrid"
+    embedder.error = UpstreamUnavailableError("down")
+    assert (await ranker.rank(["a"], TOOLS)).report.degraded
+
+
+async def test_vectors_of_two_encoders_are_never_compared() -> None:
+    embedder = CountingEmbedder()
+    ranker = EmbeddedToolRanker(embedder)
+    await ranker.rank(["a"], TOOLS)
+    embedder.report = EngineReport("other", "2", degraded=True)
+    changed = await ranker.rank(["a"], TOOLS)
+    assert (changed.report.name, changed.report.degraded) == ("embedded-lexical", True)
+    again = await ranker.rank(["a"], TOOLS)
+    assert (again.report.name, again.report.degraded) == ("embedded-hybrid", True)
+    assert again.report.version.endswith("+2")
+
+
+async def test_lists_are_forgotten_when_there_are_many(monkeypatch) -> None:
+    monkeypatch.setattr("app.engines.ranking.ranker._TOOLS_HELD", 25)
+    monkeypatch.setattr("app.engines.ranking.memory._HELD", 12)
+    ranker = EmbeddedToolRanker()
+    for number in range(30):
+        await ranker.rank(["a"], tuple(ToolCandidate(f"tool{number}x{one}") for one in range(10)))
+    assert len(ranker._lists) == 2
+    assert len(ranker._seen) <= 2
+    assert len(ranker._known._known) == 12
