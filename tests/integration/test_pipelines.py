@@ -1,10 +1,15 @@
 """Pipelines: one call, steps in order, additions redacted, handles given once, one record, and every failure rule."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 import app.middlewares
 from app.core.access import Role
@@ -15,10 +20,14 @@ from app.core.events import Changed
 from app.core.middleware import Arguments, Middleware, Outcome
 from app.core.pipelines import PIPELINES_CHANGED
 from app.core.registry import Registry
+from app.services.caching import ShortMemory
+from app.store.changes import Changes
+from app.store.database import Database
 from tests.fakes import engines
 from tests.integration.rest_app import Rest, open_rest
 
 PATH = "/api/v1/pipelines"
+PENDING = SimpleNamespace(version=0)
 TEXT = "I am Jane Smith, 123-45-6789. Not [PERSON_1]."
 
 
@@ -363,16 +372,75 @@ async def test_versions_count_on_and_a_stale_change_is_refused(rest: Rest) -> No
     assert kept.count(("pipelines.put", "ok")) == 3 and kept.count(("pipelines.put", "refused")) == 2
 
 
-async def test_another_process_hears_of_a_change(rest: Rest) -> None:
+async def test_a_change_makes_one_tenant_s_pipelines_be_read_again(rest: Rest) -> None:
     await put(rest, "tell")
     service = rest.services.pipelines
     held = await service.of(rest.tenant)
-    await put(rest, "pii_redaction")
-    service.memory.forget(rest.tenant)
-    assert (await service.of(rest.tenant))["to_model"].version == 2
-    async with rest.services.pipelines.database.transaction(rest.tenant, write=False):
-        pass
     await service.memory.get("elsewhere", lambda _tenant: asyncio.sleep(0, held))
     service.changed(Changed(PIPELINES_CHANGED, "elsewhere"))
     assert service.memory.peek("elsewhere") is None
     assert service.memory.peek(rest.tenant) is not None, "the control: only that tenant's are forgotten"
+
+
+class Rewrite(Middleware[Arguments]):
+    """Answers with a text of its own, as a middleware that runs elsewhere does."""
+
+    name = "rewrite"
+    title = "Rewrite"
+    description = "Answers with a text of its own"
+    phase = "outbound"
+    arguments = Arguments
+
+    async def apply(self, context: Context, arguments: Arguments) -> Outcome:
+        return Outcome(Context.parse([f"{item} and José" for item in context.items]))
+
+
+async def test_a_step_that_answers_a_text_of_its_own_is_looked_at_as_a_whole(rest: Rest) -> None:
+    rest.services.invoke.registry.middlewares.update(rewrite=Rewrite(engines()))  # type: ignore[attr-defined]
+    await put(rest, "pii_redaction", "rewrite")
+    made = await run(rest, ["I am Jane Smith, not [PERSON_1]."], {"scope": "s"})
+    assert made["content"] == ["I am [PERSON_1], not [LITERAL_1]. and [PERSON_2]"]
+    back = await rest.invoke("pii_restoration", made["content"], {"scope": "s"}, roles=[Role.RESTORER])
+    assert back.json()["content"] == ["I am Jane Smith, not [PERSON_1]. and José"]
+
+
+async def test_two_steps_that_redact_share_one_scope_and_one_record(rest: Rest) -> None:
+    await put(
+        rest, "pii_redaction", "secret_redaction", {"name": "tell", "arguments": {"text": "John Doe: "}}
+    )
+    text = "Jane Smith has AKIAIOSFODNN7EXAMPLQ."
+    made = await run(rest, [text], {"scope": "s"})
+    assert made["content"][0].startswith("[PERSON_2]: [PERSON_1] has")
+    back = await rest.invoke("pii_restoration", made["content"], {"scope": "s"}, roles=[Role.RESTORER])
+    assert back.json()["content"] == [f"John Doe: {text}"]
+    assert [event["outcome"] for event in await events(rest)] == ["ok", "ok"]
+    apart = [
+        {"name": "pii_redaction", "arguments": {"scope": "a"}},
+        {"name": "secret_redaction", "arguments": {"scope": "b"}},
+    ]
+    assert (await put(rest, *apart, code=422))["pointer"] == "/steps"
+
+
+async def test_the_examples_of_the_page_can_be_stored(rest: Rest) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text()
+    examples = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    assert [one["name"] for one in examples] == ["to_model", "from_model"]
+    for one in examples:
+        answer = await rest.call("PUT", f"{PATH}/{one['name']}", one, roles=[Role.OPERATOR])
+        assert answer.status_code == 200, answer.text
+
+
+async def test_every_process_follows_a_change(database_url: str, rest: Rest) -> None:
+    second = Database(database_url)
+    other = replace(rest.services.pipelines, database=second, memory=ShortMemory(ttl_s=3600, size=10))
+    source = rest.vault.database if second.embedded else second
+    changes = Changes(source)
+    changes.subscribe(other.changed)
+    async with changes.running():
+        assert await other.of(rest.tenant) == {}
+        held = await put(rest, "tell")
+        await put(rest, "pii_redaction")
+        async with asyncio.timeout(20):
+            while (await other.of(rest.tenant)).get("to_model", PENDING).version != held["version"] + 1:
+                await asyncio.sleep(0.02)
+    await second.close()
