@@ -164,7 +164,7 @@ async def opened(
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
-        chosen, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
+        chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
         retrieval = RetrievalService(database, embedder)
         registry = Registry.discover(
             app.middlewares,
@@ -173,7 +173,7 @@ async def opened(
                 now=now,
                 embedder=embedder,
                 tools=tool_ranker,
-                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator()),
+                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
                 terms=Re2TermMatcher(),
                 injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
                 grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
@@ -280,14 +280,16 @@ async def opened(
 
 def _chosen(
     settings: Settings, observe: Observer, stack: AsyncExitStack
-) -> tuple[Chooser, Embedder, ToolRanker]:
-    """Return what chooses engines, and the two that others are built on; ``stack`` closes them."""
+) -> tuple[Chooser, Encoder, Embedder, ToolRanker]:
+    """Return what chooses engines, and those that others are built on; ``stack`` closes them.
+
+    Models that were trained on the encoder's vectors take the encoder, whatever makes those of documents.
+    """
     chosen, encoder = Chooser(observe), Encoder()
     stack.push_async_callback(chosen.close)
     embedder = chosen.embedder(_remote(settings.engines.embedder), encoder)
-    # The ranker's weights were measured on the encoder's vectors, so it takes those whatever documents take.
     tools = chosen.tools(_remote(settings.engines.tools), EmbeddedToolRanker(encoder))
-    return chosen, embedder, tools
+    return chosen, encoder, embedder, tools
 
 
 def _remote(section: RemoteEngine) -> RemoteOptions | None:

@@ -36,9 +36,12 @@ class DocumentVectors:
                 if not await find_unembedded(tx, "-", limit=1):
                     return 0
             try:
-                name = embedder_name((await self.embedder.embed(["?"])).report)
+                report = (await self.embedder.embed(["?"])).report
             except UpstreamUnavailableError:
                 return 0  # words alone are searched until there is an embedder
+            if report.degraded:
+                return 0  # another engine stands in for the moment: its vectors would all be made again
+            name = embedder_name(report)
             async with self.database.system_transaction(write=False) as tx:
                 lacking = await find_unembedded(tx, name, limit=1000)
             return sum([await self._embed_part(tenant, part, name) for tenant, part in lacking])
