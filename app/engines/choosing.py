@@ -27,7 +27,7 @@ from app.core.engines import (
 from app.engines.remote import RemoteOptions
 from app.engines.remote.chat import ChatJudge
 from app.engines.remote.client import RemoteClient
-from app.engines.remote.embeddings import RemoteEmbedder
+from app.engines.remote.embeddings import TEXTS_AT_ONCE, RemoteEmbedder
 from app.engines.remote.judges import ChatGroundingJudge, ChatInjectionDetector, ChatModerator, LlamaGuard
 from app.engines.remote.moderations import RemoteModerations
 from app.engines.remote.ranking import (
@@ -55,7 +55,10 @@ class GuardedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text, all of one model."""
-        return await self.guard.call(lambda: self.remote.embed(texts), lambda: self.embedded.embed(texts))
+        parts = max(1, -(-len(texts) // TEXTS_AT_ONCE))
+        return await self.guard.call(
+            lambda: self.remote.embed(texts), lambda: self.embedded.embed(texts), parts=parts
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,15 +137,20 @@ class Guard(Generic[R]):
     def __post_init__(self) -> None:
         self.breaker = Breaker(self.rules.failures, self.rules.cool_down_s, self.clock)
 
-    async def call(self, remote: Callable[[], Awaitable[R]], embedded: Callable[[], Awaitable[R]]) -> R:
-        """Return the result of ``remote``, or of ``embedded`` with its report marked as degraded."""
+    async def call(
+        self, remote: Callable[[], Awaitable[R]], embedded: Callable[[], Awaitable[R]], *, parts: int = 1
+    ) -> R:
+        """Return the result of ``remote``, or of ``embedded`` with its report marked as degraded.
+
+        ``parts`` is how many requests ``remote`` makes one after the other; the time limit is for each.
+        """
         if self.rules.shadow:
             result = await embedded()
-            self._compare(remote, result)
+            self._compare(remote, result, parts)
             return result
         if self.breaker.admits():
             try:
-                result = await self._asked(remote)
+                result = await self._asked(remote, parts)
             except RemoteEngineError as error:
                 self._note(error)
             else:
@@ -168,10 +173,11 @@ class Guard(Generic[R]):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _asked(self, remote: Callable[[], Awaitable[R]]) -> R:
+    async def _asked(self, remote: Callable[[], Awaitable[R]], parts: int) -> R:
         """Await ``remote`` within its limit and the part of the caller's time that it may use."""
         left = remaining_s()
-        limit = self.rules.timeout_s if left is None else min(self.rules.timeout_s, left * _SHARE)
+        limit = self.rules.timeout_s * parts
+        limit = limit if left is None else min(limit, left * _SHARE)
         answered = False
         try:
             async with asyncio.timeout(limit):
@@ -197,19 +203,19 @@ class Guard(Generic[R]):
                 "the engine for %s is not asked again for %g s", self.capability, self.rules.cool_down_s
             )
 
-    def _compare(self, remote: Callable[[], Awaitable[R]], expected: R) -> None:
+    def _compare(self, remote: Callable[[], Awaitable[R]], expected: R, parts: int) -> None:
         """Ask ``remote`` in the background, where there is room, and count whether it agrees."""
         if len(self._shadows) >= self.rules.shadows:
             self.observe(self.capability, "shadow_dropped")
             return
         if self.breaker.admits():
-            task = asyncio.create_task(self._shadowed(remote, expected))
+            task = asyncio.create_task(self._shadowed(remote, expected, parts))
             self._shadows.add(task)
             task.add_done_callback(self._shadows.discard)
 
-    async def _shadowed(self, remote: Callable[[], Awaitable[R]], expected: R) -> None:
+    async def _shadowed(self, remote: Callable[[], Awaitable[R]], expected: R, parts: int) -> None:
         try:
-            async with asyncio.timeout(self.rules.timeout_s):
+            async with asyncio.timeout(self.rules.timeout_s * parts):
                 result = await remote()
         except (RemoteEngineError, TimeoutError) as error:
             self._note(error if isinstance(error, RemoteEngineError) else RemoteEngineError("timeout"))

@@ -33,6 +33,10 @@ class RemoteClient:
     """Posts JSON under a base URL; the key goes into a header and nowhere else."""
 
     def __init__(self, options: RemoteOptions, *, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
+        # Heavy, and most services have no engine elsewhere; here and not at the first call, which nobody should delay.
+        import aiohttp  # noqa: PLC0415
+
+        self._aiohttp = aiohttp
         self.options = options
         self._base = options.url.rstrip("/")
         self._limit = max_answer_bytes
@@ -52,8 +56,6 @@ class RemoteClient:
             await self._session.close()
 
     async def _exchanged(self, path: str, body: bytes) -> bytes:
-        import aiohttp  # noqa: PLC0415 -- heavy, and most services have no engine elsewhere
-
         headers = {"content-type": "application/json", "accept": "application/json"}
         # Not decompressed: a small answer cannot unfold into gigabytes.
         headers["accept-encoding"] = "identity"
@@ -68,7 +70,7 @@ class RemoteClient:
                 if answer.headers.get("content-encoding", "identity").lower() != "identity":
                     raise RemoteEngineError("compressed answer")
                 return await self._received(answer)
-        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError):
+        except (self._aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError):
             raise RemoteEngineError("connection failed") from None
 
     async def _received(self, answer: "aiohttp.ClientResponse") -> bytes:
@@ -80,14 +82,12 @@ class RemoteClient:
         return bytes(data)
 
     def _opened(self) -> "aiohttp.ClientSession":
-        import aiohttp  # noqa: PLC0415 -- as above
-
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
-                cookie_jar=aiohttp.DummyCookieJar(),
+            self._session = self._aiohttp.ClientSession(
+                connector=self._aiohttp.TCPConnector(limit=_CONNECTIONS),
+                cookie_jar=self._aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None),  # the guard around each call has the limit
+                timeout=self._aiohttp.ClientTimeout(total=None),  # the guard around each call has the limit
             )
         return self._session
 

@@ -14,7 +14,7 @@ from app.engines.remote.client import Answer, RemoteClient
 from app.engines.resilience import RemoteEngineError
 
 ENGINE = "remote-embeddings"
-_TEXTS_AT_ONCE = 64
+TEXTS_AT_ONCE = 64
 _FLOAT_BYTES = 4
 _SMALLEST = 1e-12
 
@@ -38,8 +38,8 @@ class RemoteEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each of ``texts``; the report's version is the model's name."""
         vectors: list[bytes] = []
-        for start in range(0, len(texts), _TEXTS_AT_ONCE):
-            vectors += await self._batch(texts[start : start + _TEXTS_AT_ONCE])
+        for start in range(0, len(texts), TEXTS_AT_ONCE):
+            vectors += await self._batch(texts[start : start + TEXTS_AT_ONCE])
         return Embeddings(vectors, EngineReport(ENGINE, self._client.options.model))
 
     async def _batch(self, texts: Sequence[str]) -> list[bytes]:
