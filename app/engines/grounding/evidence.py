@@ -4,13 +4,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from app.core.grounding import Place
 from app.engines.grounding.words import NEGATIONS, STOP_WORDS, sentences_of, words_of
 
 Pair = tuple[str, str]
+Measured = tuple[int, dict[str, float]]
+"""The words of a sentence, or of a part of a long one, and its features."""
 
 WHOLE_WORDS: Final = 120
 """Evidence up to so many words is taken whole; of longer evidence each sentence of a claim gets the nearest parts."""
@@ -35,27 +37,27 @@ def prefix(word: str) -> str | None:
     return word[:_PREFIX] if len(word) >= _PREFIX else None
 
 
-@dataclass(frozen=True, slots=True)
 class Part:
-    """What occurs in a stretch of evidence."""
+    """What occurs in a stretch of evidence; of long evidence most parts are never asked for more than their words."""
 
-    stems: tuple[str, ...]
-    words: frozenset[str]
-    pairs: frozenset[Pair]
-    triples: frozenset[tuple[str, str, str]]
-    content_pairs: frozenset[Pair]
+    def __init__(self, stems: Sequence[str]) -> None:
+        self.stems = stems
+        self.words = frozenset(stems)
 
-    @classmethod
-    def of(cls, stems: Sequence[str]) -> "Part":
-        """Index the words of one sentence."""
-        content = content_of(stems)
-        return cls(
-            tuple(stems),
-            frozenset(stems),
-            frozenset(pairwise(stems)),
-            frozenset(zip(stems, stems[1:], stems[2:], strict=False)),
-            frozenset(pairwise(content)),
-        )
+    @cached_property
+    def pairs(self) -> frozenset[Pair]:
+        """Return the pairs of neighbours."""
+        return frozenset(pairwise(self.stems))
+
+    @cached_property
+    def triples(self) -> frozenset[tuple[str, str, str]]:
+        """Return three words in a row."""
+        return frozenset(zip(self.stems, self.stems[1:], self.stems[2:], strict=False))
+
+    @cached_property
+    def content_pairs(self) -> frozenset[Pair]:
+        """Return the pairs of neighbours among the words that carry a statement."""
+        return frozenset(pairwise(content_of(self.stems)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +91,20 @@ class Evidence:
     """The texts that should support a claim."""
 
     def __init__(self, texts: Iterable[str]) -> None:
+        self.measured: dict[str, list[Measured]] = {}
         self._parts: list[Part] = []
-        self._where: list[Place] = []
-        for number, text in enumerate(texts):
+        for text in texts:
             for place in sentences_of(text):
                 words = words_of(text, *place)
                 for begin in range(0, len(words), LONGEST_PART):
                     piece = words[begin : begin + LONGEST_PART]
-                    self._parts.append(Part.of([word.stem for word in piece]))
-                    self._where.append(Place(number, piece[0].start, piece[-1].end))
+                    self._parts.append(Part([word.stem for word in piece]))
         short = sum(len(part.stems) for part in self._parts) <= WHOLE_WORDS
         self._whole = Support.of(self._parts) if short else None
         self._places: dict[str, list[int]] = defaultdict(list)
         self._counts: dict[str, int] = defaultdict(int)
-        self._index()
+        if not short:
+            self._index()
 
     def _index(self) -> None:
         for number in range(len(self._parts) - 1, -1, -1):
@@ -117,11 +119,6 @@ class Evidence:
         if self._whole is not None:
             return self._whole
         return Support.of([self._parts[number] for number in sorted(self._ranked(stems)[:_NEAREST])])
-
-    def place(self, stems: Sequence[str]) -> Place | None:
-        """Return where the part stands that shares most with a sentence of these words, None where none does."""
-        ranked = self._ranked(stems)
-        return self._where[ranked[0]] if ranked else None
 
     def _ranked(self, stems: Sequence[str]) -> list[int]:
         scores: dict[int, float] = defaultdict(float)

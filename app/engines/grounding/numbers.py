@@ -14,7 +14,7 @@ _LIST_MARK: Final = re.compile(
     r"[ \t>*-]{0,12}(?:step|part|option|section|chapter|figure|table|no\.?)?\s?$", re.IGNORECASE
 )
 _SMALL: Final = 10
-_COMPUTED_FROM: Final = 60
+_COMPUTED_FROM: Final = 24
 _NEAR: Final = 1e-9
 
 

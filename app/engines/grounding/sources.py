@@ -3,9 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.core.grounding import Place
 from app.core.handles import Handle, find_handles
@@ -27,8 +26,7 @@ ALIKE: Final = 400
 """Names of one first letter that a misspelt one is compared with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word as it is spelled but for its case, and where."""
 
     word: str

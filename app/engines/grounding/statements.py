@@ -1,11 +1,12 @@
 """What an answer states: its sentences without code, questions, headings and courtesies."""
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 from app.core.grounding import Place, Statements
-from app.engines.grounding.evidence import Evidence, content_of
+from app.engines.grounding.evidence import content_of
 from app.engines.grounding.fences import Layout, blanked
 from app.engines.grounding.links import links_in
 from app.engines.grounding.words import sentences_of, words_of
@@ -47,12 +48,29 @@ _COURTESY: Final = re.compile("|".join(_COURTESIES), re.IGNORECASE)
 
 _MARK: Final = re.compile(r"[ \t]*(?:[-*+\u2022>]|\d{1,3}[.)])[ \t]+")
 _LEAST_CONTENT: Final = 2
+_LONG_WORD: Final = re.compile(r"[^\W_]{4,40}|\d+")
+_PLACES: Final = 32
 
 
 def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[Place | None]:
-    """Return for each sentence where the sources come nearest to it."""
-    evidence = Evidence(sources)
-    return [evidence.place([word.stem for word in words_of(sentence)]) for sentence in sentences]
+    """Return for each sentence which sentence of the sources shares most words with it, rare ones counting more."""
+    places: list[Place] = []
+    index: dict[str, list[int]] = defaultdict(list)
+    for number, text in enumerate(sources):
+        low = text.lower()
+        for start, end in sentences_of(text):
+            for word in set(_LONG_WORD.findall(low, start, end)):
+                if len(index[word]) < _PLACES:
+                    index[word].append(len(places))
+            places.append(Place(number, start, end))
+    found: list[Place | None] = []
+    for sentence in sentences:
+        votes: dict[int, float] = defaultdict(float)
+        for word in sorted(set(_LONG_WORD.findall(sentence.lower()))):
+            for at in index.get(word, ()):
+                votes[at] += 1 / len(index[word])
+        found.append(places[max(votes, key=lambda at: (votes[at], -at))] if votes else None)
+    return found
 
 
 def statements_of(answer: str) -> Statements:
