@@ -40,7 +40,7 @@ SCRIPT_URL: Final = "script_url"
 BEACON: Final = "beacon"
 
 TAG_LIKE: Final = re.compile(r"<[A-Za-z!/?]")
-_OPENING: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]*)")
+_OPENING: Final = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9:-]*)(?=[\s/>])")
 _STOP: Final = re.compile(r"[\"'>]")
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'>/=]+)(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?""")
 

@@ -1,6 +1,7 @@
 """The embedded detector: rules over every view of a text, and a classifier over windows of what a user says."""
 
 import asyncio
+import heapq
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDD
 NAME = "embedded-injection"
 _INLINE_CHARACTERS = 600
 """Shorter texts take less than a millisecond."""
+
+_MOST_WINDOWS = 16
+"""Parts of one text that are told of; a long one may be an attack all over."""
 
 _EVIDENCE = 0.9
 """What a rule that matches only once a text was decoded says by itself: nobody spells requests like that."""
@@ -53,6 +57,7 @@ def _text(text: str, matcher: Matcher, classifier: Classifier | None) -> tuple[f
     found: list[InjectionFinding] = list(_hidden(text))
     score = _together(found)
     for number, view in enumerate(views(text)):
+        said: list[Match] = []
         if view.spelled:
             matches = _spelled(view, matcher)
         else:
@@ -61,11 +66,14 @@ def _text(text: str, matcher: Matcher, classifier: Classifier | None) -> tuple[f
             if classifier is not None and not view.guessed:
                 windows = [_window(view, one) for one in classifier.windows(view.text, said)]
                 score = max([score, *(one.score for one in windows)])
-                found += [one for one in windows if one.score >= classifier.notable]
+                notable = [one for one in windows if one.score >= classifier.notable]
+                found += heapq.nlargest(_MOST_WINDOWS, notable, key=lambda one: one.score)
         found += matches
         # What the rules find in the text as it stands is weighed by the classifier, where there is one.
         if classifier is None or number:
             score = max(score, _together(matches))
+        elif any(match.rule.alone for match in said):
+            score = max(score, *(match.rule.score for match in said if match.rule.alone))
     return round(score, 4), _merged(found)
 
 

@@ -70,5 +70,7 @@ SPELLED_RULE = Rule(OVERRIDE, 0.9, SPELLED, documents=True)
 
 def rules_digest() -> str:
     """Return a short digest of the rules."""
-    written = "\n".join(f"{rule.kind} {rule.score} {rule.documents} {rule.pattern}" for rule in RULES)
+    written = "\n".join(
+        f"{rule.kind} {rule.score} {rule.documents} {rule.alone} {rule.pattern}" for rule in RULES
+    )
     return hashlib.sha256(f"{written}\n{SPELLED}".encode()).hexdigest()[:8]

@@ -123,7 +123,8 @@ _OTHER_LANGUAGES = (
         0.85,
         r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|fais abstraction|faites abstraction|ne (?:suis|suivez) (?:pas|plus))\b"
         r"(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instructions?|consignes?|directives?|règles?|ordres?|commandes?)",
-        True,
+        documents=True,
+        alone=True,
     ),
     Rule(
         OVERRIDE,
@@ -131,7 +132,8 @@ _OTHER_LANGUAGES = (
         r"\b(?:ignora(?:r|d|te)?|olvid(?:a|e|ar|en)|descarta|omite|esquece?[rm]?|ignore[m]?|desconsider[ae]|"
         r"dimentica(?:re|te)?|trascura|scorda)\b(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instrucciones|instruções|istruzioni|"
         r"órdenes|ordens|ordini|reglas|regras|regole|indicaciones|directrices|diretrizes|direttive|comandi|comandos)",
-        True,
+        documents=True,
+        alone=True,
     ),
     Rule(
         OVERRIDE,
@@ -139,13 +141,15 @@ _OTHER_LANGUAGES = (
         r"\b(?:negeer|vergeet|zignoruj|zapomnij|ignorera|glöm|ignorer|glem|zaboravi|ignoriraj|unohda|yoksay|unut)\b"
         r"(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instructies|opdrachten|regels|instrukcj\w*|polece\w*|instruktion\w*|instrukcij\w*|"
         r"instruksjon\w*|ohjee\w*|talimat\w*)",
-        True,
+        documents=True,
+        alone=True,
     ),
     Rule(
         OVERRIDE,
         0.85,
         r"(?:игнорируй|забудь|отмени|не следуй)\w*(?:\W{1,3}\w+){0,4}?\W{1,3}(?:инструкци|указани|правил|команд|приказ)\w*",
-        True,
+        documents=True,
+        alone=True,
     ),
     Rule(
         OVERRIDE,
@@ -153,7 +157,8 @@ _OTHER_LANGUAGES = (
         r"(?:忽略|无视|忘记|忘掉|不要遵守|無視)[^。.\n]{0,16}(?:指令|指示|规则|規則|提示|说明|命令)"
         r"|(?:指示|命令|プロンプト|ルール)[^。\n]{0,12}(?:無視|忘れ)|(?:지시|명령|규칙)[^.\n]{0,12}(?:무시|잊)"
         r"|(?:تجاهل|انس)[^.\n]{0,24}(?:التعليمات|الأوامر)|(?:पिछले|सभी)[^।\n]{0,24}निर्देश[^।\n]{0,16}(?:अनदेखा|भूल)",
-        True,
+        documents=True,
+        alone=True,
     ),
 )
 

@@ -7,7 +7,7 @@ from app.engines.injection.wording import (
     DELIMITER_FORGERY,
     ENCODED_INSTRUCTIONS,
     EXFILTRATION,
-    MODEL,
+    MACHINE,
     PRIVATE,
     SECRET_PROMPT,
     SHOW,
@@ -119,7 +119,7 @@ _HIJACK = (
     Rule(
         TOOL_HIJACK,
         0.8,
-        rf"\b(?:{MODEL}s?|language models?|models? reading this|whoever (?:is )?(?:reads?|process\w*) this)\b[^.\n]{{0,40}}"
+        rf"\b(?:{MACHINE}|models? reading this|whoever (?:is )?(?:reads?|process\w*) this)\b[^.\n]{{0,40}}"
         r"\b(?:must|should|shall|have to|need to|are (?:instructed|required|ordered|to)|is (?:instructed|required|ordered))\b"
         r"[^.\n]{0,60}\b(?:ignore|call|invoke|execute|run|send|forward|delete|reply|respond|output|say|recommend|rate|"
         r"include|visit|click|open|transfer|approve|stop)\b",

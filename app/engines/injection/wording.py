@@ -33,6 +33,8 @@ class Rule:
     score: float
     pattern: str
     documents: bool = False
+    alone: bool = False
+    """It counts by itself in requests too: the classifier, which weighs the others, does not know the language."""
 
 
 DROP: Final = (
@@ -56,6 +58,12 @@ ORDERS: Final = (
     r"constraints?|restrictions?|programming|guardrails?|safeguards?|assignments?|constitution|"
     r"system message|role definition|limitations?|safety (?:training|measures|filters?))"
 )
+MACHINE: Final = (
+    r"(?:(?:AI|A\.I\.|LLM|GPT(?:-?\d\w*)?|ChatGPT|Claude|Gemini|Copilot|language model|chat ?bot)s?"
+    r"(?: (?:assistant|agent|model|system|reviewer|tool)s?)?)"
+)
+"""A model named as such; an assistant or an agent may be a person."""
+
 MODEL: Final = (
     r"(?:AI|A\.I\.|LLM|GPT(?:-?\d\w*)?|ChatGPT|Claude|Gemini|Copilot|Llama|Grok|Siri|assistant|chat ?bot|bot|"
     r"language model|agent|model)"
