@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -25,6 +25,15 @@ class Arguments(BaseModel):
 
 
 A = TypeVar("A", bound=Arguments)
+
+API_VERSION: Final = 1
+"""Of the contract of this file; a plug-in that is written for another one stops the start."""
+
+
+class NoSettings(BaseModel):
+    """What a middleware takes that has no settings of its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +92,14 @@ class Invocation:
 
 
 class Middleware(ABC, Generic[A]):
-    """One transformation; subclasses are stateless apart from the engines they were given.
+    """One transformation; subclasses are stateless apart from the engines and settings they were given.
 
     ``conceals``: it puts handles in place of what must not pass, so no pipeline may skip it. ``restores``: it puts
-    originals back.
+    originals back. ``settings`` of a plug-in are an instance of its ``configuration``, read when the service starts.
     """
 
+    api: ClassVar[int] = API_VERSION
+    configuration: ClassVar[type[BaseModel]] = NoSettings
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
@@ -99,6 +110,7 @@ class Middleware(ABC, Generic[A]):
 
     def __init__(self, engines: Engines) -> None:
         self.engines = engines
+        self.settings: Any = None
 
     @abstractmethod
     async def apply(self, context: Context, arguments: A) -> Outcome:

@@ -5,19 +5,15 @@ import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
 from app.core.engines import Engines
 from app.core.errors import NotFoundError
 from app.core.middleware import Middleware
+from app.core.plugins import RegistryError, Settings, plug_ins
 
-ENTRY_POINT_GROUP = "sluice.middleware"
-
-
-class RegistryError(Exception):
-    """The installed middlewares contradict each other; the service does not start."""
+__all__ = ["Registry", "RegistryError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +23,17 @@ class Registry:
     middlewares: Mapping[str, Middleware[Any]]
 
     @classmethod
-    def discover(cls, package: ModuleType, engines: Engines) -> "Registry":
-        """Build every middleware of ``package`` and of other distributions' entry points."""
+    def discover(cls, package: ModuleType, engines: Engines, settings: Settings | None = None) -> "Registry":
+        """Build every middleware of ``package`` and of other distributions' entry points.
+
+        ``settings`` are those of plug-ins, by the names of their middlewares.
+        """
         found: dict[str, Middleware[Any]] = {}
-        for kind in (*_in_package(package), *_in_entry_points()):
-            if kind.name in found:
-                raise RegistryError(f"Two middlewares are named {kind.name!r}; rename one.")
-            found[kind.name] = kind(engines)
+        own = (kind(engines) for kind in _in_package(package))
+        for one in (*own, *plug_ins(engines, settings or {})):
+            if one.name in found:
+                raise RegistryError(f"Two middlewares are named {one.name!r}; rename one.")
+            found[one.name] = one
         return cls(dict(sorted(found.items())))
 
     def get(self, name: str) -> Middleware[Any]:
@@ -61,11 +61,3 @@ def _in_package(package: ModuleType) -> Iterator[type[Middleware[Any]]]:
         if len(own) != 1:
             raise RegistryError(f"{module.__name__} must hold exactly one middleware; it holds {len(own)}.")
         yield own[0]
-
-
-def _in_entry_points() -> Iterator[type[Middleware[Any]]]:
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        kind = point.load()
-        if not (inspect.isclass(kind) and issubclass(kind, Middleware)):
-            raise RegistryError(f"The entry point {point.name!r} is no Middleware.")
-        yield kind

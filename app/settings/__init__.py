@@ -117,6 +117,11 @@ class Settings(BaseSettings):
     traffic: TrafficSettings = TrafficSettings()
     upstreams: UpstreamsSettings = UpstreamsSettings()
     engines: EnginesSettings = EnginesSettings()
+    plugins: dict[str, dict[str, Any]] = Field(
+        default={},
+        description="Settings of installed plug-ins, by the name of their middleware, such as "
+        '`{"shouting": {"marks": 3}}`; docs/plug-ins.md.',
+    )
 
     @classmethod
     def settings_customise_sources(
