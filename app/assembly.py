@@ -11,10 +11,11 @@ from pathlib import Path
 
 import app.middlewares
 from app.core.engines import Embedder, Engines, ToolRanker
-from app.core.registry import Registry
+from app.core.registry import Registry, RegistryError
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.choosing import Chooser
 from app.engines.cipher import Custodian, KeyRing
+from app.engines.documents.tantivy_index import IndexShelf
 from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
@@ -29,7 +30,7 @@ from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
-from app.services.background import Background, housekeeping
+from app.services.background import Background, Job, housekeeping
 from app.services.catalogs import CatalogService
 from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
@@ -51,6 +52,7 @@ from app.services.policies import PolicyService, argument_check
 from app.services.retrieval import RetrievalService
 from app.services.servers import ServerService
 from app.services.sessions import SessionService
+from app.services.side_index import SideIndex
 from app.services.subscriptions import SubscriptionService, resolving
 from app.services.tenant_servers import UpstreamRules
 from app.services.tenants import TenantService
@@ -103,6 +105,9 @@ class House:
     collections: CollectionService
     ingestion: IngestionService
     background: Background
+
+
+INDEX_EVERY_S = 60.0
 
 
 def utc_now() -> datetime:
@@ -165,24 +170,22 @@ async def opened(
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
-        retrieval = RetrievalService(database, embedder)
-        registry = Registry.discover(
-            app.middlewares,
-            Engines(
-                detector=detector,
-                now=now,
-                embedder=embedder,
-                tools=tool_ranker,
-                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
-                terms=Re2TermMatcher(),
-                injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
-                grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
-                answers=RuleChecker(partial(read_index, settings.grounding.packages)),
-                links=NetworkProbe() if settings.grounding.check_urls else None,
-                secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
-                retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
-            ),
+        retrieval = RetrievalService(database, embedder, _side_index(settings, database))
+        engines = Engines(
+            detector=detector,
+            now=now,
+            embedder=embedder,
+            tools=tool_ranker,
+            moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
+            terms=Re2TermMatcher(),
+            injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
+            grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
+            answers=RuleChecker(partial(read_index, settings.grounding.packages)),
+            links=NetworkProbe() if settings.grounding.check_urls else None,
+            secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
+            retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
         )
+        registry = _registry(engines, settings)
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
         groups = GroupService(database, audit, registry.middlewares, now)
@@ -272,9 +275,9 @@ async def opened(
             dedicated=DedicatedLinks(upstreams),
             subscriptions=subscriptions,
             retrieval=retrieval,
-            collections=CollectionService(database, audit, now),
+            collections=CollectionService(database, audit, now, retrieval.side),
             ingestion=ingestion,
-            background=Background(database, jobs),
+            background=Background(database, [*jobs, *_index_jobs(retrieval.side)]),
         )
 
 
@@ -313,9 +316,28 @@ def _database(settings: Settings) -> Database:
     return Database(section.url.get_secret_value(), pool_size=section.pool_size, patience=patience)
 
 
+def _registry(engines: Engines, settings: Settings) -> Registry:
+    try:
+        return Registry.discover(app.middlewares, engines, settings.plugins)
+    except RegistryError as error:
+        raise ConfigurationError([str(error)]) from error
+
+
 def _connection(upstreams: UpstreamService, tenant: str, server: str) -> Connection | None:
     aggregator = upstreams.aggregator(tenant)
     return aggregator.connections.get(server) if aggregator is not None else None
+
+
+def _side_index(settings: Settings, database: Database) -> SideIndex | None:
+    """Return the index of many documents, which lies beside the file of SQLite; PostgreSQL needs none."""
+    file = settings.database.sqlite_file
+    if file is None:
+        return None
+    return SideIndex(database, IndexShelf(file.with_name(f"{file.name}-documents")))
+
+
+def _index_jobs(side: SideIndex | None) -> list[Job]:
+    return [Job("index-documents", INDEX_EVERY_S, side.keep)] if side is not None else []
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

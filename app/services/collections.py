@@ -13,6 +13,7 @@ from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
 from app.services.retrieval import DOCUMENTS_CHANGED
+from app.services.side_index import SideIndex
 from app.store.changes import announce
 from app.store.collection_documents import (
     CollectionTransaction,
@@ -69,6 +70,7 @@ class CollectionService:
     database: Database
     audit: AuditService
     now: Callable[[], datetime] = _now
+    side: SideIndex | None = None
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> list[CollectionInfo]:
         """Return the collections of the caller's tenant, by name."""
@@ -117,7 +119,7 @@ class CollectionService:
                 details = {"collection": name, "documents": found.documents, "chunks": found.chunks}
                 await self._record(tx, caller, "collections.delete", request, details)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, caller.tenant))
-        await scrub_index(self.database)
+        await self._scrub(caller.tenant)
 
     async def documents(
         self,
@@ -158,6 +160,11 @@ class CollectionService:
                 details = {"collection": name, "document": id_, "chunks": found.chunks}
                 await self._record(tx, caller, "documents.delete", request, details)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, caller.tenant))
+        await self._scrub(caller.tenant)
+
+    async def _scrub(self, tenant: str) -> None:
+        if self.side is not None:
+            await self.side.forget(tenant)
         await scrub_index(self.database)
 
     async def _record(

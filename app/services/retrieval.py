@@ -19,6 +19,7 @@ from app.engines.documents.passages import assembled_text
 from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
 from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
 from app.engines.documents.words import asked_words
+from app.services.side_index import SideIndex
 from app.store.changes import EVERYTHING
 from app.store.collection_documents import CollectionTransaction
 from app.store.collections import StoredPart, list_collections, list_parts
@@ -71,6 +72,7 @@ class RetrievalService:
 
     database: Database
     embedder: Embedder | None = None
+    side: SideIndex | None = None
     vectors: VectorMemory = field(default_factory=VectorMemory)
     compares: bool | None = None
     """Whether the database compares vectors itself; None: not known yet."""
@@ -123,13 +125,21 @@ class RetrievalService:
     ) -> _Candidates:
         ids = [part.id for part in parts]
         words = asked_words(question.text)
-        matches = dict(zip(words, await count_matches(tx, tenant, ids, words), strict=True))
+        index = await asyncio.to_thread(self.side.find, tenant, parts) if self.side is not None else None
+        if index is not None:
+            counts = await asyncio.to_thread(index.count_matches, ids, words)
+        else:
+            counts = await count_matches(tx, tenant, ids, words)
+        matches = dict(zip(words, counts, strict=True))
         statistics = Statistics(
             sum(part.chunks for part in parts), sum(part.words for part in parts), matches
         )
         known = [word for word in words if matches[word]]
-        weights = [rarity(statistics, word) for word in known]
-        numbers = await match_words(tx, tenant, ids, known, weights, limit=_BY_WORDS)
+        if index is not None:
+            numbers = await asyncio.to_thread(index.match_words, ids, known, _BY_WORDS)
+        else:
+            weights = [rarity(statistics, word) for word in known]
+            numbers = await match_words(tx, tenant, ids, known, weights, limit=_BY_WORDS)
         cosines: dict[int, float] | None = None
         whole = all(part.embedder == question.embedder for part in parts)
         if question.vector is not None and whole:

@@ -181,6 +181,13 @@ async def find_unembedded(tx: AsyncConnection, embedder: str, *, limit: int) -> 
     return [(row.tenant, row.id) for row in await tx.execute(query)]
 
 
+async def list_large_tenants(tx: AsyncConnection, *, least: int) -> list[str]:
+    """Return the tenants that have at least so many chunks (system transactions)."""
+    column = collection_part.c
+    query = select(column.tenant).group_by(column.tenant).having(func.sum(column.chunks) >= least)
+    return [str(tenant) for tenant in (await tx.execute(query.order_by(column.tenant))).scalars()]
+
+
 async def count_held(tx: AsyncConnection, tenant: str) -> tuple[int, int]:
     """Return how many documents and chunks a tenant has."""
     column = collection_part.c

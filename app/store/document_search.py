@@ -138,6 +138,20 @@ async def read_chunks(
     return [FoundChunk(*row) for row in await tx.execute(query) if row.part in readable]
 
 
+async def list_chunk_texts(
+    tx: AsyncConnection, tenant: str, part: int, *, after: int, limit: int
+) -> list[tuple[int, int, str, str, str]]:
+    """Return number, part, title, headings and text of a part's chunks, those behind the number ``after``."""
+    column = document_chunk.c
+    query = (
+        select(column.number, column.part, column.title, column.headings, column.text)
+        .where(column.tenant == tenant, column.part == part, column.number > after)
+        .order_by(column.number)
+        .limit(limit)
+    )
+    return [(row.number, row.part, row.title, row.headings, row.text) for row in await tx.execute(query)]
+
+
 async def read_vectors(tx: AsyncConnection, tenant: str, part: int, embedder: str) -> list[tuple[int, bytes]]:
     """Return the numbers of a part's chunks, ascending, with their vectors of ``embedder``."""
     column = document_chunk.c

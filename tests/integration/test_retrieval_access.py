@@ -87,7 +87,7 @@ async def test_scores_do_not_change_with_what_others_have(library: Library, data
     assert await library.ask("How did the budget review go?") == before
     assert (
         len(await library.ask("How did the budget review go?", frozenset({"*", "key:22222222"}), limit=50))
-        > 30
+        > 12
     )
 
 

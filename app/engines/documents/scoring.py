@@ -1,12 +1,11 @@
 """How relevant a chunk is to a question: BM25 over what the caller may read, cosine of vectors, and both together."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.engines.documents.words import stems_of
+from app.engines.documents.words import StemFinder, count_words
 from app.engines.grounding.stemming import stem
 
 K1: Final = 1.2
@@ -49,20 +48,19 @@ def lexical_scores(
     if not once:
         return [0.0] * len(chunks)
     usual = max(1.0, statistics.words / max(1, statistics.chunks))
-    return [_bm25(weights, usual, chunk) / once for chunk in chunks]
+    finder = StemFinder(weights)
+    return [_bm25(finder, weights, usual, chunk) / once for chunk in chunks]
 
 
-def _bm25(weights: Mapping[str, float], usual: float, chunk: tuple[str, str, str]) -> float:
+def _bm25(
+    finder: StemFinder, weights: Mapping[str, float], usual: float, chunk: tuple[str, str, str]
+) -> float:
     title, headings, text = chunk
-    body = stems_of(text)
-    found = Counter(one for one in body if one in weights)
-    for one in stems_of(title):
-        if one in weights:
-            found[one] += TITLE_WEIGHT
-    for one in stems_of(headings):
-        if one in weights:
-            found[one] += 1
-    longer = K1 * (1 - B + B * len(body) / usual)
+    found = finder.counts(text)
+    for one, count in finder.counts(title).items():
+        found[one] += TITLE_WEIGHT * count
+    found.update(finder.counts(headings))
+    longer = K1 * (1 - B + B * count_words(text) / usual)
     return sum(weights[one] * count * (K1 + 1) / (count + longer) for one, count in found.items())
 
 

@@ -2,6 +2,8 @@
 
 import re
 import unicodedata
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -11,6 +13,8 @@ MOST_WORDS: Final = 48
 """Different words of a question that are looked up; the first ones count."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_ACCENT: Final = re.compile("[\u0300-\u036f]")
+_SHORT: Final = 2
 _STOP_WORDS: Final = frozenset(
     _WORD.findall(
         """
@@ -37,8 +41,27 @@ def stems_of(text: str) -> list[str]:
 
 
 def count_words(*texts: str) -> int:
-    """Return how many words ``texts`` have together."""
-    return sum(len(words_of(text)) for text in texts)
+    """Return how long ``texts`` are together, in words between spaces: what lengths are compared by."""
+    return sum(len(text.split()) for text in texts)
+
+
+class StemFinder:
+    """Counts given stems in texts; only words that begin like one of them are stemmed, which is ten times faster."""
+
+    def __init__(self, stems: Iterable[str]) -> None:
+        self._stems = frozenset(stems)
+        # Porter's rules change the last letter of a stem at most (happy and happier: happi).
+        begins = sorted({one[:-1] if len(one) > _SHORT else one for one in self._stems})
+        found = "|".join(map(re.escape, begins))
+        self._pattern = re.compile(rf"(?<![^\W_])(?:{found})[^\W_]*") if begins else None
+
+    def counts(self, text: str) -> Counter[str]:
+        """Return how often each of the stems is in ``text``."""
+        if self._pattern is None or not text:
+            return Counter()
+        lowered = text.lower()
+        found = self._pattern.findall(lowered if lowered.isascii() else _plain(lowered))
+        return Counter(one for word in found if (one := stem(word)) in self._stems)
 
 
 @lru_cache(maxsize=1024)
@@ -52,5 +75,4 @@ def asked_words(question: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    taken_apart = unicodedata.normalize("NFKD", text)
-    return "".join(one for one in taken_apart if not unicodedata.combining(one))
+    return _ACCENT.sub("", unicodedata.normalize("NFKD", text))
