@@ -23,7 +23,7 @@ from tests.fakes import engines
 FOLDER = "SLUICE_TEST_GROUNDING_DATA"
 KNOWN = (
     "The harbour of Lindau {0} was rebuilt in 18{0} by the engineer Karl Brandt, who had worked in Hamburg before. "
-    "Its lighthouse is {0} metres high and cost 12{0},000 guilders. Details: https://harbour.example.org/lindau{0}/history. "
+    "Its lighthouse is {0} metres high and cost 12{0},000 guilders. See https://harbour.example.org/lindau{0}/history. "
 )
 ANSWER = (
     "Karl Brandt rebuilt the harbour of Lindau {0} in 18{0}. Its lighthouse is {0}5 metres high. "

@@ -56,9 +56,9 @@ async def test_time_grows_with_the_text_and_no_faster(kind):
     text = TEXTS[kind]
     half = text[: len(text) // 2]
     await seconds(text[:200], text[:200])
-    for _ in range(4):  # a neighbour on the machine may disturb one measurement
+    for _ in range(6):  # a neighbour on the machine may disturb one measurement
         small = min([await seconds(half, half) for _ in range(2)])
-        large = await seconds(text, text)
-        if large <= 2.9 * small + 0.02:
+        large = min([await seconds(text, text) for _ in range(2)])
+        if large <= 3 * small + 0.02:
             return
     raise AssertionError(f"{small:.3f} s for half of it, {large:.3f} s for all")
