@@ -166,10 +166,12 @@ def _may_be(path: str, known: str) -> bool:
 def _rest_distance(link: Link, known: Link) -> int | None:
     """Return how far two addresses of one host are apart; None: too far, or another number or meaning."""
     one, other = f"{link.path}?{link.query}", f"{known.path}?{known.query}"
+    if _DIGITS.findall(one) != _DIGITS.findall(other):
+        return None
     longest = max((len(part) for part in known.path.split("/")), default=0)
-    limit = 2 if longest >= _LONG_PART else int(longest >= _SHORT_PART)
+    limit = _MOST_CHANGES if longest >= _LONG_PART else int(longest >= _SHORT_PART)
     apart = distance(one.lower(), other.lower(), limit)
-    if apart is None or _DIGITS.findall(one) != _DIGITS.findall(other):
+    if apart is None:
         return None
     pairs = zip(_WORDS.findall(one.lower()), _WORDS.findall(other.lower()), strict=False)
     turned = any(stem(theirs) in OPPOSITES.get(stem(mine), ()) for mine, theirs in pairs)

@@ -133,8 +133,9 @@ def _is_known(one: Token, sources: Sources) -> bool:
 
 def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
     words = [one.word.removesuffix("'s") for one in name]
-    pairs = pairwise(words)
-    return all(pair in sources.pairs or not _ORDINARY.isdisjoint(pair) for pair in pairs)
+    if sources.has_run([one.word for one in name]):
+        return True
+    return all(not _ORDINARY.isdisjoint(pair) or sources.has_run(pair) for pair in pairwise(words))
 
 
 def _near(one: Token, sources: Sources) -> list[tuple[str, Place]]:

@@ -86,6 +86,7 @@ _MONTH: Final = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\.?"
 )
+_FOUR_DIGITS: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _DATES: Final = re.compile(
     r"(?<![\w.])(?:(\d{4})-(\d{1,2})-(\d{1,2})(?:T[\d:.]{4,15}Z?)?"
     r"|(\d{1,2})[/.](\d{1,2})[/.](\d{4})"
@@ -98,9 +99,7 @@ _NUMBER: Final = re.compile(
     r"(-?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d{1,18})(?:\.\d{1,12})?)"
     r"(?:(?:\s|-)?(%|[A-Za-z\u20ac\u00a3\u00a5]{1,12})(?![\w]))?(?:\s(%|[A-Za-z]{1,12})(?!\w))?(?![\w])"
 )
-_SPELLED: Final = re.compile(
-    r"\b(?:" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")\b", re.IGNORECASE
-)
+_SPELLED: Final = re.compile(r"\b[A-Za-z]{3,9}\b")
 _YEARS: Final = range(1000, 2101)
 
 
@@ -124,7 +123,7 @@ class Quantity:
 def quantities_in(text: str) -> Iterator[Quantity]:
     """Yield the dates and numbers of ``text``, dates first."""
     covered: list[tuple[int, int]] = []
-    for match in _DATES.finditer(text):
+    for match in _DATES.finditer(text) if _FOUR_DIGITS.search(text) else ():
         days = tuple(float(one) for one in _readings(match.groups()))
         if days:
             covered.append(match.span())
@@ -136,8 +135,9 @@ def quantities_in(text: str) -> Iterator[Quantity]:
         if index == len(covered) or match.end() <= covered[index][0] or match.start() >= covered[index][1]:
             yield _read(match)
     for match in _SPELLED.finditer(text):
-        value = float(_WORDS[match[0].lower()])
-        yield Quantity(*match.span(), "", (value,), 0.0, value, "", spelled=True)
+        number = _WORDS.get(match[0].lower())
+        if number is not None:
+            yield Quantity(*match.span(), "", (float(number),), 0.0, float(number), "", spelled=True)
 
 
 def _readings(groups: tuple[str | None, ...]) -> Iterator[int]:

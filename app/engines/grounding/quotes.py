@@ -93,17 +93,7 @@ def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources
 
 
 def _is_verbatim(words: Sequence[Token], sources: Sources) -> bool:
-    if len(words) < 2:  # noqa: PLR2004 - one word is found by itself
-        return all(word.word in sources.words for word in words)
-    wanted = [word.word for word in words]
-    pairs = list(pairwise(wanted))
-    rarest = min(range(len(pairs)), key=lambda index: len(sources.pairs.get(pairs[index], ())))
-    for number, index in sources.pairs.get(pairs[rarest], ()):
-        begin = index - rarest
-        tokens = sources.tokens[number]
-        if begin >= 0 and [one.word for one in tokens[begin : begin + len(wanted)]] == wanted:
-            return True
-    return False
+    return not words or sources.has_run([word.word for word in words])
 
 
 def _nearest(words: Sequence[Token], sources: Sources) -> list[_Match]:

@@ -67,11 +67,20 @@ class Sources:
         return [tokens_of(text) for text in self.texts]
 
     @cached_property
+    def _running(self) -> list[str]:
+        """Return the words of each text with one space between and around them."""
+        found = (_TOKEN.findall(text.lower().replace("\u2019", "'")) for text in self.texts)
+        return [f" {' '.join(words)} " for words in found]
+
+    @cached_property
     def words(self) -> frozenset[str]:
         """Return every word, in lower case."""
-        return frozenset(
-            word for text in self.texts for word in _TOKEN.findall(text.lower().replace("\u2019", "'"))
-        )
+        return frozenset(word for text in self._running for word in text.split())
+
+    def has_run(self, words: Sequence[str]) -> bool:
+        """Tell whether these words stand side by side somewhere."""
+        wanted = f" {' '.join(words)} "
+        return any(wanted in text for text in self._running)
 
     @cached_property
     def stems(self) -> frozenset[str]:
