@@ -14,7 +14,7 @@ from app.engines.moderation.training.descent import SparseRows, minimized
 Labels = NDArray[np.float32]
 
 WORDS_PENALTY = 2e-5
-WORDS_ROUNDS = 60
+WORDS_ROUNDS = 40
 HIDDEN = 96
 ROUNDS = 6
 BATCH = 256
