@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from app.core.middleware import Arguments, Middleware, Phase, ScopeName
+from app.core.middleware import Arguments, Phase, ScopeName
 from app.core.policy import Milliseconds
 
 MAX_PIPELINES: Final = 200
@@ -67,18 +67,18 @@ class Pipeline(BaseModel):
         return self.model_dump(mode="json", exclude={"name"})
 
 
-def input_schema(pipeline: Pipeline, middlewares: Mapping[str, Middleware[Any]]) -> dict[str, Any]:
+def input_schema(pipeline: Pipeline, schemas: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the JSON Schema of what a caller may say: ``PipelineArguments`` and an object per step's name.
 
-    Arguments that the pipeline sets are left out: a caller cannot change them.
+    ``schemas`` are those of the middlewares by name. Arguments that the pipeline sets are left out: a caller cannot
+    change them.
     """
     properties: dict[str, Any] = PipelineArguments.model_json_schema(by_alias=True)["properties"]
     definitions: dict[str, Any] = {}
     for step in pipeline.steps:
-        middleware = middlewares.get(step.name)
-        if middleware is None:
+        if step.name not in schemas:
             continue
-        schema = middleware.arguments.model_json_schema(by_alias=True)
+        schema = dict(schemas[step.name])
         for name, one in schema.pop("$defs", {}).items():
             definitions[f"{step.name}.{name}"] = _moved(one, step.name)
         given = set(step.arguments)

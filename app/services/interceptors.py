@@ -27,9 +27,11 @@ from app.core.interceptors import (
     routing,
     verdict,
 )
+from app.core.middleware import Middleware
 from app.core.policy import Policy
 from app.core.request import RequestInfo
 from app.services.invoke import InvokeService, MiddlewareInfo
+from app.services.pipelines import PipelineVersion
 from app.services.settling import InvokeResult
 
 ACTION = "interceptor.invoke"
@@ -54,9 +56,11 @@ class Interception:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    info: MiddlewareInfo
+    """What the tenant's policy makes of one interceptor; ``fixed`` are the arguments that it fixes."""
+
     kind: Kind
     policy: InterceptorPolicy
+    fixed: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,12 @@ class InterceptorService:
             raise InvalidArgumentsError(
                 "Name one event, or leave it out to list all interceptors.", details={"pointer": "/event"}
             )
-        found = await self._found(caller, request)
+        _, policy = await self.middlewares.policies.get(caller.tenant)
+        offered = await self.middlewares.offered(caller, request)
+        found = {name: _found(name, one, policy) for name, one in offered.items()}
         return [
-            self._descriptor(one)
-            for one in found.values()
+            self._descriptor(self.middlewares.info_of(name, offered[name]), one)
+            for name, one in found.items()
             if event is None or event in (*one.kind.request, *one.kind.response)
         ]
 
@@ -142,7 +148,8 @@ class InterceptorService:
             raise InvalidArgumentsError(
                 "A validation changes nothing, so it has no action.", details={"pointer": "/arguments/action"}
             )
-        config = {**asked.config, **(REPORTING if found.kind.reports else {})}
+        reporting = {} if found.fixed.keys() & REPORTING.keys() or not found.kind.reports else REPORTING
+        config = {**asked.config, **reporting}
         try:
             result = await self._run(caller, asked, config, governed.items, request)
         except BlockedByPolicyError as error:
@@ -191,19 +198,12 @@ class InterceptorService:
                 },
             ) from error
 
-    async def _found(self, caller: Caller, request: RequestInfo | None) -> dict[str, _Found]:
-        _, policy = await self.middlewares.policies.get(caller.tenant)
-        return {
-            info.name: _Found(
-                info, _kind(info, policy), policy.interceptors.get(info.name, InterceptorPolicy())
-            )
-            for info in await self.middlewares.list(caller, request)
-        }
-
     async def _named(self, caller: Caller, asked: Interception, request: RequestInfo) -> _Found:
-        found = (await self._found(caller, request)).get(asked.name)
-        if found is None:
+        _, policy = await self.middlewares.policies.get(caller.tenant)
+        one = (await self.middlewares.offered(caller, request)).get(asked.name)
+        if one is None:
             raise InvalidArgumentsError("There is no interceptor of that name.", details={"pointer": "/name"})
+        found = _found(asked.name, one, policy)
         if not found.kind.covers(asked.event, asked.phase):
             event = asked.event if asked.event in EVENTS else None
             raise InvalidArgumentsError(
@@ -218,8 +218,8 @@ class InterceptorService:
             )
         return found
 
-    def _descriptor(self, found: _Found) -> dict[str, Any]:
-        info, kind = found.info, found.kind
+    def _descriptor(self, info: MiddlewareInfo, found: _Found) -> dict[str, Any]:
+        kind = found.kind
         return {
             "name": info.name,
             "version": info.version or self.version,
@@ -241,9 +241,11 @@ def _governed(asked: Interception) -> Governed:
         ) from None
 
 
-def _kind(info: MiddlewareInfo, policy: Policy) -> Kind:
-    usual = policy.default_arguments.get(info.name, {}) | policy.fixed_arguments.get(info.name, {})
-    return kind_of(info.name, info.phase, usual)
+def _found(name: str, offered: Middleware[Any] | PipelineVersion, policy: Policy) -> _Found:
+    fixed = policy.fixed_arguments.get(name, {})
+    phase = offered.pipeline.phase if isinstance(offered, PipelineVersion) else offered.phase
+    kind = kind_of(name, phase, {**policy.default_arguments.get(name, {}), **fixed})
+    return _Found(kind, policy.interceptors.get(name, InterceptorPolicy()), fixed)
 
 
 def _message(one: Message, governed: Governed) -> dict[str, Any]:

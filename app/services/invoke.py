@@ -81,19 +81,22 @@ class InvokeService:
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareInfo]:
         """Return the middlewares and the tenant's pipelines that this caller may invoke, each by name."""
+        return [self.info_of(name, one) for name, one in (await self.offered(caller, request)).items()]
+
+    async def offered(
+        self, caller: Caller, request: RequestInfo | None = None
+    ) -> Mapping[str, Middleware[Any] | PipelineVersion]:
+        """Return what this caller may invoke, by name and in its order."""
         async with self.audit.refusals(caller, "middleware.list", request):
             caller.require(Role.INVOKER, Role.RESTORER)
         _, policy = await self.policies.get(caller.tenant)
-        installed = [
-            MiddlewareInfo(kind.name, kind.title, kind.description, kind.phase, self._schema(kind))
-            for kind in self.registry.middlewares.values()
-        ]
-        pipelines = [self._info(name, one) for name, one in (await self.pipelines_of(caller.tenant)).items()]
-        return [
-            one
-            for one in sorted([*installed, *pipelines], key=lambda one: one.name)
-            if policy.allowed_middlewares is None or one.name in policy.allowed_middlewares
-        ]
+        pipelines = await self.pipelines_of(caller.tenant)
+        found: dict[str, Middleware[Any] | PipelineVersion] = {
+            **self.registry.middlewares,
+            **pipelines,
+        }
+        allowed = found.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
+        return {name: found[name] for name in sorted(found.keys() & allowed)}
 
     async def invoke(
         self,
@@ -209,10 +212,14 @@ class InvokeService:
             *(self.settling, self.registry.middlewares, found, policy, call, until, invocation)
         )
 
-    def _info(self, name: str, found: PipelineVersion) -> MiddlewareInfo:
-        pipeline = found.pipeline
+    def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareInfo:
+        """Return what is told of one of those that are offered."""
+        if not isinstance(found, PipelineVersion):
+            return MiddlewareInfo(name, found.title, found.description, found.phase, self._schema(found))
+        pipeline, installed = found.pipeline, self.registry.middlewares
         steps = ", ".join(step.name for step in pipeline.steps)
-        schema = input_schema(pipeline, self.registry.middlewares)
+        named = {step.name: installed[step.name] for step in pipeline.steps if step.name in installed}
+        schema = input_schema(pipeline, {key: self._schema(one) for key, one in named.items()})
         description = pipeline.description or f"Runs in order: {steps}"
         version = f"{found.version}.0.0"
         return MiddlewareInfo(name, pipeline.title, description, pipeline.phase, schema, version)

@@ -237,6 +237,19 @@ async def test_pipelines_are_interceptors_and_middlewares_on_both_revisions(tmp_
                 assert again.result["metadata"]["scope"] == revision
 
 
+@covers("IC-NEGATIVE")
+async def test_a_policy_that_blocks_is_a_verdict_here(served: Served) -> None:
+    custom = [{"name": "x", "terms": ["bluebird"]}]
+    fixed = {"action": "block", "policies": ["x"], "customPolicies": custom}
+    await served.policy(fixed_arguments={"content_moderation": fixed})
+    params = {"name": "content_moderation", "event": "context/transform", "phase": "request"}
+    async with served.client(MODERN) as wire:
+        denied = (await invoke(wire, {**params, "payload": {"context": ["bluebird"]}})).result
+        passed = (await invoke(wire, {**params, "payload": {"context": ["sparrow"]}})).result
+    assert (denied["valid"], denied["severity"], denied["info"]["flags"]) == (False, "error", ["x"])
+    assert passed["valid"] is True
+
+
 @covers("IC-ALONE")
 async def test_alone_there_is_nothing_but_interceptors(served: Served) -> None:
     for revision in REVISIONS:
