@@ -1,6 +1,7 @@
 """Build the services from the settings: for the server, and for commands on the host."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ from app.services.keyring import KeyringService
 from app.services.listing import ListingService
 from app.services.pipelines import PipelineService
 from app.services.policies import PolicyService, argument_check
+from app.services.remote_middlewares import RemoteMiddlewares
 from app.services.retrieval import RetrievalService
 from app.services.servers import ServerService
 from app.services.sessions import SessionService
@@ -66,7 +68,7 @@ from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
 from app.store.writer import GroupWriter
-from app.upstream.connection import Connection
+from app.upstream.connection import AggregatorOptions, Connection
 from app.upstream.links import NetworkProbe
 
 
@@ -171,21 +173,23 @@ async def opened(
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, _side_index(settings, database))
-        engines = Engines(
-            detector=detector,
-            now=now,
-            embedder=embedder,
-            tools=tool_ranker,
-            moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
-            terms=Re2TermMatcher(),
-            injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
-            grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
-            answers=RuleChecker(partial(read_index, settings.grounding.packages)),
-            links=NetworkProbe() if settings.grounding.check_urls else None,
-            secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
-            retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
+        registry = _registry(
+            Engines(
+                detector=detector,
+                now=now,
+                embedder=embedder,
+                tools=tool_ranker,
+                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
+                terms=Re2TermMatcher(),
+                injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
+                grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
+                answers=RuleChecker(partial(read_index, settings.grounding.packages)),
+                links=NetworkProbe() if settings.grounding.check_urls else None,
+                secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
+                retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
+            ),
+            settings,
         )
-        registry = _registry(engines, settings)
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
         groups = GroupService(database, audit, registry.middlewares, now)
@@ -219,7 +223,9 @@ async def opened(
         await stack.enter_async_context(descriptions.watching())
         traffic = Traffic(slots=settings.traffic.max_concurrency)
         invoke = InvokeService(
-            *(registry, policies, vault, audit, detector, traffic, observe), pipelines=pipelines
+            *(registry, policies, vault, audit, detector, traffic, observe),
+            pipelines=pipelines,
+            remotes=await stack.enter_async_context(_remote_middlewares(settings).running()),
         )
         catalogs = CatalogService(upstreams, groups, concerns, descriptions, tuple(registry.middlewares))
         groups.catalog = catalogs.get
@@ -314,6 +320,15 @@ def _database(settings: Settings) -> Database:
     section = settings.database
     patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
     return Database(section.url.get_secret_value(), pool_size=section.pool_size, patience=patience)
+
+
+def _remote_middlewares(settings: Settings) -> RemoteMiddlewares:
+    section = settings.upstreams
+    terms = AggregatorOptions(
+        connect_timeout_s=section.connect_timeout_s, max_result_bytes=section.max_result_bytes
+    )
+    connections = {name: Connection(name, one, terms) for name, one in settings.middleware_servers.items()}
+    return RemoteMiddlewares(connections, time.monotonic)
 
 
 def _registry(engines: Engines, settings: Settings) -> Registry:

@@ -26,6 +26,9 @@ class Arguments(BaseModel):
 
 A = TypeVar("A", bound=Arguments)
 
+REMOTE_SEPARATOR: Final = "__"
+"""Between the server and its own name in the name of a middleware of another server."""
+
 API_VERSION: Final = 1
 """Of the contract of this file; a plug-in that is written for another one stops the start."""
 

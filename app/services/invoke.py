@@ -19,7 +19,7 @@ from app.core.errors import (
     NotFoundError,
     ServiceError,
 )
-from app.core.middleware import Invocation, Middleware, Outcome, no_tools
+from app.core.middleware import REMOTE_SEPARATOR, Invocation, Middleware, Outcome, no_tools
 from app.core.offload import off_loop
 from app.core.pipelines import input_schema
 from app.core.policy import Policy, Step
@@ -32,6 +32,7 @@ from app.services.calls import Call, checked_arguments, merged_arguments, weight
 from app.services.pipeline_runs import PipelineRun
 from app.services.pipelines import PipelineService, PipelineVersion
 from app.services.policies import PolicyService
+from app.services.remote_middlewares import RemoteMiddlewares
 from app.services.restoration import restored_stream
 from app.services.settling import InvokeResult, Settling
 from app.services.traffic import Traffic
@@ -73,6 +74,7 @@ class InvokeService:
     )
     """Gives the tools that a caller sees; set once the listing, which needs this service's rooms, is built."""
     pipelines: PipelineService | None = None
+    remotes: RemoteMiddlewares | None = None
 
     @property
     def settling(self) -> Settling:
@@ -93,6 +95,7 @@ class InvokeService:
         pipelines = await self.pipelines_of(caller.tenant)
         found: dict[str, Middleware[Any] | PipelineVersion] = {
             **self.registry.middlewares,
+            **await self._remote(),
             **pipelines,
         }
         allowed = found.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
@@ -162,7 +165,7 @@ class InvokeService:
         authority = Caller(caller.tenant, caller.key_id, roles)
         call = Call(self.audit, caller, request, "passage.invoke", authority=authority)
         try:
-            middleware = self.registry.get(step.name)
+            middleware = (await self._remote()).get(step.name) or self.registry.get(step.name)
             call.middleware = middleware.name
             call.policy_version, policy = await self.policies.get(caller.tenant)
             usual = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(step.name, {})
@@ -188,11 +191,18 @@ class InvokeService:
         pipelines = await self.pipelines_of(tenant)
         if name in pipelines:
             return pipelines[name]
+        if REMOTE_SEPARATOR in name and name in (remote := await self._remote()):
+            return remote[name]
         try:
             return self.registry.get(name)
         except NotFoundError as error:
             error.details["known"] = sorted([*self.registry.middlewares, *pipelines])
             raise
+
+    async def _remote(self) -> Mapping[str, Middleware[Any]]:
+        """Return the middlewares of other servers; an installed one hides one of its name."""
+        found = await self.remotes.of() if self.remotes is not None else {}
+        return {name: one for name, one in found.items() if name not in self.registry.middlewares}
 
     async def _allowed(self, name: str, call: Call) -> Policy:
         call.middleware = name

@@ -8,13 +8,14 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     BaseModel,
     Field,
     SecretStr,
+    StringConstraints,
     ValidationError,
 )
 from pydantic.fields import FieldInfo
@@ -26,6 +27,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from app.core.servers import MCPServerSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
     AuthSettings,
@@ -88,6 +90,9 @@ class ConfigurationError(Exception):
         self.faults = faults
 
 
+MiddlewareServerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+
+
 class Settings(BaseSettings):
     """All settings; build with `load()`, or by hand with sections as arguments."""
 
@@ -117,6 +122,12 @@ class Settings(BaseSettings):
     traffic: TrafficSettings = TrafficSettings()
     upstreams: UpstreamsSettings = UpstreamsSettings()
     engines: EnginesSettings = EnginesSettings()
+    middleware_servers: dict[MiddlewareServerName, MCPServerSettings] = Field(
+        default={},
+        repr=False,
+        description="MCP servers whose middlewares are offered here as `name__middleware`, by name, each as in "
+        '`mcpServers`: `{"acme": {"url": "https://…/mcp", "headers": {…}}}`; docs/plug-ins.md.',
+    )
     plugins: dict[str, dict[str, Any]] = Field(
         default={},
         description="Settings of installed plug-ins, by the name of their middleware, such as "
