@@ -18,7 +18,7 @@ from app.core.sanitizing import sanitized
 
 Level = Literal["strict", "standard", "permissive"]
 
-THRESHOLDS: dict[Level, float] = {"strict": 0.29, "standard": 0.5, "permissive": 0.88}
+THRESHOLDS: dict[Level, float] = {"strict": 0.3, "standard": 0.5, "permissive": 0.88}
 UNTRUSTED_PLACES = frozenset({Place.TOOL_RESULT, Place.STRUCTURED, Place.RESOURCE})
 JUDGED_ROLES = frozenset({None, "user"})
 """Hosts write system messages and models write assistant turns: neither attacks itself."""

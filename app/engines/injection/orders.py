@@ -98,31 +98,32 @@ _OVERRIDE = (
     ),
 )
 
+# RE2 takes \w for ASCII only.
 _OTHER_LANGUAGES = (
     Rule(
         OVERRIDE,
         0.85,
-        r"\b(?:ignorier\w*|vergiss|vergesse\w*|missachte\w*|verwirf|verwerfe\w*|überspring\w*|lösche?|streiche?)\b"
-        r"(?:\W{1,3}\w+){0,4}?\W{1,3}(?:anweisung\w*|instruktion\w*|befehle?\w*|vorgaben?|regeln?|aufträge?\w*|aufgaben?|"
-        r"anordnung\w*|richtlinien?|prompts?|informationen|eingaben?|ausführungen)",
+        r"\b(?:ignorier[\pL\pN_]*|vergiss|vergesse[\pL\pN_]*|missachte[\pL\pN_]*|verwirf|verwerfe[\pL\pN_]*|überspring[\pL\pN_]*|lösche?|streiche?)\b"
+        r"(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:anweisung[\pL\pN_]*|instruktion[\pL\pN_]*|befehle?[\pL\pN_]*|vorgaben?|regeln?|aufträge?[\pL\pN_]*|aufgaben?|"
+        r"anordnung[\pL\pN_]*|richtlinien?|prompts?|informationen|eingaben?|ausführungen)",
         True,
     ),
     Rule(
         OVERRIDE,
         0.7,
-        r"\b(?:vergiss|vergessen sie|ignoriere?n?(?: sie)?) (?:alles|das (?:alles|vorherige)|alle (?:vor|bis)\w*)",
+        r"\b(?:vergiss|vergessen sie|ignoriere?n?(?: sie)?) (?:alles|das (?:alles|vorherige)|alle (?:vor|bis)[\pL\pN_]*)",
     ),
     Rule(
         OVERRIDE,
         0.7,
-        r"\b(?:anweisung\w*|instruktion\w*|ausführungen|aufträge|befehle)\b(?:\W{1,3}\w+){0,3}?\W{1,3}"
-        r"(?:ignorier\w*|vergessen|missachten)",
+        r"\b(?:anweisung[\pL\pN_]*|instruktion[\pL\pN_]*|ausführungen|aufträge|befehle)\b(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,3}?[^\pL\pN_]{1,3}"
+        r"(?:ignorier[\pL\pN_]*|vergessen|missachten)",
     ),
     Rule(
         OVERRIDE,
         0.85,
         r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|fais abstraction|faites abstraction|ne (?:suis|suivez) (?:pas|plus))\b"
-        r"(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instructions?|consignes?|directives?|règles?|ordres?|commandes?)",
+        r"(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:instructions?|consignes?|directives?|règles?|ordres?|commandes?)",
         documents=True,
         alone=True,
     ),
@@ -130,7 +131,7 @@ _OTHER_LANGUAGES = (
         OVERRIDE,
         0.85,
         r"\b(?:ignora(?:r|d|te)?|olvid(?:a|e|ar|en)|descarta|omite|esquece?[rm]?|ignore[m]?|desconsider[ae]|"
-        r"dimentica(?:re|te)?|trascura|scorda)\b(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instrucciones|instruções|istruzioni|"
+        r"dimentica(?:re|te)?|trascura|scorda)\b(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:instrucciones|instruções|istruzioni|"
         r"órdenes|ordens|ordini|reglas|regras|regole|indicaciones|directrices|diretrizes|direttive|comandi|comandos)",
         documents=True,
         alone=True,
@@ -139,15 +140,15 @@ _OTHER_LANGUAGES = (
         OVERRIDE,
         0.85,
         r"\b(?:negeer|vergeet|zignoruj|zapomnij|ignorera|glöm|ignorer|glem|zaboravi|ignoriraj|unohda|yoksay|unut)\b"
-        r"(?:\W{1,3}\w+){0,4}?\W{1,3}(?:instructies|opdrachten|regels|instrukcj\w*|polece\w*|instruktion\w*|instrukcij\w*|"
-        r"instruksjon\w*|ohjee\w*|talimat\w*)",
+        r"(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:instructies|opdrachten|regels|instrukcj[\pL\pN_]*|polece[\pL\pN_]*|instruktion[\pL\pN_]*|instrukcij[\pL\pN_]*|"
+        r"instruksjon[\pL\pN_]*|ohjee[\pL\pN_]*|talimat[\pL\pN_]*)",
         documents=True,
         alone=True,
     ),
     Rule(
         OVERRIDE,
         0.85,
-        r"(?:игнорируй|забудь|отмени|не следуй)\w*(?:\W{1,3}\w+){0,4}?\W{1,3}(?:инструкци|указани|правил|команд|приказ)\w*",
+        r"(?:игнорируй|забудь|отмени|не следуй)[\pL\pN_]*(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:инструкци|указани|правил|команд|приказ)[\pL\pN_]*",
         documents=True,
         alone=True,
     ),

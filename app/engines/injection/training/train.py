@@ -32,7 +32,7 @@ OWN: Final = 4.0
 """How much a text of our own weighs: each stands for many that people write."""
 
 ORDINARY_ALARMS: Final = 0.005
-LOOKALIKE_ALARMS: Final = 0.14
+LOOKALIKE_ALARMS: Final = 0.15
 """The shares of ordinary requests and of harmless look-alikes that the level standard may flag, in the folds."""
 
 LEVELS: Final = {"strict": 0.25, "standard": LOOKALIKE_ALARMS, "permissive": 0.04}
