@@ -22,7 +22,7 @@ from app.engines.documents.words import asked_words
 from app.services.side_index import SideIndex
 from app.store.changes import EVERYTHING
 from app.store.collection_documents import CollectionTransaction
-from app.store.collections import StoredPart, list_collections, list_parts
+from app.store.collections import StoredPart, list_held_parts
 from app.store.database import Database
 from app.store.document_search import (
     FoundChunk,
@@ -38,8 +38,8 @@ from app.store.document_search import (
 DOCUMENTS_CHANGED = "documents"
 LEXICAL: Final = EngineReport("embedded-lexical", "1")
 HYBRID: Final = "embedded-hybrid"
-_BY_WORDS: Final = 100
-_BY_VECTORS: Final = 60
+_BY_WORDS: Final = 80
+_BY_VECTORS: Final = 40
 _EMBEDDED_CHARACTERS: Final = 600
 _LOOKED_UP_CHARACTERS: Final = 4000
 _CHUNKS_SHOWN: Final = 3
@@ -178,15 +178,10 @@ class RetrievalService:
 
 async def readable_parts(tx: CollectionTransaction, query: RetrievalQuery) -> list[StoredPart]:
     """Return the parts that these principals may read, of the sources asked for; this is where access is decided."""
-    open_: dict[str, frozenset[str]] = {
-        one.name: frozenset(one.document.get("access", ()))
-        for one in await list_collections(tx, query.tenant)
-    }
     return [
         part
-        for part in await list_parts(tx, query.tenant)
-        if part.chunks
-        and _may_read(query.principals, open_.get(part.collection, frozenset()), part.access)
+        for part, readers in await list_held_parts(tx, query.tenant)
+        if _may_read(query.principals, readers, part.access)
         and (query.sources is None or part.collection in query.sources or part.source in query.sources)
     ]
 

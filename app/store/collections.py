@@ -6,16 +6,24 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, case, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.bulk import document, fetch
 from app.store.document_tables import collection, collection_part
 from app.store.insertion import insert_absent
 
 _PART_BITS = 53
 """Numbers of parts fit into every JSON reader's integers."""
+
+
+_HELD_PARTS = (
+    "SELECT p.id, p.collection, p.source, p.access, p.documents, p.chunks, p.words, p.embedder, p.revision, c.document "
+    "FROM collection_part p JOIN collection c ON c.tenant = p.tenant AND c.name = p.collection "
+    "WHERE p.tenant = {} AND p.chunks > 0 ORDER BY p.id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,21 @@ class StoredPart:
     words: int
     embedder: str
     revision: int
+
+
+class _HeldPart(NamedTuple):
+    """A row of the statement above."""
+
+    id: int
+    collection: str
+    source: str
+    access: Any
+    documents: int
+    chunks: int
+    words: int
+    embedder: str
+    revision: int
+    document: Any
 
 
 async def put_collection(tx: AsyncConnection, tenant: str, stored: StoredCollection) -> bool:
@@ -91,6 +114,18 @@ async def list_parts(
     if collection_name is not None:
         query = query.where(collection_part.c.collection == collection_name)
     return [_part(row) for row in await tx.execute(query)]
+
+
+async def list_held_parts(tx: AsyncConnection, tenant: str) -> list[tuple[StoredPart, frozenset[str]]]:
+    """Return the parts of a tenant that hold anything, with the readers of their collections.
+
+    Every question begins with this, so it is one statement without what SQLAlchemy adds.
+    """
+    mark = "$1" if tx.dialect.name == "postgresql" else "?"
+    return [
+        (_part(row), frozenset(document(row.document).get("access", ())))
+        for row in map(_HeldPart._make, await fetch(tx, _HELD_PARTS.format(mark), (tenant,)))
+    ]
 
 
 async def reach_part(
@@ -200,12 +235,12 @@ def _collection(row: Row[Any]) -> StoredCollection:
     return StoredCollection(row.name, row.document, row.created, row.created_by, row.updated)
 
 
-def _part(row: Row[Any]) -> StoredPart:
+def _part(row: "Row[Any] | _HeldPart") -> StoredPart:
     return StoredPart(
         row.id,
         row.collection,
         row.source,
-        tuple(row.access),
+        tuple(document(row.access)),
         row.documents,
         row.chunks,
         row.words,

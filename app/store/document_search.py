@@ -9,16 +9,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select, text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.bulk import fetch
 from app.store.collection_documents import spelled
 from app.store.database import Database
-from app.store.document_tables import collection_document, document_chunk
+from app.store.document_tables import document_chunk
 
 _MOST_NAMED_PARTS = 64
 """More parts than these are looked up in a join instead of being named in the query of the index."""
 
+_CHUNKS = (
+    "SELECT c.number, c.part, c.document, c.ordinal, c.title, c.headings, c.text, "
+    "d.collection, d.source, d.uri, d.written "
+    "FROM document_chunk c JOIN collection_document d ON d.tenant = c.tenant AND d.id = c.document "
+    "WHERE c.tenant = {} AND c.number {}"
+)
 _NOT_A_WORD = re.compile(r"[^\w]")
 _MERGED_PAGES = 400
 
@@ -51,12 +58,12 @@ async def count_matches(
         statement = f"SELECT {counts} FROM document_search WHERE {_readable(words)}"  # noqa: S608 - our own words
         row = (await tx.execute(text(statement), _values(tenant, parts, words))).one()
         return [int(count) for count in row]
-    source, values = _sqlite_source(tenant, parts)
-    count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH :match{{}})"  # noqa: S608 - as above
-    statement = f"SELECT {', '.join(count.format(at) for at in range(len(words)))}"
-    values |= {f"match{at}": _match(parts, [word]) for at, word in enumerate(words)}
-    row = (await tx.execute(text(statement), values)).one()
-    return [int(count) for count in row]
+    source, given = _sqlite_source(tenant, parts)
+    count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH ?)"  # noqa: S608 - as above
+    statement = f"SELECT {', '.join([count] * len(words))}"
+    values = [value for word in words for value in (*given, _match(parts, [word]))]
+    (found,) = await fetch(tx, statement, values)
+    return [int(one) for one in found]
 
 
 async def match_words(
@@ -82,11 +89,10 @@ async def match_words(
         return [int(number) for number in (await tx.execute(text(statement), values)).scalars()]
     source, given = _sqlite_source(tenant, parts)
     statement = (
-        f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH :match "  # noqa: S608 - as above
-        "ORDER BY bm25(document_search, 2.0, 1.0, 1.0, 0.0), document_search.rowid LIMIT :limit"
+        f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH ? "  # noqa: S608 - as above
+        "ORDER BY bm25(document_search, 2.0, 1.0, 1.0, 0.0), document_search.rowid LIMIT ?"
     )
-    given |= {"match": _match(parts, words), "limit": limit}
-    return [int(number) for number in (await tx.execute(text(statement), given)).scalars()]
+    return [int(number) for (number,) in await fetch(tx, statement, (*given, _match(parts, words), limit))]
 
 
 async def compare_vectors(
@@ -117,25 +123,12 @@ async def read_chunks(
     tx: AsyncConnection, tenant: str, parts: Sequence[int], numbers: Sequence[int]
 ) -> list[FoundChunk]:
     """Return chunks by number, those of readable parts only."""
-    chunk, document = document_chunk.c, collection_document.c
-    query = (
-        select(
-            *(
-                chunk.number,
-                chunk.part,
-                chunk.document,
-                chunk.ordinal,
-                chunk.title,
-                chunk.headings,
-                chunk.text,
-            ),
-            *(document.collection, document.source, document.uri, document.written),
-        )
-        .join(collection_document, (document.tenant == chunk.tenant) & (document.id == chunk.document))
-        .where(chunk.tenant == tenant, chunk.number.in_(bindparam("numbers", list(numbers), expanding=True)))
-    )
+    postgres = tx.dialect.name == "postgresql"
+    chosen = ("$1", "= ANY($2)") if postgres else ("?", "IN (SELECT value FROM json_each(?))")
+    given = list(numbers) if postgres else json.dumps(list(numbers))
     readable = frozenset(parts)
-    return [FoundChunk(*row) for row in await tx.execute(query) if row.part in readable]
+    rows = await fetch(tx, _CHUNKS.format(*chosen), (tenant, given))
+    return [FoundChunk(*row) for row in rows if row[1] in readable]
 
 
 async def list_chunk_texts(
@@ -210,15 +203,15 @@ def _values(tenant: str, parts: Sequence[int], words: Sequence[str]) -> dict[str
     return {"tenant": tenant, "parts": list(parts), **named}
 
 
-def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, dict[str, object]]:
+def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
     """Return the table to search; many parts are too long for the query of the index itself."""
     if len(parts) <= _MOST_NAMED_PARTS:
-        return "document_search", {}
+        return "document_search", ()
     joined = (
-        "document_search JOIN document_chunk AS held ON held.tenant = :tenant "
-        "AND held.number = document_search.rowid AND held.part IN (SELECT value FROM json_each(:parts))"
+        "document_search JOIN document_chunk AS held ON held.tenant = ? "
+        "AND held.number = document_search.rowid AND held.part IN (SELECT value FROM json_each(?))"
     )
-    return joined, {"tenant": tenant, "parts": json.dumps(list(parts))}
+    return joined, (tenant, json.dumps(list(parts)))
 
 
 def _match(parts: Sequence[int], words: Sequence[str]) -> str:
