@@ -19,7 +19,7 @@ Check = Literal["sentences", "urls", "code", "packages", "quotes", "numbers", "n
 PackageName = Annotated[str, StringConstraints(min_length=1, max_length=214)]
 
 MOST_FINDINGS = 200
-MOST_SENTENCES = 400
+MOST_SENTENCES = 100
 MOST_PROBED = 20
 SURE = 0.9
 
