@@ -1,5 +1,6 @@
 """What a conversation asks of tools: its last request, what was said before, and the tools it used."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,11 +10,13 @@ from app.core.handles import find_handles
 from app.core.leaves import Leaf, Place
 
 _CURRENT: Final = 2_000
-_EARLIER: Final = 600
-_TURN: Final = 300
+_EARLIER: Final = 400
+_TURN: Final = 200
 _SAYS_LITTLE: Final = 4
 _ALONE: Final = 0.25
 _LEANS: Final = 0.75
+_JOINTS: Final = frozenset({"then", "also", "plus", "afterwards", "afterward", "additionally", "furthermore"})
+_WORD: Final = re.compile(r"[^\W_]+")
 _TOOL_TEXT: Final = frozenset({Place.TOOL_RESULT, Place.STRUCTURED})
 _READ: Final = frozenset({Place.TEXT, Place.RESOURCE, *_TOOL_TEXT})
 
@@ -61,18 +64,22 @@ def _last_request(leaves: Sequence[Leaf]) -> int | None:
 
 
 def _earlier(leaves: Sequence[Leaf]) -> str:
-    """Return the beginning of each turn before, the latest first; of tool results half as much."""
+    """Return words from the beginning of each turn before, the latest first; of tool results half as many.
+
+    Words, not sentences: what was said before says what the talk is about, but asks for nothing any more.
+    """
     parts: list[str] = []
     room = _EARLIER
     for leaf in reversed(leaves):
         share = _TURN // 2 if leaf.place in _TOOL_TEXT else _TURN
-        part = _plain(leaf.text[: share * 2])[: min(room, share)].strip()
+        words = _WORD.findall(_plain(leaf.text[: share * 2]))
+        part = " ".join(word for word in words if word.lower() not in _JOINTS)[: min(room, share)]
         if part:
             parts.append(part)
             room -= len(part)
         if room <= 0:
             break
-    return "\n".join(parts)
+    return " ".join(parts)
 
 
 def _plain(text: str) -> str:

@@ -1,16 +1,18 @@
 """Choosing the tools that a conversation needs: ranked, cut where relevance ends, never none by accident."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.engines import EngineReport, ToolCandidate, ToolRanker
+from app.core.engines import EngineReport, ToolCandidate, ToolRanker, ToolRanking
 from app.core.tool_requests import ToolRequest
 
 SESSION: Final = "session"
 """The member of tool_filter's metadata that says whether the session's lists follow; absent where nobody asked."""
 
 _DIGITS: Final = 4
+_MARGIN: Final = 4
+_LEAST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,12 @@ async def selected(
     tokens: Callable[[int], int] = lambda _position: 0,
 ) -> Selection:
     """Choose among ``tools``, whose names are distinct; ``tokens`` says what the definition at a position costs."""
-    names = {tool.name: position for position, tool in enumerate(tools)}
-    always = [name for name in dict.fromkeys((*wanted.pinned, *request.used)) if name in names]
+    kept = dict.fromkeys((*wanted.pinned, *request.used))
+    names = {tool.name: position for position, tool in enumerate(tools) if tool.name in kept} if kept else {}
+    always = [name for name in kept if name in names]
     unknown = tuple(name for name in dict.fromkeys(wanted.pinned) if name not in names)
     ranking = await ranker.rank(request.texts, tools)
-    scores = _combined(ranking.scores, request.weights, len(tools))
-    order = _order(scores, ranking.order)
+    order, scores = _ordered(ranking, request.weights, len(tools), wanted.max_tools)
     free = None if wanted.max_tokens is None else _Purse(wanted.max_tokens, tokens)
     for name in always:
         if free is not None:
@@ -85,7 +87,7 @@ class _Purse:
 
 
 def _relevant(
-    order: Sequence[int], scores: Sequence[float], wanted: Wanted, purse: _Purse | None, always: set[int]
+    order: Sequence[int], scores: Mapping[int, float], wanted: Wanted, purse: _Purse | None, always: set[int]
 ) -> list[int]:
     found: list[int] = []
     before = 0.0
@@ -100,18 +102,20 @@ def _relevant(
     return found
 
 
-def _combined(scores: Sequence[Sequence[float]], weights: Sequence[float], count: int) -> list[float]:
-    """Return one score for each tool: each text closes a part, by its weight, of what is missing to 1."""
-    if not scores:
-        return [0.0] * count
-    total = list(scores[0])
-    if len(scores) > 1:
-        for row, weight in zip(scores[1:], weights[1:], strict=True):
-            total = [held + weight * more * (1 - held) for held, more in zip(total, row, strict=True)]
-    return total
+def _ordered(
+    ranking: ToolRanking, weights: Sequence[float], count: int, wanted: int
+) -> tuple[list[int], Mapping[int, float]]:
+    """Return the best positions and their scores: each text closes a part, by its weight, of what is missing to 1.
 
-
-def _order(scores: Sequence[float], orders: Sequence[Sequence[int]]) -> list[int]:
-    """Return the positions by score; equal ones as the engine ranked them for the request itself."""
-    first = orders[0] if orders else range(len(scores))
-    return sorted(first, key=lambda position: -scores[position])
+    Looked at are the best of each text, many more than wanted: of thousands the rest would only take time. Equal
+    ones stand as the engine ranked them for the request itself.
+    """
+    if not ranking.order:
+        return list(range(count)), dict.fromkeys(range(count), 0.0)
+    looked_at = _MARGIN * wanted + _LEAST
+    found = dict.fromkeys(position for order in ranking.order for position in order[:looked_at])
+    scores = dict.fromkeys(found, 0.0)
+    for row, weight in zip(ranking.scores, weights, strict=True):
+        for position, held in scores.items():
+            scores[position] = held + weight * row[position] * (1 - held)
+    return sorted(found, key=lambda position: -scores[position]), scores

@@ -36,7 +36,7 @@ _READ: Final = 2_000
 _EMBEDDED: Final = 480
 _STEP: Final = 200
 """How many characters of a request are read, and of it and of a step embedded: an encoding costs by the length."""
-_PATIENCE_S: Final = 1.5
+_PATIENCE_S: Final = 3.0
 _COST: Final = 8
 """What one tool and one text weigh beside one character, for the decision to leave the event loop."""
 

@@ -41,7 +41,9 @@ def suggested(outcome: Outcome) -> list[str]:
 
 
 async def test_the_proposal_s_example_has_its_content_and_its_shape() -> None:
-    outcome = await filtered(REQUEST, ranker=EmbeddedToolRanker(Encoder()), availableTools=NAMES)
+    outcome = await filtered(
+        REQUEST, ranker=EmbeddedToolRanker(Encoder(), patience_s=60), availableTools=NAMES
+    )
     assert outcome.context.to_json() == REQUEST
     relevant = outcome.metadata["relevantTools"]
     assert all(set(one) == {"name", "score"} and 0 <= one["score"] <= 1 for one in relevant)
