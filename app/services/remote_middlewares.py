@@ -29,6 +29,8 @@ from app.upstream.connection import Connection
 PHASE_META: Final = "dev.sluice/phase"
 _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _FRESH_S: Final = 30.0
+_AGAIN_S: Final = 2.0
+_LISTING_S: Final = 5.0
 _MAX_LISTED: Final = 100
 _MAX_PAGES: Final = 10
 _MAX_SCHEMA: Final = 65_536
@@ -132,7 +134,7 @@ class _Source:
     listed: dict[str, RemoteMiddleware] = field(default_factory=dict)
     pins: dict[str, str] = field(default_factory=dict)
     read_at: float = float("-inf")
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reading: asyncio.Task[None] | None = None
 
     @property
     def version(self) -> str:
@@ -140,21 +142,33 @@ class _Source:
         return str((self.connection.status.server_info or {}).get("version", ""))[:100]
 
     async def refresh(self, now: float) -> None:
-        """Read the server's list again where it is old; what a server that is down listed last stays listed."""
-        async with self.turn:
-            if now - self.read_at < _FRESH_S:
-                return
+        """Read the server's list where it is old, in the background; only before the first list anybody waits."""
+        if now - self.read_at >= _FRESH_S and (self.reading is None or self.reading.done()):
             self.read_at = now
-            try:
-                definitions = await self._definitions()
-            except (ServiceError, UpstreamError) as error:
-                log.warning("middlewares of %s are not listed: %s", self.name, type(error).__name__)
-                return
-            self.listed = {
-                name: RemoteMiddleware(self, name, one)
-                for name, one in definitions.items()
-                if self._is_as_pinned(name, one)
-            }
+            self.reading = asyncio.create_task(self._read(now), name=f"middlewares of {self.name}")
+        if not self.listed and self.reading is not None:
+            await asyncio.wait({self.reading}, timeout=_LISTING_S)
+
+    async def close(self) -> None:
+        """Stop reading, and leave the server."""
+        if self.reading is not None:
+            self.reading.cancel()
+            await asyncio.wait({self.reading})
+        await self.connection.stop()
+
+    async def _read(self, now: float) -> None:
+        try:
+            definitions = await self._definitions()
+        except (ServiceError, UpstreamError) as error:
+            # What was listed last stays listed; the connection itself says why it is down.
+            log.warning("middlewares of %s are not listed: %s", self.name, type(error).__name__)
+            self.read_at = now - _FRESH_S + _AGAIN_S
+            return
+        self.listed = {
+            name: RemoteMiddleware(self, name, one)
+            for name, one in definitions.items()
+            if self._is_as_pinned(name, one)
+        }
 
     def _is_as_pinned(self, name: str, definition: Mapping[str, Any]) -> bool:
         digest = hashlib.sha256(dumps(definition)).hexdigest()
@@ -168,7 +182,7 @@ class _Source:
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             params = {"cursor": cursor} if cursor is not None else {}
-            page = await self.connection.request("middleware/list", params)
+            page = await self.connection.request("middleware/list", params, timeout_s=_LISTING_S)
             entries = page.get("middleware")
             if not isinstance(entries, list):
                 raise _garbage(self.name)
@@ -202,7 +216,7 @@ class RemoteMiddlewares:
         try:
             yield self
         finally:
-            await asyncio.gather(*(source.connection.stop() for source in self._sources))
+            await asyncio.gather(*(source.close() for source in self._sources))
 
     async def of(self) -> dict[str, Middleware[Any]]:
         """Return what is offered now, by name; a server that cannot be reached delays nobody for long."""
