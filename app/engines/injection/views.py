@@ -126,7 +126,9 @@ def _invisible(text: str) -> Iterator[View]:
 
 
 def _decoded(view: View) -> Iterator[View]:
-    for pattern, decode in _DECODERS:
+    for sign, pattern, decode in _DECODERS:
+        if sign not in view.text:
+            continue
         for number, found in enumerate(pattern.finditer(view.text)):
             if number >= _MAX_RUNS:
                 break
@@ -174,11 +176,11 @@ def _from_escapes(run: str) -> str | None:
     return "".join(chr(int(digits, 16)) for digits in run.split("\\u")[1:])
 
 
-_DECODERS: tuple[tuple[re.Pattern[str], Callable[[str], str | None]], ...] = (
-    (_BASE64, _from_base64),
-    (_HEX, _from_hex),
-    (_BINARY, _from_binary),
-    (_ESCAPED, _from_escapes),
-    (_PERCENT, unquote),
-    (_ENTITIES, html.unescape),
+_DECODERS: tuple[tuple[str, re.Pattern[str], Callable[[str], str | None]], ...] = (
+    ("", _BASE64, _from_base64),
+    ("", _HEX, _from_hex),
+    ("01", _BINARY, _from_binary),
+    ("\\u", _ESCAPED, _from_escapes),
+    ("%", _PERCENT, unquote),
+    ("&#", _ENTITIES, html.unescape),
 )
