@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FilePath, SecretStr, field_validator
 from pydantic_settings import NoDecode
 
 from app.core.access import DEFAULT_TENANT, KEY_PATTERN
@@ -204,7 +204,7 @@ class TrafficSettings(Section):
 class GroundingSettings(Section):
     """What the middleware `hallucination_detection` may use beside the context."""
 
-    packages: Path | None = Field(
+    packages: FilePath | None = Field(
         default=None,
         description='JSON file with the names of packages that exist: `{"pypi": ["requests", …], "npm": […]}`.',
     )

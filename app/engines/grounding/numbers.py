@@ -70,7 +70,7 @@ class KnownQuantities:
         return one.kind != "date" and _within(self._computed, one.values[0], one.step / 2)
 
     def like(self, one: Quantity) -> Place | None:
-        """Return where the sources count the same thing."""
+        """Return where the sources count the same thing, or else measure in the same unit."""
         return self._by_noun.get(stem(one.noun) if one.noun else one.kind)
 
 
@@ -101,9 +101,9 @@ def _finding(one: Quantity, known: KnownQuantities) -> AnswerFinding:
         return AnswerFinding(
             *span, "low", 0.2, "This number is not in the context, but follows from others.", like
         )
-    if like is not None:
+    if like is not None and one.noun:
         return AnswerFinding(*span, "high", 0.75, "The context has another number for this.", like)
     if not one.kind and one.step == 1.0 and abs(one.values[0]) <= _SMALL:
         return AnswerFinding(*span, "low", 0.25, "This number is not in the context.")
     what = "date" if one.kind == "date" else "number"
-    return AnswerFinding(*span, "medium", 0.6, f"This {what} is not in the context.")
+    return AnswerFinding(*span, "medium", 0.6, f"This {what} is not in the context.", like)

@@ -229,6 +229,10 @@ def read_index(path: Path | None) -> dict[str, frozenset[str]]:
     if path is None:
         return {}
     given = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(given, dict) or not all(isinstance(names, list) for names in given.values()):
+        raise ValueError(
+            'SLUICE_GROUNDING__PACKAGES must name JSON of the form {"pypi": [names], "npm": [names]}'
+        )
     return {name: frozenset(map(str, given[name])) for name in ("pypi", "npm") if name in given}
 
 

@@ -175,7 +175,9 @@ def _read(match: re.Match[str]) -> Quantity:
         unit = found
         end = match.end(4) if words[0] == two else match.end(3)
         words.pop(0)
-    kind, factor = unit or ("", 1.0)
+    behind = match.string[end : end + 2]
+    clock = ("clock", 1.0) if unit is None and behind[:1] == ":" and behind[1:].isdigit() else ("", 1.0)
+    kind, factor = unit or clock
     noun = words[0].lower() if words else ""
     start = match.start()
     return Quantity(start, end, kind, (value * factor,), step * factor, value, noun)

@@ -28,6 +28,7 @@ from tests.unit.engines.grounding.checking import findings, found_texts
         ("in 1969", "in 1969."),
         ("1.5 GB", "1500 MB"),
         ("3.14159", "3.14"),
+        ("open from 9:00 to 17:30", "open between 9 and 17"),
         ("size 10 and 20", "1. First\n2. Second\n3) Third"),
         ("nothing", "version `v1.2.3` and https://a.dev/123/456 and [PERSON_12]"),
     ],
@@ -45,6 +46,7 @@ async def test_the_same_quantity_in_another_form_is_known(known, answer):
         ("in 1969", "It was in 1968.", "1968"),
         ("2025-10-04", "It came on October 5, 2025.", "October 5, 2025"),
         ("50 %", "It was 60 %.", "60 %"),
+        ("at 9:00 for \u20ac8", "It costs \u20ac9.", "\u20ac9"),
         ("1,234,567", "There were 1.3 million.", "1.3 million"),
     ],
 )
