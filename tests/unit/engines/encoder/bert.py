@@ -28,29 +28,39 @@ def heads(rows):
     return rows.reshape(len(rows), HEADS, -1).transpose(1, 0, 2)
 
 
-def attention(rows, weights, name):
-    query, key, value = (
-        heads(dense(rows, weights, f"{name}.self.{part}")) for part in ("query", "key", "value")
-    )
+def mixed(query, key, value):
+    """Return the attention of one text."""
+    query, key, value = heads(query), heads(key), heads(value)
     scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
     shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
     shares /= shares.sum(axis=-1, keepdims=True)
-    mixed = (shares @ value).transpose(1, 0, 2).reshape(rows.shape)
-    return layer_norm(dense(mixed, weights, f"{name}.output.dense") + rows, weights, f"{name}.output")
+    return (shares @ value).transpose(1, 0, 2).reshape(query.shape[1], -1)
 
 
-def vector(ids, weights):
-    """Return the sentence vector of token ``ids``: six layers, the mean over the tokens, unit length."""
-    embeddings = [
-        weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
+def attention(rows, ends, weights, name):
+    parts = [
+        np.split(dense(rows, weights, f"{name}.self.{part}"), ends) for part in ("query", "key", "value")
     ]
-    rows = embeddings[0][ids] + embeddings[1][: len(ids)] + embeddings[2][0]
+    seen = np.concatenate([mixed(*text) for text in zip(*parts, strict=True)])
+    return layer_norm(dense(seen, weights, f"{name}.output.dense") + rows, weights, f"{name}.output")
+
+
+def vectors(texts, weights):
+    """Return the vector of each text, given as token ids: six layers, the mean over the tokens, unit length.
+
+    The tokens of all texts pass the matrices together and meet only those of their own text.
+    """
+    words, places, kinds = (
+        weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
+    )
+    ends = np.cumsum([len(ids) for ids in texts])[:-1]
+    rows = np.concatenate([words[ids] + places[: len(ids)] + kinds[0] for ids in texts])
     rows = layer_norm(rows, weights, "embeddings")
     for number in range(6):
         name = f"encoder.layer.{number}"
-        rows = attention(rows, weights, f"{name}.attention")
+        rows = attention(rows, ends, weights, f"{name}.attention")
         wide = dense(rows, weights, f"{name}.intermediate.dense")
         wide = wide * 0.5 * (1 + erf(wide / math.sqrt(2)))
         rows = layer_norm(dense(wide, weights, f"{name}.output.dense") + rows, weights, f"{name}.output")
-    mean = rows.mean(axis=0)
-    return mean / np.linalg.norm(mean)
+    means = np.array([text.mean(axis=0) for text in np.split(rows, ends)])
+    return means / np.linalg.norm(means, axis=1, keepdims=True)

@@ -30,7 +30,16 @@ def ids():
 
 @pytest.fixture(scope="module")
 def expected(weights, ids):
-    return np.array([bert.vector(one, weights) for one in ids])
+    return bert.vectors(ids, weights)
+
+
+def session_of(weights):
+    """Return the graph in 32 bits, on one thread: waiting threads of several tests slow each other down."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        build(weights, int8=False), options, providers=["CPUExecutionProvider"]
+    )
 
 
 def test_more_than_fifty_sentences_are_compared():
@@ -38,7 +47,7 @@ def test_more_than_fifty_sentences_are_compared():
 
 
 def test_in_32_bits_the_graph_is_its_source(weights, ids, expected):
-    session = onnxruntime.InferenceSession(build(weights, int8=False), providers=["CPUExecutionProvider"])
+    session = session_of(weights)
     for one, vector in zip(ids, expected, strict=True):
         (found,) = session.run(None, {"ids": [one], "mask": [[1] * len(one)]})[0]
         assert found @ vector >= 0.9999
@@ -56,10 +65,10 @@ def test_a_graph_with_a_fault_would_be_noticed(weights, ids, expected):
     wrong["encoder.layer.3.attention.self.query.weight"] = weights[
         "encoder.layer.3.attention.self.key.weight"
     ]
-    session = onnxruntime.InferenceSession(build(wrong, int8=False), providers=["CPUExecutionProvider"])
+    session = session_of(wrong)
     cosines = [
         session.run(None, {"ids": [one], "mask": [[1] * len(one)]})[0][0] @ vector
-        for one, vector in zip(ids, expected, strict=True)
+        for one, vector in zip(ids[:20], expected[:20], strict=True)
     ]
     assert min(cosines) < 0.98
 
