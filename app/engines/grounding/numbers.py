@@ -15,6 +15,7 @@ _LIST_MARK: Final = re.compile(
 )
 _SMALL: Final = 10
 _COMPUTED_FROM: Final = 24
+_DERIVED: Final = 10
 _NEAR: Final = 1e-9
 
 
@@ -35,17 +36,9 @@ class KnownQuantities:
                 self._by_noun.setdefault(name, place)
         for values in self._by_kind.values():
             values.sort()
-        self._computed = sorted(self._sums([one for one, _ in given]))
-
-    @staticmethod
-    def _sums(given: Sequence[Quantity]) -> Iterator[float]:
-        values = [one.values[0] for one in given if one.kind != "date" and not one.spelled][-_COMPUTED_FROM:]
-        for index, one in enumerate(values):
-            for other in values[:index]:
-                yield from (one + other, abs(one - other), one * other)
-                if one and other:
-                    yield from (one / other, other / one)
-        yield sum(values)
+        self._computed = {
+            kind: sorted(values) for kind, values in _results([one for one, _ in given]).items()
+        }
 
     def has(self, one: Quantity) -> bool:
         """Tell whether the sources have this quantity, or one that rounds to it."""
@@ -65,13 +58,41 @@ class KnownQuantities:
             for value in values
         )
 
-    def computes(self, one: Quantity) -> bool:
-        """Tell whether two quantities of the sources add, subtract, multiply or divide to this one."""
-        return one.kind != "date" and _within(self._computed, one.values[0], one.step / 2)
+    def computes(self, one: Quantity, derived: Sequence[Quantity]) -> bool:
+        """Tell whether two quantities of the sources give this one, or one of them and one ``derived`` before."""
+        value, margin = one.values[0], one.step / 2
+        if one.kind == "date":
+            return False
+        known = self._by_kind.get(one.kind, ())
+        return _within(self._computed.get(one.kind, ()), value, margin) or any(
+            _within(known, wanted, margin)
+            for other in derived[-_DERIVED:]
+            if other.kind == one.kind
+            for wanted in (value - other.values[0], other.values[0] - value, value + other.values[0])
+        )
 
     def like(self, one: Quantity) -> Place | None:
         """Return where the sources count the same thing, or else measure in the same unit."""
         return self._by_noun.get(stem(one.noun) if one.noun else one.kind)
+
+
+def _results(given: Sequence[Quantity]) -> dict[str, list[float]]:
+    """Return what the four operations make of each two quantities, by kind: euros times a number are euros."""
+    found: dict[str, list[float]] = defaultdict(list)
+    some = [one for one in given if one.kind != "date" and not one.spelled][-_COMPUTED_FROM:]
+    for index, one in enumerate(some):
+        for other in some[:index]:
+            mine, theirs = one.values[0], other.values[0]
+            if one.kind == other.kind:
+                found[one.kind] += (mine + theirs, abs(mine - theirs))
+                ratios = [mine / theirs, theirs / mine] if mine and theirs else []
+                found[""] += ratios
+                found["share"] += ratios
+            if not (one.kind and other.kind):
+                found[one.kind or other.kind].append(mine * theirs)
+    for kind in {one.kind for one in some}:
+        found[kind].append(sum(one.values[0] for one in some if one.kind == kind))
+    return found
 
 
 def _within(values: Sequence[float], wanted: float, margin: float) -> bool:
@@ -82,9 +103,14 @@ def _within(values: Sequence[float], wanted: float, margin: float) -> bool:
 
 def check_numbers(prose: str, known: KnownQuantities) -> Iterator[AnswerFinding]:
     """Yield the quantities of ``prose`` that the sources neither have nor allow to be computed."""
+    derived: list[Quantity] = []
     for one in sorted(quantities_in(prose), key=lambda found: found.start):
-        if not (one.spelled or _is_mark(prose, one) or known.has(one)):
-            yield _finding(one, known)
+        if one.spelled or _is_mark(prose, one) or known.has(one):
+            continue
+        computed = known.computes(one, derived)
+        if computed:
+            derived.append(one)
+        yield _finding(one, known, computed=computed)
 
 
 def _is_mark(text: str, one: Quantity) -> bool:
@@ -94,10 +120,10 @@ def _is_mark(text: str, one: Quantity) -> bool:
     return one.step == 1.0 and not one.kind and bool(_LIST_MARK.fullmatch(line)) and behind in ".):"
 
 
-def _finding(one: Quantity, known: KnownQuantities) -> AnswerFinding:
+def _finding(one: Quantity, known: KnownQuantities, *, computed: bool) -> AnswerFinding:
     span = ("number", one.start, one.end)
     like = known.like(one)
-    if known.computes(one):
+    if computed:
         return AnswerFinding(
             *span, "low", 0.2, "This number is not in the context, but follows from others.", like
         )

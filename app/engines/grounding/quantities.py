@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from app.engines.grounding.stemming import stem
+from app.engines.grounding.words import STOP_WORDS
+
 _SCALES: Final = {
     **dict.fromkeys(("k", "thousand"), 1e3),
     **dict.fromkeys(("m", "mn", "million", "millions"), 1e6),
@@ -178,7 +181,7 @@ def _read(match: re.Match[str]) -> Quantity:
     behind = match.string[end : end + 2]
     clock = ("clock", 1.0) if unit is None and behind[:1] == ":" and behind[1:].isdigit() else ("", 1.0)
     kind, factor = unit or clock
-    noun = words[0].lower() if words else ""
+    noun = words[0].lower() if words and stem(words[0].lower()) not in STOP_WORDS else ""
     start = match.start()
     return Quantity(start, end, kind, (value * factor,), step * factor, value, noun)
 

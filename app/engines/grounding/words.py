@@ -10,8 +10,8 @@ _STOP_WORDS: Final = (
     "a about after again all also am an and any are as at be because been before being between both but by can "
     "could did do does doing down during each few for from further had has have having he her here hers him his how "
     "i if in into is it its itself just like may me more most much my no nor not now of off on once only or other our "
-    "out over own quite rather really same she should so some such than that the their theirs them then there these "
-    "they this those through to too under until up upon us very was we were what when where which while who whom "
+    "out over own per quite rather really same she should so some such than that the their theirs them then there "
+    "these they this those through to too under until up upon us very was we were what when where which while who whom "
     "whose why will with would yes you your yours yeah yep well oh ok okay s t d ll m o re ve didn doesn don isn wasn "
     "weren won wouldn shouldn couldn aren hasn haven hadn n't dont didnt thats im ive lot lots"
 )

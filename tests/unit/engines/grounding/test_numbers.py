@@ -61,6 +61,18 @@ async def test_another_number_of_the_same_thing_is_held_against_the_one_that_is_
     assert "Our 14 engineers are new."[found.place.start : found.place.end] == "14"
 
 
-async def test_what_follows_from_two_numbers_is_a_remark():
-    (found,) = await findings("numbers", "Together they cost 570.", "One costs 250, the other 320.")
-    assert found.severity == "low"
+@pytest.mark.parametrize(
+    ("known", "answer", "severities"),
+    [
+        ("One costs \u20ac250, the other \u20ac320.", "Together they cost \u20ac570.", ["low"]),
+        (
+            "\u20ac49 for 5 users, \u20ac8 for each other",
+            "\u20ac40 for five more makes \u20ac89.",
+            ["low", "low"],
+        ),
+        ("17 ships and \u20ac8", "It costs \u20ac9.", ["medium"]),
+        ("40 of 160 people", "That is 25 %.", ["low"]),
+    ],
+)
+async def test_what_follows_from_other_numbers_is_a_remark(known, answer, severities):
+    assert [one.severity for one in await findings("numbers", answer, known)] == severities
