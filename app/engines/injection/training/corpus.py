@@ -1,11 +1,11 @@
 """What the classifier learns from: open sets from a folder, and texts of our own that lie beside this file."""
 
 import json
-import pkgutil
 import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -71,7 +71,7 @@ def reference(pages: int = 400) -> Iterator[Example]:
     for module in sorted(sys.stdlib_module_names):
         if module.startswith("_") or module in {"antigravity", "this", "idlelib"}:
             continue
-        spec = pkgutil.importlib.util.find_spec(module)  # type: ignore[attr-defined]
+        spec = find_spec(module)
         if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
             continue
         texts.append(Path(spec.origin).read_text(encoding="utf-8", errors="replace")[:2000])
