@@ -19,8 +19,8 @@ MOST_ENCODED = 2
 MOST_ENCODED_TOGETHER = 32
 """Windows of all texts of one call that are encoded."""
 
-SUSPICIOUS = 0.2
-"""Score by words below which a second window is not encoded."""
+SUSPICIOUS = 0.35
+"""Score by words below which a second window is not encoded: no level would flag it."""
 
 
 @dataclass(slots=True)
