@@ -22,8 +22,11 @@ _CONCEPT = 0.5
 """What a word of the same meaning counts beside the word itself."""
 _GIST = 12
 """How many words of a description say what a tool is."""
+_CELL_BYTES = 12
+_VECTOR_BYTES = 1_536
+_GRAM_TEXT = 500
 _TEXT = 2_000
-"""How many characters of a description are read; the rest is rarely about what the tool does."""
+"""How many characters of a description are read, for n-grams and for words; the rest is rarely what a tool does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Features:
         more = terms(" ".join(tool.parameters)[:_TEXT])
         return cls(
             words=keys_of([*name, *name, *text, *more, *concepts([*name, *text[:_GIST]])]),
-            grams=grams_of(f"{tool.name} {tool.description[:_TEXT]}"),
+            grams=grams_of(f"{tool.name} {tool.description[:_GRAM_TEXT]}"),
         )
 
 
@@ -108,6 +111,12 @@ class ToolIndex:
             grams=_cosine([one.grams for one in features]),
             count=count,
         )
+
+    @property
+    def size(self) -> int:
+        """Return about how many bytes this takes, with the vectors that come to it later."""
+        cells = len(self.words.tools) + len(self.grams.tools)
+        return _CELL_BYTES * cells + _VECTOR_BYTES * self.count
 
     def evidence(self, query: Query) -> Evidence:
         """Return what speaks for each tool."""

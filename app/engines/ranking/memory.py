@@ -13,8 +13,8 @@ from app.engines.ranking.index import Features
 from app.engines.ranking.postings import Floats
 from app.engines.ranking.words import spelled_out
 
-_HELD: Final = 12_288
-"""How many tools are remembered one by one: 3 KB each."""
+_HELD: Final = 8_192
+"""How many tools are remembered one by one: 3 KB each, 15 KB where somebody sends the longest that are read."""
 _DIGEST: Final = 16
 _DESCRIPTION: Final = 600
 _PARAMETERS: Final = 16

@@ -29,8 +29,8 @@ _CONSTANTS: Final = (
     *astuple(LEXICAL),
 )
 VERSION: Final = hashlib.sha256(repr(_CONSTANTS).encode()).hexdigest()[:12]
-_TOOLS_HELD: Final = 24_576
-"""How many tools all remembered lists have together: 3 KB each."""
+_BYTES_HELD: Final = 96 * 2**20
+"""What all remembered lists take together; 4,000 tools as servers define them take 12 MB."""
 _LISTS_SEEN: Final = 16
 _READ: Final = 2_000
 _EMBEDDED: Final = 480
@@ -95,21 +95,26 @@ class EmbeddedToolRanker:
             self._seen.move_to_end(id(tools))
             return seen[1]
         key = await off_loop(_COST * len(tools), digest_of, tools)
-        async with self._building:
-            held = self._lists.get(key)
-            if held is None:
-                features = await asyncio.to_thread(self._known.features, tools)
-                held = self._lists[key] = _List(await asyncio.to_thread(ToolIndex.build, features))
+        held = self._lists.get(key) or await self._built(key, tools)
+        if key in self._lists:
             self._lists.move_to_end(key)
-            self._forget()
         if isinstance(tools, tuple):
             self._seen[id(tools)] = tools, held
             while len(self._seen) > _LISTS_SEEN:
                 self._seen.popitem(last=False)
         return held
 
+    async def _built(self, key: bytes, tools: Sequence[ToolCandidate]) -> _List:
+        async with self._building:
+            held = self._lists.get(key)
+            if held is None:
+                features = await asyncio.to_thread(self._known.features, tools)
+                held = self._lists[key] = _List(await asyncio.to_thread(ToolIndex.build, features))
+                self._forget()
+        return held
+
     def _forget(self) -> None:
-        while len(self._lists) > 1 and sum(one.index.count for one in self._lists.values()) > _TOOLS_HELD:
+        while len(self._lists) > 1 and sum(one.index.size for one in self._lists.values()) > _BYTES_HELD:
             _, oldest = self._lists.popitem(last=False)
             for key in [key for key, (_, held) in self._seen.items() if held is oldest]:
                 del self._seen[key]
