@@ -24,6 +24,7 @@ from app.core.errors import UpstreamUnavailableError
 _log = logging.getLogger(__name__)
 _SHARE = 0.5
 """The part of the time left that an engine elsewhere may use; the rest is the fallback's."""
+_IMPATIENT = "the caller had no more time"
 
 R = TypeVar(
     "R",
@@ -176,8 +177,8 @@ class Guard(Generic[R]):
     async def _asked(self, remote: Callable[[], Awaitable[R]], parts: int) -> R:
         """Await ``remote`` within its limit and the part of the caller's time that it may use."""
         left = remaining_s()
-        limit = self.rules.timeout_s * parts
-        limit = limit if left is None else min(limit, left * _SHARE)
+        whole = self.rules.timeout_s * parts
+        limit = whole if left is None else min(whole, left * _SHARE)
         answered = False
         try:
             async with asyncio.timeout(limit):
@@ -185,7 +186,7 @@ class Guard(Generic[R]):
             answered = True
         except TimeoutError:
             answered = True
-            raise RemoteEngineError("timeout") from None
+            raise RemoteEngineError("timeout" if limit == whole else _IMPATIENT) from None
         except RemoteEngineError:
             answered = True
             raise
@@ -196,6 +197,10 @@ class Guard(Generic[R]):
         return result
 
     def _note(self, error: RemoteEngineError) -> None:
+        if error.reason == _IMPATIENT:
+            # One tenant's short deadlines must not take the engine away from the others.
+            self.breaker.abandoned()
+            return
         opened = self.breaker.failed()
         _log.warning("the engine for %s failed: %s", self.capability, error.reason)
         if opened:

@@ -174,6 +174,16 @@ async def test_the_engine_elsewhere_may_use_half_of_the_time_that_is_left():
     assert 0 < seen[0] <= 1
 
 
+async def test_callers_in_a_hurry_do_not_take_the_engine_away_from_others():
+    loop = asyncio.get_running_loop()
+    one, told = guard(timeout_s=60, failures=1)
+    async with time_limit(loop.time() + 2):
+        assert await one.call(hanging, embedded) == FALLEN
+    assert one.breaker.state is State.CLOSED
+    assert await one.call(healthy, embedded) is REMOTE
+    assert told == ["fallback", "served"]
+
+
 async def test_time_limits_end_the_block_and_are_forgotten_after_it():
     loop = asyncio.get_running_loop()
     assert remaining_s() is None
