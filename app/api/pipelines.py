@@ -36,6 +36,7 @@ _RUN: Final = {
         "context": _ITEMS,
     },
 }
+_EXAMPLE: Final = {"context": [{"type": "text", "text": "Mail Jane Smith."}]}
 
 PipelinePath = Annotated[
     str, Path(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="Name of a pipeline.", examples=["to_model"])
@@ -156,7 +157,10 @@ async def delete_pipeline(
         }
     },
     openapi_extra={
-        "requestBody": {"required": True, "content": {"application/json": {"schema": _RUN}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _RUN, "examples": {"text": {"value": _EXAMPLE}}}},
+        },
     },
 )
 async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Response:

@@ -150,8 +150,10 @@ class InvokeService:
         self, caller: Caller, name: str, arguments: Mapping[str, Any], items: Any, request: RequestInfo
     ) -> InvokeResult:
         """Show what each step of a pipeline makes of ``items``; nothing but the record is stored."""
-        if name not in await self.pipelines_of(caller.tenant):
-            raise NotFoundError("There is no such pipeline.")
+        async with self.audit.refusals(caller, "middleware.dry_run", request):
+            caller.require(Role.INVOKER, Role.RESTORER)
+            if name not in await self.pipelines_of(caller.tenant):
+                raise NotFoundError("There is no such pipeline.")
         return await self.invoke(caller, name, {**arguments, "dryRun": True}, items, request)
 
     async def passage(
