@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import Table, func, select, text
+from sqlalchemy import BigInteger, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
+from app.store.document_tables import metadata
 from app.store.insertion import insert_absent
 from app.store.migrate import upgrade
-from app.store.tables import metadata
 from tests.conftest import connect, fresh_postgres
 from tests.factories import caller_of, open_vault
 
@@ -23,9 +23,11 @@ PRIMITIVES = (
     *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
     *("concern_preference", "tool_description", "disclosure", "pipeline"),
 )
+DOCUMENTS = ("collection", "collection_part", "collection_document", "document_chunk", "ingestion")
 ISOLATED = (
     *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
     *PRIMITIVES,
+    *DOCUMENTS,
 )
 TIMES = frozenset({"pinned", "created", "updated", "approved", "expires"})
 PROBES = 2000
@@ -46,6 +48,10 @@ async def filled(filled_url: str) -> AsyncIterator[Database]:
     async with open_vault(database) as vault:
         for tenant in TENANTS:
             await vault.store(caller_of(tenant), "talk", *[f"{tenant} name {number}" for number in range(5)])
+    made = {"created": datetime(2030, 1, 1, tzinfo=UTC), "created_by": "test"}
+    async with database.system_transaction() as tx:
+        for tenant in TENANTS:
+            await insert_absent(tx, metadata.tables["tenant"], {"id": tenant, **made})
     for tenant in TENANTS:
         async with database.transaction(tenant) as tx:
             for name in PRIMITIVES:
@@ -62,6 +68,7 @@ def row_of(table: Table, tenant: str) -> dict[str, Any]:
         for column in table.columns
         if column.name != "secrets"
     }
+    row |= {column.name: 1 for column in table.columns if isinstance(column.type, BigInteger)}
     times = {column.name: moment for column in table.columns if column.name in TIMES}
     return {**row, **times, "tenant": tenant}
 
@@ -114,7 +121,7 @@ async def test_the_same_probes_reach_foreign_rows_without_row_level_security(fil
         await owner.close()
 
 
-@pytest.mark.parametrize("table", ISOLATED)
+@pytest.mark.parametrize("table", [*ISOLATED, "document_search"])
 async def test_every_table_of_tenants_is_isolated_by_force(filled: Database, table: str) -> None:
     owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
     row = await owner.fetchrow(
