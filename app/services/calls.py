@@ -96,6 +96,10 @@ class Call:
             return
         known = isinstance(error, ServiceError)
         code = error.code if isinstance(error, ServiceError) else InternalError.code
+        if isinstance(error, BlockedByPolicyError) and "flags" in error.details:
+            # What a middleware found in a context that it refused: names of categories, never content.
+            self.counts = dict.fromkeys(error.details["flags"], 1)
+            self.details = {"severity": error.details["severity"], "allow": False}
         event = self.event(OUTCOME_REFUSED if known else OUTCOME_FAILED)
         await self.audit.record(replace(event, error_code=code))
 
