@@ -14,6 +14,8 @@ _NAME_TO_VALUE: Final = (
     r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>)[ \t]{0,3}"
     r"[\"'\x60]?(?:(?i:bearer|basic|token) )?"
 )
+_SHORT_NAME: Final = 6
+_LOWER: Final = frozenset(bytes([one]) for one in b"abcdefghijklmnopqrstuvwxyz")
 _SURE, _LIKELY, _NAMED = 1.0, 0.9, 0.8
 
 
@@ -77,9 +79,7 @@ class FormatFinder:
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the secret whose keyword begins at ``at``, or None."""
         kind = self.format
-        if not kind.name and not data.startswith(kind.literal, at):
-            return None
-        if not kind.before and not stands_alone(data, at):
+        if not self._may_begin(data, at):
             return None
         if self._compiled is None:
             self._compile()
@@ -96,6 +96,16 @@ class FormatFinder:
         if not stands_alone(data, start):
             return None
         return self._judged(data[start:end].decode("ascii"), start, end)
+
+    def _may_begin(self, data: bytes, at: int) -> bool:
+        """Say whether the keyword stands as the format has it: exactly, and not inside another word."""
+        kind = self.format
+        if not kind.name:
+            return data.startswith(kind.literal, at) and (kind.before > 0 or stands_alone(data, at))
+        behind = at + len(kind.name)
+        # A short name is a part of many words: exa stands in EXA_KEY, and not in example.
+        whole = len(kind.name) > _SHORT_NAME or data[behind : behind + 1] not in _LOWER
+        return whole and stands_alone(data, at)
 
     def _compile(self) -> None:
         last = self.format.pieces[-1]

@@ -37,7 +37,8 @@ class Anchored:
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the credential whose keyword begins at ``at``, or None."""
-        if self.alone and not stands_alone(data, at):
+        hopeless = self.follows and data.find(b"@", at, at + 2 * self.longest) < 0
+        if hopeless or (self.alone and not stands_alone(data, at)):
             return None
         front = compiled(self.head).match(data, at, at + self.longest) if self.head else None
         if self.head and front is None:
