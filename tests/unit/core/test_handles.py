@@ -192,3 +192,32 @@ def test_a_handle_is_written_and_parsed_the_same() -> None:
         assert Handle.parse(str(handle)) == Handle.parse(handle.name) == handle
         assert [match.handle for match in find_handles(str(handle))] == [handle]
     assert Handle.parse("no handle") is None
+
+
+SECRETS = {Handle("SECRET_AWS", 1): Original("k1"), Handle("SECRET_PRIVATE_KEY", 2): Original("k2")}
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        *(
+            "[SECRET_AWS_1]",
+            "SECRET_AWS_1",
+            "Secret_Aws_1",
+            "[secret_aws_1]",
+            "(SECRET_AWS_1)",
+            "[SECRET AWS 1]",
+        ),
+        *(r"[SECRET\_AWS\_1]", r"SECRET\_AWS\_1", r"\[SECRET\_AWS\_1\]"),
+    ],
+)
+def test_altered_spellings_of_secrets_handles_are_restored_whole_and_streaming(spelling: str) -> None:
+    for text, kept in ((spelling, "k1"), (spelling.replace("_1", "_2").replace(" 1", " 2"), None)):
+        stream = StreamingRestoration(SECRETS.get)
+        streamed = "".join(map(stream.feed, f"a {text} b")) + stream.finish()
+        assert streamed == restore_text(f"a {text} b", SECRETS) == f"a {kept or text} b"
+    private = (
+        spelling.replace("AWS", "PRIVATE_KEY").replace("Aws", "Private_Key").replace("aws", "private_key")
+    )
+    private = private.replace("1", "2")
+    assert restore_text(private, SECRETS) == "k2"
