@@ -31,8 +31,9 @@ run: $(RUNNING)
 
 setup: $(RUNNING)
 
+# One thread for each process: the tests already run on both cores.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --durations=10
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --durations=10
 
 # Apart from the tests: watching each line makes pure Python three times as slow.
 coverage: $(TESTING)
@@ -54,7 +55,7 @@ bench: $(TESTING) $(RIVALS)
 # Each rival in an environment of its own, so that none is slowed by what another needs.
 $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/package-lock.json
 	cd tests/benchmarks/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
-	for rival in contextforge fastmcp; do \
+	for rival in contextforge fastmcp judging; do \
 		$(PYTHON) -m venv .venv-rivals/$$rival && \
 		.venv-rivals/$$rival/bin/python -m pip --disable-pip-version-check --quiet install \
 			-r tests/benchmarks/rivals/$$rival.txt || exit 1; \

@@ -1,8 +1,8 @@
 """Print the tables of the README: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
 
-Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA names a folder with labelled texts
-(``test_*.jsonl``) for the table of the name tagger, which is left out otherwise. Rivals that `make bench` has not
-installed are left out of their table.
+Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA, _TOOLS_DATA, _MODERATION_DATA,
+_INJECTION_DATA, _RETRIEVAL_DATA and _GROUNDING_DATA name folders with the open sets of the tables of quality, which are left out
+otherwise. Rivals that `make bench` has not installed are left out of their table.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.benchmarks.quality import grounding, injection, moderation, retrieval, secrets, tools
 from tests.benchmarks.speed import (
     aggregation,
     detection,
@@ -41,6 +42,12 @@ TABLES = {
     "starting": starting.tables,
     "detection": detection.tables,
     "tagger": tagger.tables,
+    "tools": tools.tables,
+    "moderation": moderation.tables,
+    "injection": injection.tables,
+    "secrets": secrets.tables,
+    "retrieval": retrieval.tables,
+    "grounding": grounding.tables,
 }
 
 
@@ -52,12 +59,19 @@ def main() -> None:
     options = parser.parse_args()
     sizes = SMOKE if options.smoke else FULL
     memory = psutil.virtual_memory().total // 2**30
+    _see_rivals()
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     print(f"{psutil.cpu_count()} cores, {memory} GiB, {machine}")
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         for name in options.tables or TABLES:
             for table in TABLES[name](sizes, Path(folder)):
                 print(f"\n{table}", flush=True)
+
+
+def _see_rivals() -> None:
+    """Let rivals that are libraries be imported; what this environment has of the same name comes first."""
+    judging = Path(__file__).parents[3] / ".venv-rivals" / "judging"
+    sys.path.extend(str(found) for found in judging.glob("lib/python3.*/site-packages"))
 
 
 if __name__ == "__main__":
