@@ -1,8 +1,8 @@
 """Print the tables of the README: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
 
 Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA, _TOOLS_DATA, _MODERATION_DATA,
-_INJECTION_DATA, _RETRIEVAL_DATA and _GROUNDING_DATA name folders with the open sets of the tables of quality, which are left out
-otherwise. Rivals that `make bench` has not installed are left out of their table.
+_INJECTION_DATA, _RETRIEVAL_DATA and _GROUNDING_DATA name folders with the open sets of the tables of quality, which
+are left out otherwise. Rivals that `make bench` has not installed are left out of their table.
 """
 
 import argparse
