@@ -7,6 +7,7 @@ from pydantic import Field
 from app.core.content import Context
 from app.core.engines import SecretOptions
 from app.core.errors import InvalidArgumentsError
+from app.core.member_names import NamedTexts
 from app.core.middleware import Middleware, Outcome
 from app.core.redaction_plan import Mode, RedactionArguments, RedactionPlan, Term
 
@@ -41,10 +42,10 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
         options = self._options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
-        texts = [leaf.scannable for leaf in context.leaves]
-        found = await self.engines.secrets.scan(texts, options)
+        named = NamedTexts(context.leaves)
+        found = await self.engines.secrets.scan(named.texts, options)
         plan = RedactionPlan(arguments, modes, "secrets")
-        edited = await plan.edited(context, found.spans)
+        edited = await plan.edited(context, named.own(found.spans))
         metadata: dict[str, Any] = plan.metadata(context)
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=found.report)
 

@@ -1,5 +1,7 @@
 """Secrets become handles, and the arguments of all redactions hold for them too."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from app.core.content import Context
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
 from app.core.middleware import Outcome
+from app.engines.secrets.scanner import RuleScanner
 from app.middlewares.secret_redaction import SecretRedaction, SecretRedactionArguments
 from tests.fakes import MemoryVault, engines
 
@@ -47,3 +50,18 @@ async def test_what_may_not_change_is_reported_or_refused() -> None:
     assert outcome.engine is not None and outcome.engine.name == "fake"
     with pytest.raises(UnscannableContentError):
         await outcome_of([item], unscanned="block")
+
+
+async def test_what_data_call_a_password_is_one_wherever_the_data_stand() -> None:
+    """By itself such a value looks like nothing; half of all credentials reach a model like this."""
+    data = {"db": {"password": "kX9!vQ2mZ7pL", "user": "bob"}, "env": [{"name": "PWD_KEY", "value": "n"}]}
+    kept = json.dumps(data).replace("kX9!vQ2mZ7pL", "[SECRET_PASSWORD_1]")
+    middleware = SecretRedaction(replace(engines(), secrets=RuleScanner()))
+    items: list[Any] = [
+        {"type": "tool_use", "id": "1", "name": "connect", "input": data},
+        {"type": "tool_result", "toolUseId": "1", "content": [], "structuredContent": data},
+        json.dumps(data),
+    ]
+    outcome = await middleware.apply(Context.parse(items), SecretRedactionArguments())
+    used, result, text = MemoryVault().settle(outcome.context).to_json()
+    assert json.dumps(used["input"]) == json.dumps(result["structuredContent"]) == text == kept
