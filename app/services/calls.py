@@ -110,7 +110,8 @@ def merged_arguments(
     """Return defaults, the caller's and fixed arguments together; a different value for a fixed one is refused."""
     usual, fixed = policy_arguments(policy, middleware)
     given = by_field(middleware, arguments)
-    refuse_changes(given, fixed, "The policy of this tenant fixes this argument to another value.")
+    message = "The policy of this tenant fixes this argument to another value."
+    refuse_changes(middleware.arguments, given, fixed, message)
     return {**usual, **given, **fixed}
 
 
@@ -127,12 +128,16 @@ def by_field(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> dict[
 
 
 def refuse_changes(
-    given: Mapping[str, Any], fixed: Mapping[str, Any], message: str, at: str = "/arguments"
+    model: type[Arguments],
+    given: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    message: str,
+    at: str = "/arguments",
 ) -> None:
     """Refuse a caller's value for a fixed argument, unless it is the same."""
     for key, value in fixed.items():
         if key in given and given[key] != value:
-            raise BlockedByPolicyError(message, details={"pointer": f"{at}/{key}"})
+            raise BlockedByPolicyError(message, details={"pointer": f"{at}/{_spelled(model, key)}"})
 
 
 def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> Any:
@@ -145,19 +150,38 @@ def checked(model: type[Arguments], arguments: Mapping[str, Any], at: str = "/ar
     try:
         return model.model_validate(arguments)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        properties = model.model_json_schema(by_alias=True).get("properties", {})
-        unknown = first["type"] == "extra_forbidden"
-        # The name of an unknown argument is the caller's text; only names of the schema are repeated.
-        steps = [step for step in first["loc"] if isinstance(step, int) or step in properties]
-        message = "There is no such argument" if unknown else first["msg"].removeprefix("Value error, ")
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        schema = model.model_json_schema(by_alias=True)
+        pointers = [_pointer(model, schema, fault["loc"]) for fault in faults]
+        if faults[0]["type"] == "extra_forbidden":
+            message = "There is no such argument; details list those that there are"
+        else:
+            # The alternatives of one value: it may be any of them.
+            alike = [fault["msg"] for fault, one in zip(faults, pointers, strict=True) if one == pointers[0]]
+            message = ", or ".join(dict.fromkeys(one.removeprefix("Value error, ") for one in alike))
         raise InvalidArgumentsError(
             f"{message[:1].upper()}{message[1:]}.",
-            details={
-                "pointer": at + "".join(f"/{step}" for step in steps),
-                "arguments": sorted(properties),
-            },
+            details={"pointer": at + pointers[0], "arguments": sorted(schema.get("properties", {}))},
         ) from None
+
+
+def _pointer(model: type[Arguments], schema: Mapping[str, Any], location: Sequence[str | int]) -> str:
+    """Return where a fault is, as far as the names are those of the schema: others are the caller's text."""
+    outer = set(schema.get("properties", {}))
+    inner = {name for one in schema.get("$defs", {}).values() for name in one.get("properties", ())}
+    pointer = ""
+    for depth, step in enumerate(location):
+        name = _spelled(model, str(step)) if depth == 0 else step
+        if not (isinstance(name, int) or name in (inner if depth else outer)):
+            break
+        pointer += f"/{name}"
+    return pointer
+
+
+def _spelled(model: type[Arguments], name: str) -> str:
+    """Return how the schema spells the argument of a field."""
+    field_of = model.model_fields.get(name)
+    return name if field_of is None else field_of.alias or name
 
 
 def weight_of(items: Any) -> int:

@@ -91,8 +91,9 @@ def _ready(
         raise InvalidArgumentsError("The arguments of a step are an object.", details={"pointer": at})
     usual, fixed = policy_arguments(policy, middleware)
     mine, given = by_field(middleware, step.arguments), by_field(middleware, said)
-    refuse_changes(given, mine, "The pipeline sets this argument to another value.", at)
-    refuse_changes(given, fixed, "The policy of this tenant fixes this argument to another value.", at)
+    model = middleware.arguments
+    refuse_changes(model, given, mine, "The pipeline sets this argument to another value.", at)
+    refuse_changes(model, given, fixed, "The policy of this tenant fixes this argument to another value.", at)
     made = {**usual, **given, **mine, **fixed}
     if own.scope is not None and "scope" in middleware.arguments.model_fields:
         if made.get("scope") not in (None, own.scope):
@@ -100,7 +101,7 @@ def _ready(
                 "A step of this pipeline has another vault scope.", details={"pointer": "/arguments/scope"}
             )
         made["scope"] = own.scope
-    return ReadyStep(step, middleware, checked(middleware.arguments, made, at))
+    return ReadyStep(step, middleware, checked(model, made, at))
 
 
 def overall(reports: Sequence[StepReport]) -> dict[str, Any]:
