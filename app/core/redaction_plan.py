@@ -10,16 +10,17 @@ from app.core.content import Context, Edit, Mask
 from app.core.engines import Span
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
 from app.core.leaves import REPORTED_PLACES, Leaf, Place
-from app.core.middleware import Arguments, ScopeName, VaultOptions
+from app.core.middleware import ScopeName, VaultOptions
 from app.core.offload import off_loop
 from app.core.redaction import conceal_edits
+from app.core.unscanned import ScanningArguments, told_unscanned
 
 Mode = Literal["handle", "mask", "hash", "remove", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Numbers = Literal["report", "block", "string"]
 
 
-class RedactionArguments(Arguments):
+class RedactionArguments(ScanningArguments):
     """What every redaction takes."""
 
     allow_list: list[Term] = Field(default=[], max_length=1000, description="Texts that are never a finding.")
@@ -38,9 +39,6 @@ class RedactionArguments(Arguments):
         description="Text that already looks like a handle is escaped; keep leaves the handles of this scope.",
     )
     uris: Literal["report", "change"] = Field(default="report", description="Findings inside URIs.")
-    unscanned: Literal["report", "block"] = Field(
-        default="report", description="What cannot be scanned or changed: count it, or refuse the call."
-    )
     canonical: bool = Field(
         default=False, description="Spellings that differ in case or space share a handle."
     )
@@ -64,14 +62,6 @@ class RedactionArguments(Arguments):
             tagged=self.tagged,
             ttl_s=self.ttl_s,
         )
-
-    def refuse_unscanned(self, context: Context) -> None:
-        """Raise where the context holds what cannot be scanned and the caller wants no such context."""
-        if self.unscanned == "block" and context.unscanned:
-            raise UnscannableContentError(
-                "The context holds something that cannot be scanned, and unscanned: block refuses that.",
-                details={"unscanned": dict(context.unscanned)},
-            )
 
 
 class RedactionPlan:
@@ -177,6 +167,4 @@ class RedactionPlan:
                 {"type": label.lower(), "mode": mode, "count": count}
                 for (label, mode), count in sorted(self.masked.items())
             ]
-        if context.unscanned:
-            found["unscanned"] = dict(context.unscanned)
-        return found
+        return found | told_unscanned(context)

@@ -10,7 +10,7 @@ from app.core.content import Context
 from app.core.engines import EngineReport, InvalidPatternError, Moderation, TermList
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
 from app.core.leaves import Place
-from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.middleware import Middleware, Outcome
 from app.core.moderation import (
     POLICIES,
     SEVERITIES,
@@ -21,6 +21,7 @@ from app.core.moderation import (
     category_of,
     severity_of,
 )
+from app.core.unscanned import ScanningArguments, told_unscanned
 
 Action = Literal["annotate", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -50,7 +51,7 @@ class CustomPolicy(BaseModel):
     warning: Warning_ | None = Field(default=None, description="What the model is told where it matches.")
 
 
-class ContentModerationArguments(Arguments):
+class ContentModerationArguments(ScanningArguments):
     """What is judged, how strictly, and what becomes of it; a tenant's policy may fix any of them."""
 
     policies: list[PolicyName] | None = Field(
@@ -95,6 +96,7 @@ class ContentModeration(Middleware[ContentModerationArguments]):
     async def apply(self, context: Context, arguments: ContentModerationArguments) -> Outcome:
         """Score every item; warn, report or refuse as the action says."""
         asked, custom = _asked(arguments)
+        arguments.refuse_unscanned(context)
         texts = _texts(context)
         moderation = None
         if asked:
@@ -113,7 +115,7 @@ class ContentModeration(Middleware[ContentModerationArguments]):
         )
         return Outcome(
             edited,
-            verdict.metadata(asked),
+            verdict.metadata(asked) | told_unscanned(context),
             dict(verdict.counts),
             audit_details=verdict.audit_details(report),
             engine=report,
@@ -141,6 +143,11 @@ def _asked(arguments: ContentModerationArguments) -> tuple[list[str], list[Custo
             raise InvalidArgumentsError(
                 "A custom policy needs a name of its own.",
                 details={"pointer": f"/arguments/customPolicies/{number}/name"},
+            )
+        if not one.terms and not one.patterns:
+            raise InvalidArgumentsError(
+                "A custom policy needs terms or patterns to look for.",
+                details={"pointer": f"/arguments/customPolicies/{number}"},
             )
         custom[one.name] = one
     known = [*POLICIES, *custom]
@@ -252,7 +259,7 @@ class _Verdict:
             "flags": list(self.flags),
             "severity": self.severity,
             "allow": self.allow,
-            "scores": {name: self.highest[name] for name in names},
+            "scores": {name: float(self.highest[name]) for name in names},
             "items": self.items,
         }
 

@@ -11,10 +11,11 @@ from app.core.content import Context, Edit
 from app.core.engines import EngineReport, Engines, InjectionFinding, InjectionJudgement
 from app.core.errors import BlockedByPolicyError
 from app.core.leaves import Leaf, Place
-from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.middleware import Middleware, Outcome
 from app.core.offload import off_loop
 from app.core.provenance import Marks
 from app.core.sanitizing import sanitized
+from app.core.unscanned import ScanningArguments, told_unscanned
 
 Level = Literal["strict", "standard", "permissive"]
 
@@ -37,7 +38,7 @@ _INDIRECT = (
 )
 
 
-class PromptInjectionArguments(Arguments):
+class PromptInjectionArguments(ScanningArguments):
     """What is suspected, and what becomes of it; a tenant's policy may fix any of them."""
 
     action: Literal["report", "annotate", "block"] = Field(
@@ -75,6 +76,7 @@ class PromptInjection(Middleware[PromptInjectionArguments]):
 
     async def apply(self, context: Context, arguments: PromptInjectionArguments) -> Outcome:
         """Judge every text that may speak to the model; the texts themselves never enter the metadata."""
+        arguments.refuse_unscanned(context)
         said = [leaf for leaf in context.leaves if leaf.place is Place.TEXT and leaf.role in JUDGED_ROLES]
         foreign = [leaf for leaf in context.leaves if leaf.place in UNTRUSTED_PLACES]
         verdict = _Verdict(arguments)
@@ -90,9 +92,8 @@ class PromptInjection(Middleware[PromptInjectionArguments]):
         if arguments.action == "annotate" and (warning := verdict.warning()):
             context = context.prefixed(warning)
         details = {"suspected": verdict.suspected, "findings": len(verdict.findings)}
-        return Outcome(
-            context, verdict.metadata(bool(foreign)), verdict.counts(), audit_details=details, engine=report
-        )
+        metadata = verdict.metadata(bool(foreign)) | told_unscanned(context)
+        return Outcome(context, metadata, verdict.counts(), audit_details=details, engine=report)
 
     async def _said(self, leaves: Sequence[Leaf], verdict: "_Verdict") -> EngineReport | None:
         """Judge the user's texts, each by itself and those side by side together: an order may be split over them."""

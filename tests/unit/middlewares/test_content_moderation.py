@@ -165,9 +165,16 @@ async def test_custom_policies_match_words_and_patterns() -> None:
         ({"policies": ["violence", "rivals"]}, "/arguments/policies/1"),
         ({"action": {"rivals": "block"}}, "/arguments/action/rivals"),
         ({"customPolicies": [{"name": "hate"}]}, "/arguments/customPolicies/0/name"),
-        ({"customPolicies": [{"name": "a"}, {"name": "a"}]}, "/arguments/customPolicies/1/name"),
+        ({"customPolicies": [{"name": "a"}]}, "/arguments/customPolicies/0"),
         (
-            {"customPolicies": [{"name": "a"}, {"name": "b", "patterns": ["x", "(x"]}], "policies": ["b"]},
+            {"customPolicies": [{"name": "a", "terms": ["x"]}, {"name": "a"}]},
+            "/arguments/customPolicies/1/name",
+        ),
+        (
+            {
+                "customPolicies": [{"name": "a", "terms": ["x"]}, {"name": "b", "patterns": ["x", "(x"]}],
+                "policies": ["b"],
+            },
             "/arguments/customPolicies/1/patterns/1",
         ),
     ],
