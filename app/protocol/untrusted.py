@@ -15,6 +15,7 @@ from app.protocol.exchange import Context, exchange_of
 from app.protocol.state import SESSION_META, SessionState, state_of
 from app.services.audit import AuditService
 from app.services.journeys import Asked
+from app.services.request_states import RequestStates
 
 CONFIRMED_META: Final = "dev.sluice/confirmed"
 ENTERED: Final = "untrusted"
@@ -43,8 +44,11 @@ async def permit(
 ) -> None:
     """Let a call pass, or refuse it: a write after content from outside needs what the policy says."""
     rules = policy.untrusted
-    # A call that goes on with the server's own state was permitted when it began.
-    if rules.after == "allow" or not writes(tool) or "requestState" in asked.params:
+    if rules.after == "allow" or not writes(tool):
+        return
+    # A call that goes on with the server's own state was permitted when it began; anybody can make up a state.
+    about = ("tools/call", tool.server, tool.name)
+    if RequestStates(audit.keys).goes_on(asked.caller, about, asked.params):
         return
     state = await state_of(context)
     if not _entered(state, trusts_without=rules.without_handle == "trusted"):

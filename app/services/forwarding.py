@@ -209,17 +209,22 @@ class ForwardService:
                     if method == "tools/call":
                         given = params.get("arguments") or {}
                         params = {**params, "arguments": await crossing.arguments(primitive.name, given)}
-                exchanged = await self._exchanged(
-                    journey, primitive.server, method, _upward(params), hooks, crossing
-                )
+                try:
+                    exchanged = await self._exchanged(
+                        journey, primitive.server, method, _upward(params), hooks, crossing
+                    )
+                except UpstreamError:
+                    # The words of an error are content like any other.
+                    if asked.arrived is not None:
+                        await asked.arrived(view.policy, primitive.server, _is_suspected(crossing))
+                    raise
                 result = _unmarked(exchanged)
                 if crossing is not None:
                     result = await crossing.result(kind.value, result)
                 # The server knows no callers behind this connection, so a state of another one would do for it.
-                result = states.sealed(asked.caller, about, result)
+                result = states.sealed(asked.caller, about, asked.params, result)
                 if asked.arrived is not None:
-                    suspected = crossing is not None and bool(crossing.suspicions)
-                    told = await asked.arrived(view.policy, primitive.server, suspected)
+                    told = await asked.arrived(view.policy, primitive.server, _is_suspected(crossing))
                     result = {**result, "_meta": {**(result.get("_meta") or {}), **told}} if told else result
                 await journey.answered(result)
         self.seen.note(asked.caller, primitive.server, result)
@@ -288,6 +293,10 @@ def _passage(policy: Policy, kind: Kind, primitive: Primitive, uri: str | None) 
         }
     found = [one for name in names if (one := policy.passage_of(kind, name, primitive.server)) is not None]
     return min(found, key=policy.passages.index) if found else None
+
+
+def _is_suspected(crossing: Crossing | None) -> bool:
+    return crossing is not None and bool(crossing.suspicions)
 
 
 def _check_depth(given: bytes, maximum: int) -> None:

@@ -1,5 +1,7 @@
 """The state that a server gives a client to send back: sealed where it may hold what the client must not read."""
 
+import hashlib
+import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,34 +18,50 @@ _SEALED: Final = "dev.sluice/sealed."
 
 @dataclass(frozen=True, slots=True)
 class RequestStates:
-    """Seals a state for one caller, server and request, and opens it for these only."""
+    """Seals a state for one caller, server and request with its arguments, and opens it for these only."""
 
     keys: RecordKeys
 
-    def sealed(self, caller: Caller, about: tuple[str, ...], result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a result whose state, if it has one, nobody but this service can read."""
+    def sealed(
+        self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the result of ``params`` so that its state, if it has one, nobody but this service can read."""
         state = result.get(_STATE)
         if not isinstance(state, str):
             return dict(result)
-        name, data = _name(caller, about), state.encode("utf-8", "surrogatepass")
+        name, data = _name(caller, about, params), state.encode("utf-8", "surrogatepass")
         sealed = urlsafe_b64encode(self.keys.seal(caller.tenant, name, data)).decode()
         return {**result, _STATE: _SEALED + sealed}
 
     def opened(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the params with the state as the server gave it; one that was never sealed stays as it is."""
-        state = params.get(_STATE)
-        if not (isinstance(state, str) and state.startswith(_SEALED)):
+        if not _is_sealed(params):
             return dict(params)
-        try:
-            sealed = urlsafe_b64decode(state.removeprefix(_SEALED))
-            data = self.keys.open(caller.tenant, _name(caller, about), sealed)
-        except (ValueError, SealBrokenError):
+        data = self._data(caller, about, params)
+        if data is None:
             raise InvalidArgumentsError(
                 "This requestState is not one that this request was given; send it again from the start.",
                 details={"pointer": f"/{_STATE}"},
-            ) from None
+            )
         return {**params, _STATE: data.decode("utf-8", "surrogatepass")}
 
+    def goes_on(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bool:
+        """Tell whether ``params`` go on with a request that was passed on before, with the same arguments."""
+        return _is_sealed(params) and self._data(caller, about, params) is not None
 
-def _name(caller: Caller, about: tuple[str, ...]) -> bytes:
-    return b"request-state:" + dumps([caller.key_id, *about])
+    def _data(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bytes | None:
+        try:
+            sealed = urlsafe_b64decode(params[_STATE].removeprefix(_SEALED))
+            return self.keys.open(caller.tenant, _name(caller, about, params), sealed)
+        except (ValueError, SealBrokenError):
+            return None
+
+
+def _is_sealed(params: Mapping[str, Any]) -> bool:
+    state = params.get(_STATE)
+    return isinstance(state, str) and state.startswith(_SEALED)
+
+
+def _name(caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bytes:
+    arguments = json.dumps(params.get("arguments") or {}, sort_keys=True).encode()
+    return b"request-state:" + dumps([caller.key_id, *about, hashlib.sha256(arguments).hexdigest()])

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from fastapi import FastAPI
+from mcp.shared.exceptions import MCPError
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.services.audit import AuditQuery
@@ -25,6 +26,10 @@ class Web(ScriptedServer):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.add_tool("fetch", self.fetch, annotations={"readOnlyHint": True})
+        self.add_tool("fail", self.fail, annotations={"readOnlyHint": True})
+
+    async def fail(self, _context, _arguments):
+        raise MCPError(-32000, PAGE)
 
     async def fetch(self, _context, _arguments):
         return text(PAGE)
@@ -37,11 +42,17 @@ class Office(ScriptedServer):
         super().__post_init__()
         self.sent: list[object] = []
         self.add_tool("send", self.send)
+        self.add_tool("sign", self.sign)
         self.add_tool("read", self.read, annotations={"readOnlyHint": True})
 
     async def send(self, _context, arguments):
         self.sent.append(arguments)
         return text("sent")
+
+    async def sign(self, context, arguments):
+        if "requestState" not in context.params:
+            return {"resultType": "input_required", "inputRequests": {}, "requestState": "begun"}
+        return await self.send(context, arguments)
 
     async def read(self, _context, _arguments):
         return text("calm")
@@ -146,6 +157,48 @@ async def test_a_policy_may_refuse_writes_after_untrusted_content(served, revisi
 
     assert refused.error["data"]["code"] == "blocked_by_policy"
     assert office.sent == [{"n": 1}]
+
+
+@pytest.mark.parametrize("state", ["x", "", None, "dev.sluice/sealed.eA=="])
+async def test_a_made_up_state_does_not_pass_a_write_off_as_permitted(served, revision, state):
+    url, app, office = served
+    await put_policy(app, untrusted={"after": "refuse", "servers": ["web"]})
+    async with opened(url, revision) as wire:
+        meta = await read_page(wire)
+        refused = await call(wire, "office__send", {"n": 1}, meta=meta, requestState=state)
+
+    assert refused.error["data"]["code"] == "blocked_by_policy"
+    assert office.sent == []
+
+
+async def test_the_state_of_a_permitted_call_goes_on_with_that_call_and_no_other(served):
+    url, app, office = served
+    await put_policy(app, untrusted={"after": "refuse", "servers": ["web"], "without_handle": "trusted"})
+    async with opened(url, "2026-07-28") as wire:
+        begun = (await call(wire, "office__sign", {"n": 1})).result
+        meta = await read_page(wire)
+        state = {"requestState": begun["requestState"], "inputResponses": {}, "meta": meta}
+        others = [
+            await call(wire, "office__sign", {"n": 2}, **state),
+            await call(wire, "office__send", {"n": 1}, **state),
+        ]
+        passed = await call(wire, "office__sign", {"n": 1}, **state)
+
+    assert [one.error["data"]["code"] for one in others] == ["blocked_by_policy"] * 2
+    assert passed.result["content"][0]["text"] == "sent"
+    assert office.sent == [{"n": 1}]
+
+
+async def test_the_words_of_an_error_are_untrusted_content_too(served):
+    url, app, office = served
+    await put_policy(app, untrusted={"after": "refuse", "servers": ["web"], "without_handle": "trusted"})
+    async with opened(url, "2025-11-25") as wire:
+        failed = await call(wire, "web__fail")
+        refused = await call(wire, "office__send", {"n": 1})
+
+    assert "passwords" in failed.text
+    assert refused.error["data"]["code"] == "blocked_by_policy"
+    assert office.sent == []
 
 
 async def test_a_suspected_result_counts_whichever_server_it_is_from(served, revision):
