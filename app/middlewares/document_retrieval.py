@@ -22,7 +22,7 @@ _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?")
 _LEAST_WORDS: Final = 5
 """A shorter question leans on the one before it ("and the budget?")."""
-_END: Final = 600
+_END: Final = 300
 _BEGIN: Final = 1400
 _LEAST_ROOM: Final = 200
 

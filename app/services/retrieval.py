@@ -15,8 +15,10 @@ from app.core.engines import (
 )
 from app.core.errors import UpstreamUnavailableError
 from app.core.events import Changed
+from app.engines.documents.counts import CountMemory, ScopeKey
 from app.engines.documents.passages import assembled_text
 from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
+from app.engines.documents.tantivy_index import TantivyIndex
 from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
 from app.engines.documents.words import asked_words
 from app.services.side_index import SideIndex
@@ -40,7 +42,10 @@ LEXICAL: Final = EngineReport("embedded-lexical", "1")
 HYBRID: Final = "embedded-hybrid"
 _BY_WORDS: Final = 80
 _BY_VECTORS: Final = 40
-_EMBEDDED_CHARACTERS: Final = 600
+_EMBEDDED_CHARACTERS: Final = 320
+"""The beginning of a question is what is embedded: about 70 tokens, and the time goes by their number."""
+_LOOKED_FOR: Final = 24
+"""Words of a question that propose chunks, the rarest ones; the others only count in the score of what is found."""
 _LOOKED_UP_CHARACTERS: Final = 4000
 _CHUNKS_SHOWN: Final = 3
 _CLOSE: Final = 0.8
@@ -74,6 +79,7 @@ class RetrievalService:
     embedder: Embedder | None = None
     side: SideIndex | None = None
     vectors: VectorMemory = field(default_factory=VectorMemory)
+    counts: CountMemory = field(default_factory=CountMemory)
     compares: bool | None = None
     """Whether the database compares vectors itself; None: not known yet."""
 
@@ -88,9 +94,10 @@ class RetrievalService:
         return Retrieval(found, _together(reports))
 
     def changed(self, changed: Changed) -> None:
-        """Forget vectors of what was announced as changed or deleted."""
+        """Forget vectors and words of what was announced as changed or deleted."""
         if changed.kind in (DOCUMENTS_CHANGED, EVERYTHING):
             self.vectors.forget(changed.tenant)
+            self.counts.forget(changed.tenant)
 
     async def _one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
         async with self.database.transaction(query.tenant, write=False) as tx:
@@ -126,15 +133,12 @@ class RetrievalService:
         ids = [part.id for part in parts]
         words = asked_words(question.text)
         index = await asyncio.to_thread(self.side.find, tenant, parts) if self.side is not None else None
-        if index is not None:
-            counts = await asyncio.to_thread(index.count_matches, ids, words)
-        else:
-            counts = await count_matches(tx, tenant, ids, words)
-        matches = dict(zip(words, counts, strict=True))
+        matches = await self._matches(tx, tenant, parts, words, index)
         statistics = Statistics(
             sum(part.chunks for part in parts), sum(part.words for part in parts), matches
         )
-        known = [word for word in words if matches[word]]
+        found = [word for word in words if matches[word]]
+        known = sorted(found, key=lambda word: matches[word])[:_LOOKED_FOR]
         if index is not None:
             numbers = await asyncio.to_thread(index.match_words, ids, known, _BY_WORDS)
         else:
@@ -146,6 +150,29 @@ class RetrievalService:
             cosines = await self._cosines(tx, tenant, parts, question, numbers)
         chunks = await read_chunks(tx, tenant, ids, [*{*numbers, *(cosines or ())}])
         return _Candidates(chunks, words, statistics, cosines)
+
+    async def _matches(
+        self,
+        tx: CollectionTransaction,
+        tenant: str,
+        parts: Sequence[StoredPart],
+        words: Sequence[str],
+        index: TantivyIndex | None,
+    ) -> dict[str, int]:
+        """Return for each of ``words`` how many chunks of ``parts`` have it."""
+        scope = ScopeKey(tenant, tuple((part.id, part.revision) for part in parts))
+        known = self.counts.known(scope, words)
+        missing = [word for word in words if word not in known]
+        if missing:
+            ids = [part.id for part in parts]
+            if index is not None:
+                counts = await asyncio.to_thread(index.count_matches, ids, missing)
+            else:
+                counts = await count_matches(tx, tenant, ids, missing)
+            counted = dict(zip(missing, counts, strict=True))
+            self.counts.learn(scope, counted)
+            known |= counted
+        return known
 
     async def _cosines(
         self,

@@ -9,6 +9,8 @@ from typing import Any, Final
 from app.core.errors import InvalidArgumentsError, ServiceError, TooLargeError
 
 UNPACKED_BYTES: Final = 200 * 1024 * 1024
+_WIDEST: Final = 1000
+"""Columns; Word itself allows 63."""
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
@@ -22,7 +24,7 @@ def docx_text(data: bytes) -> tuple[str | None, str]:
         document = docx.Document(io.BytesIO(data))
         lines = list(_lines(document.iter_inner_content()))
         title = document.core_properties.title or None
-    except ServiceError:
+    except (ServiceError, MemoryError):
         raise
     except Exception as error:
         raise InvalidArgumentsError(
@@ -65,6 +67,9 @@ def _lines(blocks: Any) -> Iterator[str]:
 
 def _rows(table: Any) -> Iterator[str]:
     for row in table.rows:
+        # A span is a number in the file, and each of its columns would be a cell.
+        if sum(cell.grid_span for cell in row._tr.tc_lst) > _WIDEST:  # noqa: SLF001 - the library has no public name for it
+            continue
         cells: list[str] = []
         previous = None
         for cell in row.cells:

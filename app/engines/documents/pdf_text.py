@@ -21,7 +21,7 @@ def pdf_text(data: bytes) -> tuple[str | None, str]:
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         return _read(reader)
-    except ServiceError:
+    except (ServiceError, MemoryError):
         raise
     except Exception as error:
         raise _broken() from error

@@ -59,7 +59,8 @@ def _bm25(
     found = finder.counts(text)
     for one, count in finder.counts(title).items():
         found[one] += TITLE_WEIGHT * count
-    found.update(finder.counts(headings))
+    for one, count in finder.counts(headings).items():
+        found[one] += count
     longer = K1 * (1 - B + B * count_words(text) / usual)
     return sum(weights[one] * count * (K1 + 1) / (count + longer) for one, count in found.items())
 

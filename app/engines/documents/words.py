@@ -13,6 +13,8 @@ MOST_WORDS: Final = 48
 """Different words of a question that are looked up; the first ones count."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_BETWEEN: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""What stands between words of plain ASCII: to blank it and split there takes a quarter of the time of the pattern."""
 _ACCENT: Final = re.compile("[\u0300-\u036f]")
 _SHORT: Final = 2
 _STOP_WORDS: Final = frozenset(
@@ -32,7 +34,7 @@ _STOP_WORDS: Final = frozenset(
 def words_of(text: str) -> list[str]:
     """Return the words of ``text`` in lower case and without accents, in order, with repetitions."""
     lowered = text.lower()
-    return _WORD.findall(lowered if lowered.isascii() else _plain(lowered))
+    return lowered.translate(_BETWEEN).split() if lowered.isascii() else _WORD.findall(_plain(lowered))
 
 
 def stems_of(text: str) -> list[str]:
@@ -46,22 +48,33 @@ def count_words(*texts: str) -> int:
 
 
 class StemFinder:
-    """Counts given stems in texts; only words that begin like one of them are stemmed, which is ten times faster."""
+    """Counts given stems in texts; each different word is looked at once, and stemmed if it begins like one of them."""
 
     def __init__(self, stems: Iterable[str]) -> None:
         self._stems = frozenset(stems)
         # Porter's rules change the last letter of a stem at most (happy and happier: happi).
-        begins = sorted({one[:-1] if len(one) > _SHORT else one for one in self._stems})
-        found = "|".join(map(re.escape, begins))
-        self._pattern = re.compile(rf"(?<![^\W_])(?:{found})[^\W_]*") if begins else None
+        self._begins = tuple({one[:-1] if len(one) > _SHORT else one for one in self._stems})
+        self._seen: dict[str, str | None] = {}
 
     def counts(self, text: str) -> Counter[str]:
         """Return how often each of the stems is in ``text``."""
-        if self._pattern is None or not text:
-            return Counter()
-        lowered = text.lower()
-        found = self._pattern.findall(lowered if lowered.isascii() else _plain(lowered))
-        return Counter(one for word in found if (one := stem(word)) in self._stems)
+        found: Counter[str] = Counter()
+        if not text or not self._begins:
+            return found
+        seen = self._seen
+        for word, times in Counter(words_of(text)).items():
+            if word not in seen:
+                seen[word] = self._meant(word)
+            one = seen[word]
+            if one is not None:
+                found[one] += times
+        return found
+
+    def _meant(self, word: str) -> str | None:
+        if not word.startswith(self._begins):
+            return None
+        one = stem(word)
+        return one if one in self._stems else None
 
 
 @lru_cache(maxsize=1024)

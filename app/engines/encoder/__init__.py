@@ -5,7 +5,7 @@ import hashlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,8 +19,6 @@ _REMEMBERED = 8_192
 _THREADS = 2
 _KEY_BYTES = 32
 _DIGEST_BYTES = 16
-
-Batch = tuple[list[int], list[bytes]]
 
 
 class Encoder:
@@ -43,14 +41,19 @@ class Encoder:
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each of ``texts``; a call that is cancelled ends after the batch it is in."""
         loop = asyncio.get_running_loop()
-        model = await loop.run_in_executor(self._threads, self._model)
+        # A trip to a thread takes as long as a short text: none is made to load what is loaded, or to hear of the end.
+        model = self._loaded
+        if model is None or isinstance(model, EncoderUnavailableError):
+            model = await loop.run_in_executor(self._threads, self._model)
         digests = [self._digest(text) for text in texts]
         found = {digest: vector for digest in digests if (vector := self._recall(digest)) is not None}
         missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in found}
-        order = list(missing)
+        order, known = list(missing), len(found)
         batches = model.batches(list(missing.values()))
-        while (batch := await loop.run_in_executor(self._threads, _next, batches)) is not None:
-            for position, vector in zip(*batch, strict=True):
+        while len(found) < len(order) + known:
+            for position, vector in zip(
+                *await loop.run_in_executor(self._threads, next, batches), strict=True
+            ):
                 found[order[position]] = vector
                 self._remember(order[position], vector)
         return Embeddings([found[digest] for digest in digests], EngineReport(ENGINE, model.version[:12]))
@@ -81,7 +84,3 @@ class Encoder:
         self._known[digest] = vector
         while len(self._known) > self._remembered:
             self._known.popitem(last=False)
-
-
-def _next(batches: Iterator[Batch]) -> Batch | None:
-    return next(batches, None)

@@ -36,6 +36,9 @@ _READ: Final = 2_000
 _EMBEDDED: Final = 480
 _STEP: Final = 200
 """How many characters of a request are read, and of it and of a step embedded: an encoding costs by the length."""
+_REQUEST: Final = 1_000
+"""What is longer is mostly material that goes with a request: its ends are looked at for steps."""
+_ENDS: Final = 120
 _PATIENCE_S: Final = 3.0
 _COST: Final = 8
 """What one tool and one text weigh beside one character, for the decision to leave the event loop."""
@@ -49,6 +52,25 @@ class _List:
     vectors: Floats | None = None
     space: tuple[str, str] | None = None
     embedding: "asyncio.Task[None] | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One text: its words, its steps, and what of both is embedded: the whole, where that is short, and each step."""
+
+    text: str
+    steps: list[str]
+    embedded: list[str]
+
+    @classmethod
+    def of(cls, query: str) -> "_Request":
+        """Read a text; of a long one its ends, since a request stands before or behind what goes with it."""
+        text = query[:_READ]
+        if len(text) <= _REQUEST:
+            parts = steps(text)
+            return cls(text, parts, [text[:_EMBEDDED], *(part[:_STEP] for part in parts)])
+        ends = [text[:_ENDS], text[-_ENDS:]]
+        return cls(text, ends, ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +103,9 @@ class EmbeddedToolRanker:
             report = EngineReport("embedded-lexical", VERSION)
             return ToolRanking([[0.0] * len(tools) for _ in queries], [every for _ in queries], report)
         held = await self._list(tools)
-        texts = [(query[:_READ], steps(query[:_READ])) for query in queries]
+        texts = [_Request.of(query) for query in queries]
         meaning = await self._meaning(held, tools, texts)
-        size = _COST * len(tools) * sum(1 + len(parts) for _, parts in texts)
+        size = _COST * len(tools) * sum(1 + len(one.steps) for one in texts)
         found = await off_loop(size, _ranked, held.index, texts, meaning.likeness)
         order = [np.argsort(-scores, kind="stable").tolist() for scores in found]
         return ToolRanking([scores.tolist() for scores in found], order, meaning.report)
@@ -120,7 +142,7 @@ class EmbeddedToolRanker:
                 del self._seen[key]
 
     async def _meaning(
-        self, held: _List, tools: Sequence[ToolCandidate], texts: Sequence[tuple[str, list[str]]]
+        self, held: _List, tools: Sequence[ToolCandidate], texts: Sequence[_Request]
     ) -> _Meaning:
         """Compare the tools with all texts, unless words must do."""
         lexical = EngineReport("embedded-lexical", VERSION)
@@ -132,8 +154,7 @@ class EmbeddedToolRanker:
                 of_tools = await self._embedded(self._embedder, held, tools)
             if of_tools is None:
                 return _Meaning(None, lexical)
-            wanted = [text for whole, parts in texts for text in (whole[:_EMBEDDED], *_cut(parts))]
-            embedded = await self._embedder.embed(wanted)
+            embedded = await self._embedder.embed([text for one in texts for text in one.embedded])
         except EncoderUnavailableError:
             return _Meaning(None, lexical)
         except ServiceError:
@@ -170,10 +191,6 @@ class EmbeddedToolRanker:
         held.vectors, held.space = self._known.vectors(tools)
 
 
-def _cut(parts: Sequence[str]) -> list[str]:
-    return [part[:_STEP] for part in parts]
-
-
 def _matrix(vectors: Sequence[bytes]) -> Floats:
     return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
@@ -184,17 +201,22 @@ def _heard(task: "asyncio.Task[None]") -> None:
         task.exception()
 
 
-def _ranked(
-    index: ToolIndex, texts: Sequence[tuple[str, list[str]]], likeness: Floats | None
-) -> list[Floats]:
+def _ranked(index: ToolIndex, texts: Sequence[_Request], likeness: Floats | None) -> list[Floats]:
     """Return the scores of all tools for each text."""
     column = 0
     found = []
-    for whole, parts in texts:
-        each = []
-        for text in (whole, *parts):
-            meaning = None if likeness is None else np.ascontiguousarray(likeness[:, column])
-            each.append(scored(index.evidence(Query.of(text)), meaning))
-            column += 1
+    for one in texts:
+        meanings = None if likeness is None else _meanings(one, likeness[:, column:])
+        column += len(one.embedded)
+        each = [
+            scored(index.evidence(Query.of(text)), None if meanings is None else meanings[number])
+            for number, text in enumerate((one.text, *one.steps))
+        ]
         found.append(calibrated(merged(each[0], each[1:]), LEXICAL if likeness is None else HYBRID))
     return found
+
+
+def _meanings(one: _Request, likeness: Floats) -> list[Floats]:
+    """Return how alike the tools are to the whole and to each step; to a whole of ends as to these on the average."""
+    columns = list(np.ascontiguousarray(likeness[:, : len(one.embedded)].T))
+    return columns if len(columns) > len(one.steps) else [np.mean(columns, axis=0), *columns]
