@@ -12,7 +12,7 @@ from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, 
 from app.api.fields import Answer, CursorQuery, LimitQuery, Page
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
-from app.core.pipelines import Pipeline
+from app.core.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.strictjson import dumps
 from app.services.pipelines import PipelineVersion
 
@@ -41,8 +41,16 @@ _EXAMPLE: Final = {"context": [{"type": "text", "text": "Mail Jane Smith."}]}
 PipelinePath = Annotated[
     str, Path(pattern=r"^[a-z][a-z0-9_]{0,63}$", description="Name of a pipeline.", examples=["to_model"])
 ]
+
+
+class NamedDefinition(PipelineDefinition):
+    """A pipeline as it is sent: the address names it, and the body may."""
+
+    name: PipelineName | None = Field(default=None, description="As in the address; may be left out.")
+
+
 PipelineBody = Annotated[
-    Pipeline,
+    NamedDefinition,
     FromBody(openapi_examples={"to_model": Example(summary="Redact, then tell the time", value=_OUTBOUND)}),
 ]
 ExpectedQuery = Annotated[
@@ -102,11 +110,12 @@ async def put_pipeline(
     expected_version: ExpectedQuery = None,
 ) -> PipelineAnswer:
     """Store the next version, which holds from now on in every process; needs the role operator."""
-    if body.name != name:
+    if body.name not in (None, name):
         raise InvalidArgumentsError(
             "The name in the body is not the one in the address.", details={"pointer": "/name"}
         )
-    return _answer(await services.pipelines.put(caller, body, info, expected_version=expected_version))
+    pipeline = Pipeline.model_validate({**dict(body), "name": name})
+    return _answer(await services.pipelines.put(caller, pipeline, info, expected_version=expected_version))
 
 
 @router.get("/{name}/versions", summary="List the versions of a pipeline")

@@ -47,16 +47,21 @@ class PipelineStep(BaseModel):
     )
 
 
-class Pipeline(BaseModel):
-    """Middlewares under one name, run in the order of ``steps``."""
+class PipelineDefinition(BaseModel):
+    """Middlewares that are run in the order of ``steps``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: PipelineName = Field(description="Name in `middleware/list`; no installed middleware has it.")
     title: Line = ""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
     phase: Phase = Field(default="outbound", description="Before the model, or after it.")
     steps: list[PipelineStep] = Field(min_length=1, max_length=MAX_STEPS)
+
+
+class Pipeline(PipelineDefinition):
+    """A definition under its name."""
+
+    name: PipelineName = Field(description="Name in `middleware/list`; no installed middleware has it.")
 
     def declared(self) -> dict[str, Any]:
         """Return the pipeline as an operator writes it, without what holds anyway."""

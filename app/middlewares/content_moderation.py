@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from app.core.content import Context
 from app.core.engines import EngineReport, InvalidPatternError, Moderation, TermList
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
+from app.core.handles import find_handles
 from app.core.leaves import Place
 from app.core.middleware import Middleware, Outcome
 from app.core.moderation import (
@@ -31,6 +32,9 @@ Warning_ = Annotated[str, StringConstraints(min_length=1, max_length=300, patter
 
 SKIPPED_ROLES = frozenset({"system", "developer"})
 """The host's own words: rules against violence speak of violence."""
+
+_PERSON = "PERSON"
+_SOMEBODY = "someone"
 
 SKIPPED_PLACES = frozenset({Place.URI, Place.KEY, Place.NUMBER})
 
@@ -98,13 +102,12 @@ class ContentModeration(Middleware[ContentModerationArguments]):
         asked, custom = _asked(arguments)
         arguments.refuse_unscanned(context)
         texts = _texts(context)
-        moderation = None
-        if asked:
-            moderation = await self.engines.moderator.moderate(list(texts.values()), asked)
+        read = [_read(text) for text in texts.values()]
+        moderation = await self.engines.moderator.moderate(read, asked) if asked else None
         matches = await self._matches(list(texts.values()), custom, arguments)
         verdict = _Verdict(arguments, custom)
-        for number, (item, text) in enumerate(texts.items()):
-            verdict.judge(item, text, number, moderation, matches[number])
+        for number, item in enumerate(texts):
+            verdict.judge(item, read[number], number, moderation, matches[number])
         verdict.refuse()
         report = moderation.report if moderation is not None else None
         warnings = verdict.warnings
@@ -171,6 +174,17 @@ def _texts(context: Context) -> dict[int, str]:
         if leaf.role not in SKIPPED_ROLES and leaf.place not in SKIPPED_PLACES:
             lines.setdefault(int(leaf.slot.path[0]), []).append(leaf.scannable)
     return {item: "\n".join(parts) for item, parts in lines.items()}
+
+
+def _read(text: str) -> str:
+    """Return a text as the engine reads it: redaction made handles of people, and harm to one is harm to somebody."""
+    parts: list[str] = []
+    end = 0
+    for one in find_handles(text, exact=True):
+        if one.handle.label == _PERSON:
+            parts += [text[end : one.start], _SOMEBODY]
+            end = one.end
+    return "".join([*parts, text[end:]])
 
 
 @dataclass(slots=True)

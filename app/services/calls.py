@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -145,8 +145,16 @@ def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any])
     return checked(middleware.arguments, arguments)
 
 
-def checked(model: type[Arguments], arguments: Mapping[str, Any], at: str = "/arguments") -> Any:
-    """Return the arguments as ``model``, or refuse with a pointer below ``at`` to the first fault."""
+def checked(
+    model: type[Arguments],
+    arguments: Mapping[str, Any],
+    at: str = "/arguments",
+    beside: Collection[str] = (),
+) -> Any:
+    """Return the arguments as ``model``, or refuse with a pointer below ``at`` to the first fault.
+
+    ``beside`` are names of arguments that are taken elsewhere.
+    """
     try:
         return model.model_validate(arguments)
     except ValidationError as error:
@@ -161,7 +169,10 @@ def checked(model: type[Arguments], arguments: Mapping[str, Any], at: str = "/ar
             message = ", or ".join(dict.fromkeys(one.removeprefix("Value error, ") for one in alike))
         raise InvalidArgumentsError(
             f"{message[:1].upper()}{message[1:]}.",
-            details={"pointer": at + pointers[0], "arguments": sorted(schema.get("properties", {}))},
+            details={
+                "pointer": at + pointers[0],
+                "arguments": sorted({*schema.get("properties", {}), *beside}),
+            },
         ) from None
 
 

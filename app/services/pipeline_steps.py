@@ -71,7 +71,8 @@ def ready(
     the policy fixes; a caller who gives another value for what either of the last two sets is refused.
     """
     names = {step.name for step in pipeline.steps}
-    own = checked(PipelineArguments, {key: value for key, value in arguments.items() if key not in names})
+    whole = {key: value for key, value in arguments.items() if key not in names}
+    own = checked(PipelineArguments, whole, beside=names)
     steps = [_ready(step, middlewares, policy, own, arguments.get(step.name, {})) for step in pipeline.steps]
     return own, steps
 

@@ -55,6 +55,15 @@ async def test_what_could_not_run_is_refused_when_it_is_saved(
     assert (await put(rest, "tell", name="pii_redaction", code=409))["pointer"] == "/name"
 
 
+async def test_the_address_names_a_pipeline_and_the_body_may(rest: Rest) -> None:
+    steps = {"steps": [{"name": "tell"}]}
+    for body in (steps, {**steps, "name": "to_model"}):
+        made = await rest.call("PUT", f"{PATH}/to_model", body, roles=["operator"])
+        assert (made.status_code, made.json()["pipeline"]["name"]) == (200, "to_model")
+    refused = await rest.call("PUT", f"{PATH}/to_model", {**steps, "name": "other"}, roles=["operator"])
+    assert (refused.status_code, refused.json()["pointer"]) == (422, "/name")
+
+
 async def test_callers_choose_what_the_pipeline_and_the_policy_leave_open(rest: Rest) -> None:
     await put(rest, {"name": "pii_redaction", "arguments": {"exclude": ["ssn"]}}, "tell")
     listed = await rest.call("GET", "/api/v1/middleware", roles=["invoker"])
@@ -78,9 +87,8 @@ async def test_callers_choose_what_the_pipeline_and_the_policy_leave_open(rest: 
     await rest.call("PUT", "/api/v1/policies", fixed, roles=["operator"])
     assert (await run(rest, ["x"]))["content"] == ["Fixed: x"]
     assert await refused({"tell": {"text": "Mine"}}) == ("blocked_by_policy", "/arguments/tell/text")
-    assert await refused({"pii_redaction": {"returnMapping": True}}) == (
-        *("blocked_by_policy", f"{at}/return_mapping"),
-    )
+    mapping = {"pii_redaction": {"returnMapping": True}}
+    assert await refused(mapping) == ("blocked_by_policy", f"{at}/returnMapping")
 
 
 async def test_the_policy_allows_a_pipeline_by_its_own_name(each: Rest) -> None:

@@ -214,3 +214,20 @@ async def test_a_category_is_chosen_by_the_window_that_the_engine_names() -> Non
     middleware = ContentModeration(engines(moderator=Windowed()))
     outcome = await middleware.apply(Context.parse([text]), arguments)
     assert outcome.metadata["flags"] == ["violent_content"]
+
+
+async def test_what_redaction_left_of_a_person_is_read_as_somebody() -> None:
+    class Listening(FakeModerator):
+        """Keeps what it is given."""
+
+        async def moderate(self, texts, policies):
+            self.given = list(texts)
+            return await super().moderate(texts, policies)
+
+    listening = Listening()
+    custom = [{"name": "handles", "patterns": [r"PERSON_\d"]}]
+    arguments = ContentModerationArguments(customPolicies=custom)
+    items = ["Stab [PERSON_1] and [PERSON_12~k3fq] at [ADDRESS_1]", "Stab person 1"]
+    outcome = await ContentModeration(engines(moderator=listening)).apply(Context.parse(items), arguments)
+    assert listening.given == ["Stab someone and someone at [ADDRESS_1]", "Stab person 1"]
+    assert outcome.metadata["items"][0]["flags"][-1] == "handles"

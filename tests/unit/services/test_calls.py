@@ -41,6 +41,12 @@ def test_the_pointer_leads_to_the_fault_as_far_as_names_are_no_text_of_the_calle
     assert caught.value.details["arguments"] == ["entries", "maxResults", "modes", "strict", "tools"]
 
 
+def test_arguments_that_are_taken_elsewhere_are_told_too() -> None:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        checked(Arguments, {"pii_redactoin": {}}, beside={"pii_redaction"})
+    assert caught.value.details["arguments"] == ["pii_redaction", "strict"]
+
+
 def test_every_form_that_a_value_may_have_is_told() -> None:
     with pytest.raises(InvalidArgumentsError, match="valid string, or Input should be a valid dictionary"):
         checked(Example, {"tools": [1]})
