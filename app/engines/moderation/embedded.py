@@ -22,6 +22,9 @@ MOST_ENCODED_TOGETHER = 32
 SUSPICIOUS = 0.35
 """Score by words below which a second window is not encoded: no level would flag it."""
 
+_TOGETHER = 32
+"""Windows whose words are weighed at once: fewer take longer, more take more memory (about 2 MB)."""
+
 
 @dataclass(slots=True)
 class _Judged:
@@ -82,18 +85,22 @@ class EmbeddedModerator:
 
     def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], Classifier]:
         classifier = self._loaded()
+        spans = [
+            [span for span in windows(text) if any(map(str.isalpha, text[slice(*span)]))] for text in texts
+        ]
+        pieces = [
+            [plain(text[slice(*span)]) for span in each] for text, each in zip(texts, spans, strict=True)
+        ]
+        different = list(dict.fromkeys(piece for each in pieces for piece in each))
         known: dict[str, Floats] = {}
+        for begin in range(0, len(different), _TOGETHER):
+            together = different[begin : begin + _TOGETHER]
+            known.update(zip(together, classifier.judged_by_words(together), strict=True))
         judged = []
-        for text in texts:
-            spans = [span for span in windows(text) if any(char.isalpha() for char in text[slice(*span)])]
-            rows = []
-            for span in spans:
-                window = plain(text[slice(*span)])
-                if window not in known:
-                    known[window] = classifier.judged_by_words(window)
-                rows.append(known[window])
+        for each, texts_of in zip(spans, pieces, strict=True):
+            rows = [known[piece] for piece in texts_of]
             by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
-            judged.append(_Judged(spans, by_words, classifier.scores_by_words(by_words, len(spans))))
+            judged.append(_Judged(each, by_words, classifier.scores_by_words(by_words, len(each))))
         return judged, classifier
 
     async def _encoded(self, texts: Sequence[str], judged: list[_Judged], classifier: Classifier) -> bool:

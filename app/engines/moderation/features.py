@@ -1,11 +1,13 @@
 """What the classifiers see of a window: hashed n-grams of words, of content words and of characters."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engines.hashing import Hashes, bucketed, char_ngrams, word_ngrams
+from app.engines.hashing import Hashes, Owners, char_ngrams_of, word_ngrams_of
 
 BITS = 16
 """Buckets of each block of features, as a power of two."""
@@ -40,26 +42,58 @@ _LETTERS_APART = re.compile(r"\b(?:\w[ .*_-]){3,}\w\b")
 _CONTENT_SALT = np.uint64(0x5851_F42D_4C95_7F2D)
 
 
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The features of several texts: one text behind the other, each text's from ``starts[n]`` to ``starts[n + 1]``."""
+
+    columns: NDArray[np.int64]
+    values: NDArray[np.float32]
+    starts: NDArray[np.int64]
+
+
 def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the features of ``text`` that occur, in order, and their values; each block has unit length.
+    """Return the features of one text that occur, in order, and their values; see ``features_of``."""
+    found = features_of([text])
+    return found.columns, found.values
+
+
+def features_of(texts: Sequence[str]) -> Features:
+    """Return the features of each of ``texts`` that occur, in order, and their values; each block has unit length.
 
     Pairs of content words stand beside pairs of words, so that a verb meets its object across articles and
-    prepositions: what is killed says whether killing matters.
+    prepositions: what is killed says whether killing matters. Many short texts take little longer than one.
     """
-    joined = text
-    if _LETTERS_APART.search(text):
-        joined = _LETTERS_APART.sub(lambda match: re.sub(r"[ .*_-]", "", match[0]), text)
-    meant = " ".join(word for word in _WORDS.findall(joined.lower()) if word not in _EMPTY_WORDS)
-    content = word_ngrams(meant, (2, 3))
+    joined = [_joined(text) for text in texts]
+    meant = [
+        " ".join(word for word in _WORDS.findall(text.lower()) if word not in _EMPTY_WORDS) for text in joined
+    ]
+    words, of_words = word_ngrams_of(joined, (1, 2, 3))
+    content, of_content = word_ngrams_of(meant, (2, 3))
     with np.errstate(over="ignore"):
-        words = np.concatenate([word_ngrams(joined, (1, 2, 3)), content * _CONTENT_SALT])
-    columns, values = _block(words, 0)
-    more_columns, more_values = _block(char_ngrams(joined, (3, 4, 5)), 1)
-    return np.concatenate([columns, more_columns]), np.concatenate([values, more_values])
+        words = np.concatenate([words, content * _CONTENT_SALT])
+    of_words = np.concatenate([of_words, of_content])
+    blocks = [_block(words, of_words, 0), _block(*char_ngrams_of(joined, (3, 4, 5)), 1)]
+    owners = np.concatenate([owner for owner, _, _ in blocks])
+    order = np.argsort(owners, kind="stable")
+    return Features(
+        columns=np.concatenate([columns for _, columns, _ in blocks])[order],
+        values=np.concatenate([values for _, _, values in blocks])[order],
+        starts=np.searchsorted(owners[order], np.arange(len(texts) + 1)),
+    )
 
 
-def _block(hashes: Hashes, number: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    buckets, counts = bucketed(hashes, BITS)
+def _joined(text: str) -> str:
+    if not _LETTERS_APART.search(text):
+        return text
+    return _LETTERS_APART.sub(lambda match: re.sub(r"[ .*_-]", "", match[0]), text)
+
+
+def _block(
+    hashes: Hashes, owners: Owners, number: int
+) -> tuple[Owners, NDArray[np.int64], NDArray[np.float32]]:
+    buckets = (hashes >> np.uint64(64 - BITS)).astype(np.int64)
+    found, counts = np.unique((owners << BITS) | buckets, return_counts=True)
+    whose = found >> BITS
     values = (1 + np.log(counts)).astype(np.float32)
-    length = float(np.linalg.norm(values)) or 1.0
-    return buckets + (number << BITS), values / length
+    lengths = np.sqrt(np.bincount(whose, weights=values * values)).astype(np.float32)
+    return whose, (found & ((1 << BITS) - 1)) + (number << BITS), values / lengths[whose]

@@ -2,13 +2,15 @@
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.engines.moderation.features import features
+from app.engines.moderation.features import features_of
 
 Floats = NDArray[np.float32]
 
@@ -47,12 +49,15 @@ class Classifier:
             arrays = {name: archive[name].astype(np.float32) for name in archive.files}
         return cls(**arrays, version=hashlib.sha256(data).hexdigest()[:12])
 
-    def judged_by_words(self, text: str) -> Floats:
-        """Return the logit of each policy by the words of one window alone."""
-        columns, values = features(text)
-        # The rows are summed by a product: a gather and one vector-matrix multiplication.
-        logits: Floats = values @ self.words[columns] + self.words_bias
-        return logits
+    def judged_by_words(self, texts: Sequence[str]) -> Floats:
+        """Return the logits of windows by their words alone, a row for each."""
+        found = features_of(texts)
+        weights = self.words.take(found.columns, axis=0)
+        rows = np.empty((len(texts), len(self.words_bias)), dtype=np.float32)
+        for number, (start, end) in enumerate(pairwise(found.starts.tolist())):
+            # The weights of a window are summed by a product of its values with their rows.
+            rows[number] = found.values[start:end] @ weights[start:end] + self.words_bias
+        return rows
 
     def judged(self, vectors: Floats, by_words: Floats) -> Floats:
         """Return the logits of windows by their vectors (a row each) and what their words say."""

@@ -60,9 +60,9 @@ def test_the_recipe_gives_the_same_bytes_twice_and_learns(monkeypatch: pytest.Mo
     data = packed()
     assert data == packed()
     classifier = Classifier.read(data)
-    harmless = classifier.judged_by_words("Send report 3 to team 1")
+    (harmless,) = classifier.judged_by_words(["Send report 3 to team 1"])
     for column, policy in enumerate(POLICIES):
-        assert classifier.judged_by_words(f"an awful {policy} word")[column] > harmless[column]
+        assert classifier.judged_by_words([f"an awful {policy} word"])[0, column] > harmless[column]
 
 
 def test_held_out_pairs_are_never_learned_from() -> None:
