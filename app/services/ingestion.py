@@ -24,6 +24,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
+from app.engines.documents.reader import DocumentReader
 from app.services.audit import AuditService
 from app.services.collections import require_collection
 from app.services.reading import RULES, Progress, ReadDocument, read_document
@@ -100,6 +101,7 @@ class IngestionService:
     more: asyncio.Event = field(default_factory=asyncio.Event)
     replaced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while the files may still hold words of documents that were replaced."""
+    reader: DocumentReader = field(default_factory=DocumentReader)
 
     async def add(
         self,
@@ -276,7 +278,8 @@ class IngestionService:
 
     async def _read(self, submitted: Submitted, progress: Progress | None) -> ReadDocument:
         return await read_document(
-            submitted.details, submitted.body, submitted.media_type, self.embedder, progress
+            *(submitted.details, submitted.body, submitted.media_type, self.embedder, progress),
+            reader=self.reader,
         )
 
     async def _stored(

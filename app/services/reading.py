@@ -9,7 +9,8 @@ from app.core.collections import DocumentDetails
 from app.core.engines import Embedder
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.engines.documents.chunking import chunked
-from app.engines.documents.extraction import extracted, media_type_of
+from app.engines.documents.extraction import Extracted, media_type_of
+from app.engines.documents.reader import DocumentReader
 from app.engines.documents.words import count_words
 from app.services.retrieval import embedder_name
 from app.store.collection_documents import StoredChunk, embedded_text
@@ -44,9 +45,12 @@ async def read_document(
     media_type: str,
     embedder: Embedder | None,
     progress: Progress | None = None,
+    *,
+    reader: DocumentReader,
 ) -> ReadDocument:
     """Return the document's chunks with their vectors; without vectors where the embedder is not available."""
-    read = await asyncio.to_thread(_cut, details, body, media_type)
+    found = await reader.read(body, media_type, details.external_id)
+    read = await asyncio.to_thread(_cut, details, found, media_type)
     if len(read.chunks) > MAX_CHUNKS:
         raise TooLargeError(
             f"The document makes more than {MAX_CHUNKS} chunks; split it into several documents.",
@@ -83,8 +87,7 @@ async def _embedded(
     return (vectors, names.pop()) if len(names) == 1 else ([], "")
 
 
-def _cut(details: DocumentDetails, body: bytes, media_type: str) -> ReadDocument:
-    found = extracted(body, media_type, details.external_id)
+def _cut(details: DocumentDetails, found: Extracted, media_type: str) -> ReadDocument:
     title = (details.title or found.title or details.external_id)[:_LONGEST_TITLE]
     chunks = [
         StoredChunk(" > ".join(one.headings), one.text)
