@@ -3,12 +3,15 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
+from app.core.chat_items import all_texts, as_item, as_native, native_steps
 from app.core.errors import InternalError, InvalidArgumentsError
 from app.core.passage_items import Shape, free_items, free_value
 
 Items = list[Any]
+_Back = Callable[[Items, dict[str, Any]], None]
 _KINDS: Final[Mapping[str, str]] = {
     "tools/call": "tool",
     "prompts/get": "prompt",
@@ -40,12 +43,14 @@ _MACHINE: Final = frozenset(
             "stopReason",
         ),
         *("stop_reason", "index", "role", "type", "_meta", "task", "mode", "elicitationId", "action"),
-        *("system_fingerprint", "service_tier", "logprobs", "resultType"),
+        *("system_fingerprint", "service_tier", "logprobs", "resultType", "requestState", "cursor"),
     }
 )
 """Members that only machines read: no middleware is shown them."""
 
 _SYSTEM: Final = ("systemPrompt", "system", "instructions")
+_SAID: Final = {"prompt": "user", "input": "user", "text": "assistant", "output": "assistant"}
+"""Members in which interfaces have what is said as text, or as a list of messages or texts, and by whom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +62,13 @@ class _Part:
 
     path: tuple[str | int, ...]
     items: Items
-    back: Callable[[Items, dict[str, Any]], None]
+    back: _Back
     each: bool = False
     takes: Callable[[Any], Any] | None = None
     skipped: int = 1
     """How many steps into an item are ours and not the payload's."""
-    inside: tuple[str, ...] = ()
-    """Steps of the payload between the list and the item."""
+    native: Sequence[Any] = ()
+    """What the payload has in place of the items."""
 
 
 class Governed:
@@ -104,7 +109,10 @@ class Governed:
                     mine, added = [*map(part.takes, items[:added]), *mine], 0
                 part.back(mine, body)
             if added:
-                raise InternalError("There is no place in this payload for what a middleware adds.")
+                raise InvalidArgumentsError(
+                    "There is no place in this payload for what the interceptor adds; give messages.",
+                    details={"pointer": "/payload"},
+                )
         if tools is not None:
             body["tools"] = list(tools)
         if self._member is None:
@@ -134,11 +142,10 @@ class Governed:
     def _in_parts(self, number: int, rest: list[str | int]) -> list[str | int] | None:
         for part in self._parts:
             if number < len(part.items):
-                return (
-                    [*part.path, number, *part.inside, *rest]
-                    if part.each
-                    else [*part.path, *rest[part.skipped :]]
-                )
+                if part.each:
+                    return [*part.path, number, *native_steps(part.native[number], rest)]
+                steps = native_steps(part.native[0], rest) if part.native else rest
+                return [*part.path, *steps[part.skipped :]]
             number -= len(part.items)
         return None
 
@@ -147,10 +154,13 @@ class Governed:
         match event, phase:
             case "tools/call", _:
                 self._tool(body)
+                self._rest({"name", "arguments"})
             case "prompts/get", _:
                 self._free("arguments")
+                self._rest({"name", "arguments"})
             case "resources/read", _:
                 self._link("uri")
+                self._rest({"uri"})
             case "elicitation/create", "request":
                 self._text("message")
                 self._link("url")
@@ -163,10 +173,10 @@ class Governed:
                 self._chat(as_blocks=event == "sampling/createMessage")
 
     def _tool(self, body: Mapping[str, Any]) -> None:
-        if not isinstance(body.get("arguments"), dict):
-            return
-        item = {"type": "tool_use", "id": "call", "name": body.get("name"), "input": body["arguments"]}
-        self._parts.append(_Part(("arguments",), [item], _setting("arguments", lambda one: one["input"])))
+        if isinstance(body.get("arguments"), str | list | dict):
+            item = {"type": "tool_use", "id": "call", "name": body.get("name"), "input": body["arguments"]}
+            back = _setting("arguments", lambda one: one["input"])
+            self._parts.append(_Part(("arguments",), [item], back))
 
     def _context(self, body: Mapping[str, Any]) -> None:
         if not isinstance(body.get("context"), list):
@@ -174,56 +184,80 @@ class Governed:
                 "The payload of context/transform is {context: [...]}.",
                 details={"pointer": "/payload/context"},
             )
-        self._parts.append(_Part(("context",), body["context"], _listing("context"), each=True, takes=_same))
+        items = body["context"]
+        back = _listing("context", items)
+        self._parts.append(_Part(("context",), items, back, each=True, takes=_same, native=items))
 
     def _chat(self, *, as_blocks: bool) -> None:
         """Read what a model is asked or answers, in the forms of MCP and of the usual completion interfaces."""
         body = self._body
         for name in _SYSTEM:
             self._message(name, "system")
-        if isinstance(body.get("messages"), list):
-            takes = _as_block if as_blocks else _same
-            self._parts.append(
-                _Part(("messages",), body["messages"], _listing("messages"), each=True, takes=takes)
-            )
+        self._list("messages", _as_block if as_blocks else _as_message)
         read = {*_SYSTEM, "messages"}
-        if isinstance(body.get("content"), str | list | dict):
-            role = body["role"] if isinstance(body.get("role"), str) else "assistant"
-            self._message("content", role)
-            read.add("content")
-        self._choices(body.get("choices"))
-        for name in ("prompt", "text"):
-            self._message(name, "user" if name == "prompt" else "assistant")
-        read |= {"prompt", "text", "choices", "message"}
+        for name, role in {"content": self._speaker(), **_SAID}.items():
+            value = body.get(name)
+            if name != "content" and isinstance(value, list):
+                self._list(name, _as_text if all_texts(value) else _as_message)
+            else:
+                self._message(name, role)
+            read |= {name} if isinstance(value, str | list) or name == "content" else set()
+        if isinstance(body.get("choices"), list):
+            self._choices(body["choices"])
+            read.add("choices")
         if isinstance(body.get("message"), dict):
-            self._whole("message", body["message"])
-        rest = {key: one for key, one in body.items() if key not in read and key not in _MACHINE}
+            self._whole(("message",), body["message"], partial(_setting, "message"))
+            read.add("message")
+        self._rest(read)
+
+    def _speaker(self) -> str:
+        role = self._body.get("role")
+        return role if isinstance(role, str) else "assistant"
+
+    def _list(self, name: str, takes: Callable[[Any], Any]) -> None:
+        native = self._body.get(name)
+        if not isinstance(native, list) or not all(isinstance(one, str | dict) for one in native):
+            self._message(name, "user")
+            return
+        items, back = [as_item(one) for one in native], _listing(name, native)
+        self._parts.append(_Part((name,), items, back, each=True, takes=takes, native=native))
+
+    def _rest(self, read: set[str]) -> None:
+        """Read every other member that people may have written as free JSON."""
+        known = read | _MACHINE
+        rest = {key: one for key, one in self._body.items() if key not in known}
         if rest:
             self._parts.append(_Part((), free_items(rest), _merging(free_value)))
 
-    def _choices(self, choices: Any) -> None:
-        if not isinstance(choices, list):
-            return
-        held = [(n, one["message"]) for n, one in enumerate(choices) if _has_message(one)]
-        items = [_with_role(message) for _, message in held]
+    def _choices(self, choices: list[Any]) -> None:
+        """Read each answer that a model gives: a message, a part of one in a stream, or bare text."""
+        for number, choice in enumerate(choices):
+            if not isinstance(choice, dict):
+                continue
+            for name in ("message", "delta"):
+                if isinstance(choice.get(name), dict):
+                    self._whole(("choices", number, name), choice[name], partial(_choosing, number, name))
+            if isinstance(choice.get("text"), str):
+                item = {"role": "assistant", "content": choice["text"]}
+                back = _choosing(number, "text", lambda one: one["content"])
+                self._parts.append(_Part(("choices", number, "text"), [item], back))
 
-        def back(made: Items, body: dict[str, Any]) -> None:
-            changed = list(choices)
-            for (number, message), item in zip(held, made, strict=True):
-                changed[number] = {**choices[number], "message": _as_given(message, item)}
-            body["choices"] = changed
-
-        self._parts.append(_Part(("choices",), items, back, each=True, inside=("message",)))
-
-    def _whole(self, name: str, message: dict[str, Any]) -> None:
-        back = _setting(name, lambda item: _as_given(message, item))
-        self._parts.append(_Part((name,), [_with_role(message)], back, skipped=0))
+    def _whole(
+        self,
+        path: tuple[str | int, ...],
+        message: dict[str, Any],
+        back: Callable[[Callable[[Any], Any]], _Back],
+    ) -> None:
+        item = as_item(_with_role(message))
+        written = back(lambda made: _as_given(message, as_native(_with_role(message), made)))
+        self._parts.append(_Part(path, [item], written, skipped=0, native=[_with_role(message)]))
 
     def _message(self, name: str, role: str) -> None:
         value = self._body.get(name)
         if isinstance(value, str | list) or (isinstance(value, dict) and name == "content"):
-            item = {"role": role, "content": value}
-            self._parts.append(_Part((name,), [item], _setting(name, lambda one: one["content"])))
+            given = {"role": role, "content": value}
+            back = _setting(name, lambda one: as_native(given, one)["content"])
+            self._parts.append(_Part((name,), [as_item(given)], back, native=[given]))
 
     def _text(self, name: str) -> None:
         if isinstance(self._body.get(name), str):
@@ -246,7 +280,11 @@ def _unframed(event: str, phase: str, payload: Any) -> tuple[str | None, dict[st
     if not isinstance(payload, dict):
         raise InvalidArgumentsError("The payload is an object.", details={"pointer": "/payload"})
     member = "result" if phase == "response" and "result" in payload else "params"
-    framed = payload.keys() <= _FRAMING | {member} and not payload.keys().isdisjoint({member, "method"})
+    names = payload.keys()
+    if payload.get("method") == event or "jsonrpc" in names:
+        framed = member in names or names <= _FRAMING
+    else:
+        framed = names <= _FRAMING | {member} and not names.isdisjoint({member, "method"})
     if not framed or not isinstance(payload.get("method", event), str):
         return None, payload
     if payload.get("method", event) != event:
@@ -261,21 +299,34 @@ def _unframed(event: str, phase: str, payload: Any) -> tuple[str | None, dict[st
     return member, body
 
 
-def _setting(name: str, value: Callable[[Any], Any]) -> Callable[[Items, dict[str, Any]], None]:
+def _setting(name: str, value: Callable[[Any], Any]) -> _Back:
     def back(items: Items, body: dict[str, Any]) -> None:
         body[name] = value(items[0])
 
     return back
 
 
-def _listing(name: str) -> Callable[[Items, dict[str, Any]], None]:
+def _choosing(number: int, name: str, value: Callable[[Any], Any]) -> _Back:
     def back(items: Items, body: dict[str, Any]) -> None:
-        body[name] = items
+        choices = list(body["choices"])
+        choices[number] = {**choices[number], name: value(items[0])}
+        body["choices"] = choices
 
     return back
 
 
-def _merging(value: Callable[[Items], Any]) -> Callable[[Items, dict[str, Any]], None]:
+def _listing(name: str, native: Sequence[Any]) -> _Back:
+    """Return what writes items back; those in front of the given ones are added."""
+
+    def back(items: Items, body: dict[str, Any]) -> None:
+        added = len(items) - len(native)
+        written = [as_native(given, one) for given, one in zip(native, items[added:], strict=True)]
+        body[name] = [*items[:added], *written]
+
+    return back
+
+
+def _merging(value: Callable[[Items], Any]) -> _Back:
     def back(items: Items, body: dict[str, Any]) -> None:
         body.update(value(items))
 
@@ -294,8 +345,14 @@ def _as_block(item: Any) -> Any:
     return item if content is not None else {"role": "user", "content": item}
 
 
-def _has_message(choice: Any) -> bool:
-    return isinstance(choice, dict) and isinstance(choice.get("message"), dict)
+def _as_message(item: Any) -> Any:
+    if isinstance(item, dict) and "role" in item:
+        return item
+    return {"role": "user", "content": item["text"] if isinstance(item, dict) and "text" in item else item}
+
+
+def _as_text(item: Any) -> Any:
+    return item["text"] if isinstance(item, dict) and isinstance(item.get("text"), str) else item
 
 
 def _with_role(message: dict[str, Any]) -> dict[str, Any]:

@@ -175,7 +175,7 @@ def verdict(name: str, said: Mapping[str, Any]) -> Verdict:
         valid = (
             not said.get("suspected", False) if name == "prompt_injection" else said.get("supported", True)
         )
-        messages = [_finding(one) for one in said.get("findings", [])]
+        messages = [_finding(name, one) for one in said.get("findings", [])]
         worst = "error" if not valid else "warn" if messages else "info"
         return Verdict(bool(valid), worst, messages)
     return Verdict(valid=True, severity="info")
@@ -192,13 +192,14 @@ def _moderated(said: Mapping[str, Any]) -> Verdict:
     return Verdict(valid, severity, messages)
 
 
-def _finding(found: Mapping[str, Any]) -> Message:
-    kind = next(
-        (str(found[key]) for key in ("message", "kind", "type", "rule") if key in found), "A finding."
-    )
+def _finding(name: str, found: Mapping[str, Any]) -> Message:
+    said = found.get("message")
+    if not isinstance(said, str):
+        kind = str(found.get("kind", "finding")).replace("_", " ")
+        said = f"Suspected attack: {kind}." if name == "prompt_injection" else f"Found: {kind}."
     pointer = found.get("pointer")
     if not isinstance(pointer, str):
         pointer = f"/{found['item']}" if isinstance(found.get("item"), int) else None
     fix = found.get("fix")
     severity = _SEVERITIES.get(str(found.get("severity")), "warn")
-    return Message(kind, severity, pointer, fix if isinstance(fix, str) else None)
+    return Message(said, severity, pointer, fix if isinstance(fix, str) else None)

@@ -150,6 +150,7 @@ def _pointer(location: tuple[int | str, ...], params: Any, *, missing: bool) -> 
 def internal_error(error: BaseException, request_id: str) -> InternalError:
     """Log a bug by its type and place, never by its text, and return what the caller may know."""
     known = error.details if isinstance(error, InternalError) else {}
+    failed = {"interceptor": known["interceptor"], "reason": "failed"} if "interceptor" in known else {}
     if isinstance(error, InternalError) and error.__cause__ is not None:
         error = error.__cause__
     frames = traceback.extract_tb(error.__traceback__)[-12:]
@@ -157,5 +158,5 @@ def internal_error(error: BaseException, request_id: str) -> InternalError:
     logger.error("request %s failed with %s at %s", request_id, type(error).__qualname__, where)
     return InternalError(
         "Something went wrong inside the service; its log has the request id.",
-        details={"errorId": request_id, **{key: known[key] for key in ("interceptor",) if key in known}},
+        details={"errorId": request_id, **failed},
     )

@@ -1,8 +1,7 @@
 """The methods of the interceptor proposal (SEP-2624): ``interceptors/list`` and ``interceptor/invoke``."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from mcp.shared.exceptions import MCPError
@@ -13,12 +12,13 @@ from pydantic import Field
 from app.core.catalog import Kind
 from app.core.errors import InvalidArgumentsError
 from app.core.interceptors import EVENTS
-from app.protocol.capabilities import VENDOR, Feature
+from app.protocol.capabilities import Feature
 from app.protocol.exchange import Context, exchange_of, note
 from app.protocol.groups import endpoint_of
 from app.protocol.primitives import Method
+from app.protocol.tool_lists import TOOL_FILTER, TOOL_FILTER_META, tool_question
 from app.services.group_views import GroupViews
-from app.services.interceptors import Interception, InterceptorService, InterceptorTimeoutError
+from app.services.interceptors import SPELLED, Interception, InterceptorService, InterceptorTimeoutError
 
 EXTENSION: Final = "io.modelcontextprotocol/interceptors"
 INTERCEPTORS: Final = Feature("", None, {"supportedEvents": list(EVENTS)}, EXTENSION)
@@ -29,11 +29,7 @@ ALONE: Final = frozenset({LIST, *INVOKES, "initialize", "ping", "server/discover
 
 OLDEST_PROTOCOL: Final = min(HANDSHAKE_PROTOCOL_VERSIONS)
 
-CONVERSATION: Final = f"{VENDOR}context"
-"""In ``_meta``: the conversation for which tools are chosen where the payload has none, as context items."""
-
 _TIMEOUT: Final = -32000
-_SPELLED = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
 class ListInterceptorsParams(RequestParams):
@@ -77,12 +73,7 @@ class InterceptorMethods:
 
     async def _invoke(self, context: Context, params: InvokeInterceptorParams) -> dict[str, Any]:
         exchange = exchange_of(context)
-        said = (context.meta or {}).get(CONVERSATION)
-        asked = Interception(
-            *(params.name, params.event, params.phase, params.payload, params.config or {}),
-            timeout_ms=params.timeout_ms,
-            conversation=said if isinstance(said, list) else (),
-        )
+        asked = _asked(params, context.meta or {})
         try:
             await self._check_here(context, params.name)
             result = await self.interceptors.invoke(exchange.caller, asked, exchange.info)
@@ -90,7 +81,7 @@ class InterceptorMethods:
             note(context, error_code=error.code)
             raise MCPError(_TIMEOUT, error.message, error.details) from None
         except InvalidArgumentsError as error:
-            if error.details.get("pointer") == "/name" and _SPELLED.fullmatch(params.name):
+            if error.details.get("pointer") == "/name" and SPELLED.fullmatch(params.name):
                 error.details["name"] = params.name
             raise
         note(context, middleware=params.name)
@@ -108,3 +99,26 @@ class InterceptorMethods:
         tree = await self.groups.tree(exchange.caller.tenant)
         within = endpoint_of(context, tree)
         return within is None or not within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name))
+
+
+def _asked(params: InvokeInterceptorParams, meta: Mapping[str, Any]) -> Interception:
+    """Return what is asked for; a list of tools is filtered for what ``_meta`` says, as tools/list itself is."""
+    asked = Interception(
+        *(params.name, params.event, params.phase, params.payload, params.config or {}),
+        timeout_ms=params.timeout_ms,
+    )
+    if (params.name, params.event) != (TOOL_FILTER, "tools/list"):
+        return asked
+    raw = meta.get(TOOL_FILTER_META, _meta_of(params.payload).get(TOOL_FILTER_META))
+    if raw is None:
+        return asked
+    question = tool_question(raw)
+    return replace(asked, config={**question.arguments, **asked.config}, conversation=question.items)
+
+
+def _meta_of(payload: Any) -> Mapping[str, Any]:
+    body = payload if isinstance(payload, Mapping) else {}
+    for member in ("params", "result"):
+        body = body[member] if isinstance(body.get(member), Mapping) else body
+    found = body.get("_meta")
+    return found if isinstance(found, Mapping) else {}

@@ -43,11 +43,20 @@ class ToolQuestion(BaseModel):
             raise ValueError("give either query or context")
         return self
 
+    @property
+    def items(self) -> list[Any]:
+        """Return what the tools are wanted for, as context items."""
+        return [{"type": "text", "text": self.query}] if self.context is None else self.context
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return how far the choice goes, as arguments of tool_filter."""
+        return self.model_dump(by_alias=True, exclude={"query", "context"}, exclude_unset=True)
+
     def request(self, policy: Policy) -> ToolRequest:
         """Return what to rank on; a context that cannot be read is an InvalidArgumentsError."""
-        items = [{"type": "text", "text": self.query}] if self.context is None else self.context
         limits = policy.limits
-        return request_of(Items.parse(items, max_blocks=limits.max_blocks, max_depth=limits.max_depth))
+        return request_of(Items.parse(self.items, max_blocks=limits.max_blocks, max_depth=limits.max_depth))
 
     def wanted(self, policy: Policy) -> Wanted:
         """Return how far the choice goes: as the client says, else the policy."""
@@ -79,7 +88,7 @@ async def narrowing(
     if view.policy.tool_listing.mode == "off":
         return Narrowing(warnings=({"name": TOOL_FILTER_META, "reason": "off"},) if asked else ())
     if asked:
-        question = _question(meta[TOOL_FILTER_META])
+        question = tool_question(meta[TOOL_FILTER_META])
         request = _request(question, view.policy)
         chosen = await tools.chosen(view, filters, short, request, question.wanted(view.policy))
         return Narrowing(_present(narrowing_to(view, chosen.chosen)), {TOOL_FILTER_META: _told(chosen)})
@@ -114,7 +123,8 @@ def handle_meta(handle: str | None) -> dict[str, Any]:
     return {} if handle is None else {"_meta": {SESSION_META: handle}}
 
 
-def _question(raw: Any) -> ToolQuestion:
+def tool_question(raw: Any) -> ToolQuestion:
+    """Return what ``_meta`` asks of a list of tools, or refuse with a pointer to the first fault."""
     try:
         return ToolQuestion.model_validate(raw)
     except ValidationError as error:

@@ -1,6 +1,7 @@
 """Middlewares and pipelines through the second door: listed and invoked as interceptors."""
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from app.core.errors import (
 )
 from app.core.governed import Governed, tool_name
 from app.core.interceptors import (
-    EVENTS,
     REPORTING,
     InterceptorPolicy,
     Kind,
@@ -35,6 +35,8 @@ from app.services.pipelines import PipelineVersion
 from app.services.settling import InvokeResult
 
 ACTION = "interceptor.invoke"
+SPELLED = re.compile(r"[A-Za-z0-9_./*-]{1,128}")
+"""What looks like the name of an interceptor or an event is repeated in an error; anything else may be content."""
 
 
 class InterceptorTimeoutError(DeadlineExceededError):
@@ -92,13 +94,13 @@ class InterceptorService:
         """Return the result of one interceptor; what is answered is on record first."""
         started = time.perf_counter_ns()
         found = await self._named(caller, asked, request)
-        governed = _governed(asked)
         result: dict[str, Any] = {
             "interceptor": asked.name,
             "type": found.kind.type,
             "phase": asked.phase,
         }
         try:
+            governed = _governed(asked)
             if found.kind.type == "validation":
                 made = await self._validated(caller, asked, found, governed, request)
             else:
@@ -117,6 +119,8 @@ class InterceptorService:
     ) -> dict[str, Any]:
         config, items = dict(asked.config), governed.items
         chooses = asked.name == "tool_filter" and governed.tools is not None
+        if asked.event == "tools/list" and not asked.conversation:
+            chooses = False  # for no conversation at all, no tool is more relevant than another
         if chooses:
             offered = [_definition(one) for one in governed.tools or [] if tool_name(one) is not None]
             config = {"availableTools": offered, **config}
@@ -205,7 +209,7 @@ class InterceptorService:
             raise InvalidArgumentsError("There is no interceptor of that name.", details={"pointer": "/name"})
         found = _found(asked.name, one, policy)
         if not found.kind.covers(asked.event, asked.phase):
-            event = asked.event if asked.event in EVENTS else None
+            event = asked.event if SPELLED.fullmatch(asked.event) else None
             raise InvalidArgumentsError(
                 "The interceptor does not hook this event in this phase.",
                 details={

@@ -117,7 +117,27 @@ def test_there_is_a_fixture_for_each_type_phase_and_event() -> None:
     params = [json.loads(path.read_text()) for path in FIXTURES]
     seen = {(one["params"]["phase"], one.get("result", {}).get("type")) for one in params}
     assert seen >= {(phase, kind) for phase in ("request", "response") for kind in ("mutation", "validation")}
-    assert {one["params"]["event"] for one in params} == set(EVENTS)
+    assert {one["params"]["event"] for one in params if "result" in one} == set(EVENTS)
+
+
+async def test_a_list_of_tools_is_chosen_for_what_its_own_request_says(served: Served) -> None:
+    kinds = {"weather": "The weather forecast of a city", "mail": "Send an e-mail to somebody"}
+    tools = [{"name": name, "description": one, "inputSchema": {}} for name, one in kinds.items()]
+    asked = {"dev.sluice/toolFilter": {"query": "Will it rain in Paris tomorrow?", "maxTools": 1}}
+    params = {"name": "tool_filter", "event": "tools/list", "phase": "response"}
+    for revision in REVISIONS:
+        async with served.client(revision) as wire:
+            inside = await invoke(wire, {**params, "payload": {"tools": tools, "_meta": asked}})
+            beside = await invoke(wire, {**params, "payload": {"result": {"tools": tools}}}, meta=asked)
+            nothing = await invoke(wire, {**params, "payload": {"tools": tools}})
+            wrong = await invoke(
+                wire, {**params, "payload": {"tools": tools}}, meta={"dev.sluice/toolFilter": {"query": 1}}
+            )
+        assert [one["name"] for one in inside.result["payload"]["tools"]] == ["weather"]
+        assert inside.result["payload"]["_meta"] == asked
+        assert beside.result["payload"] == {"result": {"tools": [tools[0]]}}
+        assert (nothing.result["modified"], nothing.result["payload"]) == (False, {"tools": tools})
+        assert wrong.error["data"]["pointer"] == "/_meta/dev.sluice~1toolFilter/query"
 
 
 @covers("IC-CAPABILITY")

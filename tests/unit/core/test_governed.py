@@ -65,6 +65,59 @@ PAYLOADS: list[tuple[str, str, dict[str, Any], int]] = [
     ("llm/completion", "response", {"message": {"content": "Jane"}}, 1),
     ("llm/completion", "response", {"content": "Jane"}, 1),
     ("llm/completion", "request", {"prompt": "Jane", "system": "Jane"}, 2),
+    ("llm/completion", "request", {"prompt": ["Jane", "and Jane"], "n": 1}, 2),
+    ("llm/completion", "request", {"messages": "Jane", "model": "m"}, 1),
+    (
+        "llm/completion",
+        "request",
+        {
+            "instructions": "Jane",
+            "input": [
+                {"role": "user", "content": [{"type": "input_text", "text": "Jane"}]},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"who":"Jane"}'},
+                {"type": "function_call_output", "call_id": "c", "output": "Jane"},
+            ],
+        },
+        4,
+    ),
+    ("llm/completion", "request", {"input": "Jane", "text": {"format": "x"}}, 1),
+    (
+        "llm/completion",
+        "request",
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [
+                        BLOCK,
+                        {"type": "document", "title": "Jane", "source": {"type": "text", "data": "Jane"}},
+                        {"type": "document", "source": {"type": "base64", "data": "aGVsbG8="}},
+                    ],
+                }
+            ]
+        },
+        3,
+    ),
+    ("llm/completion", "response", {"choices": [{"index": 0, "text": "Jane", "finish_reason": "stop"}]}, 1),
+    ("llm/completion", "response", {"choices": [{"delta": {"content": "Jane"}}, {"delta": {}}]}, 1),
+    (
+        "llm/completion",
+        "response",
+        {
+            "object": "response",
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Jane"}]}
+            ],
+        },
+        1,
+    ),
+    ("tools/call", "request", {"name": "t", "arguments": ["Jane"]}, 1),
+    (
+        "tools/call",
+        "request",
+        {"name": "t", "arguments": {}, "inputResponses": {"q": {"content": {"a": "Jane"}}}},
+        1,
+    ),
     ("context/transform", "request", {"context": ["Jane", BLOCK]}, 2),
     ("context/transform", "response", {"context": [{"role": "assistant", "content": "Jane"}]}, 1),
 ]
@@ -150,6 +203,21 @@ def test_every_text_of_a_payload_can_be_changed(
             "/0",
             "params.context[0]",
         ),
+        (
+            *("llm/completion", "response", {"choices": [{"index": 0, "text": "x"}]}),
+            *("/0/content", "choices[0].text"),
+        ),
+        (
+            *("llm/completion", "request", {"input": [{"type": "function_call", "arguments": "x"}]}),
+            *("/0/input/arguments", "input[0].arguments"),
+        ),
+        (
+            "llm/completion",
+            "request",
+            {"messages": [{"role": "user", "content": [{"type": "document", "title": "x"}]}]},
+            "/0/content/0/structuredContent/title",
+            "messages[0].content[0].title",
+        ),
         ("context/transform", "request", {"context": []}, "nowhere", None),
         ("context/transform", "request", {"context": []}, "/7", None),
     ],
@@ -172,6 +240,27 @@ def test_what_a_middleware_puts_in_front_has_its_place() -> None:
     assert made["messages"][1:] == body["messages"]
     completion = Governed("llm/completion", "request", {"messages": []})
     assert completion.payload([added])["messages"] == [added]
+
+
+def test_what_is_added_has_the_form_of_the_payload() -> None:
+    message, text = {"role": "user", "content": "new"}, {"type": "text", "text": "new"}
+    for body in ({"messages": []}, {"input": []}):
+        governed = Governed("llm/completion", "request", body)
+        (name,) = body
+        assert governed.payload([text]) == governed.payload([message]) == {name: [message]}
+    prompts = Governed("llm/completion", "request", {"prompt": ["x"]})
+    assert prompts.payload([text, *prompts.items]) == {"prompt": ["new", "x"]}
+    nowhere = Governed("llm/completion", "request", {"model": "m"})
+    with pytest.raises(InvalidArgumentsError) as caught:
+        nowhere.payload([text])
+    assert caught.value.details["pointer"] == "/payload"
+
+
+def test_a_frame_with_members_of_its_own_is_a_frame() -> None:
+    framed = {"method": "tools/call", "params": {"name": "t", "arguments": {"a": "Jane"}}, "extra": {"k": 1}}
+    governed = Governed("tools/call", "request", framed)
+    made = governed.payload(replaced(governed.items))
+    assert made == {**framed, "params": {"name": "t", "arguments": {"a": "John"}}}
 
 
 @pytest.mark.parametrize(
