@@ -40,11 +40,13 @@ from app.store.document_search import (
 DOCUMENTS_CHANGED = "documents"
 LEXICAL: Final = EngineReport("embedded-lexical", "1")
 HYBRID: Final = "embedded-hybrid"
-_BY_WORDS: Final = 80
-_BY_VECTORS: Final = 40
+_BY_WORDS: Final = 40
+_BY_VECTORS: Final = 20
+"""How many chunks are proposed at least, by words and by vectors; and for each document that is wanted:"""
+_CHUNKS_WANTED: Final = 3
 _EMBEDDED_CHARACTERS: Final = 320
 """The beginning of a question is what is embedded: about 70 tokens, and the time goes by their number."""
-_LOOKED_FOR: Final = 24
+_LOOKED_FOR: Final = 16
 """Words of a question that propose chunks, the rarest ones; the others only count in the score of what is found."""
 _LOOKED_UP_CHARACTERS: Final = 4000
 _CHUNKS_SHOWN: Final = 3
@@ -56,6 +58,7 @@ log = logging.getLogger("sluice.documents")
 
 class _Question(NamedTuple):
     text: str
+    wanted: int
     vector: bytes | None
     embedder: str
 
@@ -117,15 +120,15 @@ class RetrievalService:
         return passages, EngineReport(HYBRID, version, degraded)
 
     async def _asked(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
-        text = query.text[:_LOOKED_UP_CHARACTERS]
+        text, wanted = query.text[:_LOOKED_UP_CHARACTERS], _CHUNKS_WANTED * query.limit
         if self.embedder is None:
-            return _Question(text, None, ""), None
+            return _Question(text, wanted, None, ""), None
         try:
             made = await self.embedder.embed([text[:_EMBEDDED_CHARACTERS]])
         except UpstreamUnavailableError as error:
             log.info("retrieval goes by words alone: %s", type(error).__name__)
-            return _Question(text, None, ""), None
-        return _Question(text, made.vectors[0], embedder_name(made.report)), made.report
+            return _Question(text, wanted, None, ""), None
+        return _Question(text, wanted, made.vectors[0], embedder_name(made.report)), made.report
 
     async def _candidates(
         self, tx: CollectionTransaction, tenant: str, parts: Sequence[StoredPart], question: _Question
@@ -138,12 +141,13 @@ class RetrievalService:
             sum(part.chunks for part in parts), sum(part.words for part in parts), matches
         )
         found = [word for word in words if matches[word]]
+        most = max(_BY_WORDS, question.wanted)
         known = sorted(found, key=lambda word: matches[word])[:_LOOKED_FOR]
         if index is not None:
-            numbers = await asyncio.to_thread(index.match_words, ids, known, _BY_WORDS)
+            numbers = await asyncio.to_thread(index.match_words, ids, known, most)
         else:
             weights = [rarity(statistics, word) for word in known]
-            numbers = await match_words(tx, tenant, ids, known, weights, limit=_BY_WORDS)
+            numbers = await match_words(tx, tenant, ids, known, weights, limit=most)
         cosines: dict[int, float] | None = None
         whole = all(part.embedder == question.embedder for part in parts)
         if question.vector is not None and whole:
@@ -183,15 +187,15 @@ class RetrievalService:
         numbers: Sequence[int],
     ) -> dict[int, float]:
         """Return the cosines of the nearest chunks and of those that ``numbers`` name."""
-        vector = question.vector or b""
+        vector, most = question.vector or b"", max(_BY_VECTORS, question.wanted)
         if self.compares is None:
             self.compares = await compares_vectors(tx)
         if self.compares:
-            found = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=_BY_VECTORS)
+            found = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=most)
             missing = [number for number in numbers if number not in found]
             return found | (await likeness_of(tx, tenant, missing, vector) if missing else {})
         held = [await self._held(tx, tenant, part) for part in parts]
-        return await asyncio.to_thread(_compared, held, vector, numbers)
+        return await asyncio.to_thread(_compared, held, vector, numbers, most)
 
     async def _held(self, tx: CollectionTransaction, tenant: str, part: StoredPart) -> PartVectors:
         key = PartKey(tenant, part.id, part.revision, part.embedder)
@@ -223,8 +227,10 @@ def _may_read(principals: frozenset[str], collection: frozenset[str], own: Itera
     return not principals.isdisjoint(collection) and (not own or not principals.isdisjoint(own))
 
 
-def _compared(held: Sequence[PartVectors], vector: bytes, numbers: Sequence[int]) -> dict[int, float]:
-    return likeness(held, vector, numbers) | nearest(held, vector, _BY_VECTORS)
+def _compared(
+    held: Sequence[PartVectors], vector: bytes, numbers: Sequence[int], limit: int
+) -> dict[int, float]:
+    return likeness(held, vector, numbers) | nearest(held, vector, limit)
 
 
 def _ranked(candidates: _Candidates, query: RetrievalQuery) -> list[RetrievedPassage]:
