@@ -261,6 +261,19 @@ class Retrieval:
     report: EngineReport
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkProposals:
+    """Chunks, by number, that an index outside of the database proposes out of ``parts``; none where it was not asked.
+
+    ``matches`` says how many chunks of these parts have each asked word.
+    """
+
+    parts: frozenset[int]
+    matches: Mapping[str, int]
+    numbers: Sequence[int]
+    report: EngineReport
+
+
 class Retriever(Protocol):
     """Finds passages of a tenant's documents."""
 

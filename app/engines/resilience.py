@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from app.core.deadlines import remaining_s
 from app.core.engines import (
+    ChunkProposals,
     Embeddings,
     EngineReport,
     Grounding,
@@ -35,6 +36,7 @@ R = TypeVar(
     SecretFindings,
     Retrieval,
     Grounding,
+    ChunkProposals,
 )
 
 

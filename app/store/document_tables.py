@@ -18,7 +18,16 @@ from sqlalchemy import (
 
 from app.store.tables import Document, Instant, metadata
 
-__all__ = ["collection", "collection_document", "collection_part", "document_chunk", "ingestion", "metadata"]
+__all__ = [
+    "collection",
+    "collection_document",
+    "collection_part",
+    "document_chunk",
+    "indexed_document",
+    "indexed_part",
+    "ingestion",
+    "metadata",
+]
 
 
 def _text(name: str, *, nullable: bool = False) -> Column[str]:
@@ -136,4 +145,30 @@ ingestion = Table(
         ["tenant", "collection"], ["collection.tenant", "collection.name"], ondelete="CASCADE"
     ),
     Index(None, "state", "updated"),
+)
+
+# What an index on another server holds, or may hold (``done`` 0: on its way). A row outlives its document, which is
+# how a deletion that the server did not answer is done later.
+indexed_document = Table(
+    "indexed_document",
+    metadata,
+    _text("tenant"),
+    _text("target"),
+    _text("document_id"),
+    _number("part"),
+    Column("updated", Instant, nullable=False),
+    _number("done"),
+    PrimaryKeyConstraint("tenant", "target", "document_id"),
+    Index(None, "tenant", "target", "part"),
+)
+
+# At which revision a part is in the index with all its documents.
+indexed_part = Table(
+    "indexed_part",
+    metadata,
+    _text("tenant"),
+    _text("target"),
+    _number("part"),
+    _number("revision"),
+    PrimaryKeyConstraint("tenant", "target", "part"),
 )

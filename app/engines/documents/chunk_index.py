@@ -1,0 +1,101 @@
+"""An index of chunks on a server of its own: it only proposes chunks, by number; the service reads and scores them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from app.engines.documents.scoring import K1, TITLE_WEIGHT, B
+from app.engines.documents.words import count_words, stems_of
+from app.engines.resilience import Rules
+
+FORMAT: Final = "1"
+"""Part of the name of every index: another one is built where what is stored of a chunk changes."""
+
+MOST_PARTS: Final = 30_000
+"""Parts that one question names; the servers' own limits lie above."""
+
+CHUNKS_AT_ONCE: Final = 200
+_USUAL_WORDS: Final = 150
+"""Words of a usual chunk. Proposals need no exact mean, which would change with every document."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOptions:
+    """Where the server is and who asks; ``ca_file`` names further authorities for its certificate."""
+
+    url: str
+    kind: str
+    user: str = ""
+    password: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    prefix: str = "sluice"
+    verify: bool = True
+    ca_file: str | None = None
+    rules: Rules = field(default_factory=Rules)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """What is stored of a chunk; ``weights`` are its words by stem, with what each adds to its rank."""
+
+    tenant: str
+    number: int
+    part: int
+    document: str
+    weights: Mapping[str, float]
+    vector: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a question looks: the parts of a tenant that may be read, and nowhere else."""
+
+    tenant: str
+    parts: Sequence[int]
+
+
+class ChunkIndex(Protocol):
+    """A server with indexes of chunks, each by its name; every fault is a RemoteEngineError.
+
+    What was put or removed is found, or not found, once the call has returned.
+    """
+
+    async def ensure(self, name: str, dimensions: int | None) -> bool:
+        """Make the index where there is none, with vectors of so many numbers; return whether it was made."""
+
+    async def drop(self, name: str) -> None:
+        """Remove an index with all that is in it; one that is not there is removed already."""
+
+    async def put(self, name: str, chunks: Sequence[IndexedChunk]) -> None:
+        """Store chunks, in the place of those with the same numbers."""
+
+    async def remove(self, name: str, tenant: str, documents: Sequence[str] | None) -> None:
+        """Remove all chunks of these documents (None: of the tenant)."""
+
+    async def count(self, name: str, tenant: str) -> int:
+        """Return how many chunks a tenant has."""
+
+    async def count_matches(self, name: str, scope: Scope, stems: Sequence[str]) -> list[int]:
+        """Return for each of ``stems`` how many chunks have it."""
+
+    async def match_words(
+        self, name: str, scope: Scope, weights: Mapping[str, float], limit: int
+    ) -> list[int]:
+        """Return the numbers of the chunks in which the words, each times its weight, add up to most."""
+
+    async def nearest(self, name: str, scope: Scope, vector: Sequence[float], limit: int) -> list[int]:
+        """Return the numbers of the chunks with the nearest vectors."""
+
+    async def close(self) -> None:
+        """Close every connection."""
+
+
+def term_weights(title: str, headings: str, text: str) -> dict[str, float]:
+    """Return the stems of a chunk with their part in BM25, to be multiplied by how rare each is."""
+    counts = Counter(stems_of(text))
+    counts.update(stems_of(headings))
+    for stem in stems_of(title):
+        counts[stem] += TITLE_WEIGHT
+    longer = K1 * (1 - B + B * count_words(text) / _USUAL_WORDS)
+    return {stem: round(count * (K1 + 1) / (count + longer), 4) for stem, count in counts.items()}
