@@ -27,6 +27,9 @@ _HEADING: Final = re.compile(
 _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022]|\d{1,3}[.)])[ \t]+(?:\*\*)?")
 _MOST: Final = 200
 _MISSPELT: Final = 5
+_MISSPELT_BESIDE_OTHERS: Final = 4
+"""Letters that a word must have to be taken for another one misspelt; fewer where the rest of the name fits."""
+
 _LONGEST: Final = 40
 _LONG: Final = 8
 _TITLE: Final = 3
@@ -86,7 +89,8 @@ def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list
 
 def _name(run: list[Token], first: Token, sources: Sources) -> Iterator[list[Token]]:
     if run[0] is first and not (
-        len(run) > 1 and (_is_known(first, sources) or not _is_known(run[1], sources))
+        len(run) > 1
+        and (_is_known(first, sources) or not _is_known(run[1], sources) or _respelled(run, 0, sources))
     ):
         run = run[1:]
     while run and (stem(run[0].word) in STOP_WORDS or run[0].word in _ORDINARY):
@@ -103,7 +107,7 @@ def _checked(name: Sequence[Token], sources: Sources) -> AnswerFinding | None:
             return None
         return AnswerFinding(*span, "low", 0.3, "The context has these names, but not together.")
     if len(unknown) == 1:
-        near = _near(unknown[0], sources)
+        near = _near(unknown[0], sources) or _respelled(name, name.index(unknown[0]), sources)
         if near:
             spelled, place = near[0]
             sure = len(near) == 1 and (len(name) > 1 or len(unknown[0].word) >= _LONG)
@@ -138,10 +142,22 @@ def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
     return all(not _ORDINARY.isdisjoint(pair) or sources.has_run(pair) for pair in pairwise(words))
 
 
-def _near(one: Token, sources: Sources) -> list[tuple[str, Place]]:
+def _respelled(name: Sequence[Token], index: int, sources: Sources) -> list[tuple[str, Place]]:
+    """Return what differs little from one word of a name and stands in the sources with all of its other words."""
+    if len(name) == 1:
+        return []
+    words = [one.word.removesuffix("'s") for one in name]
+    return [
+        (spelled, place)
+        for spelled, place in _near(name[index], sources, _MISSPELT_BESIDE_OTHERS)
+        if sources.has_run([*words[:index], spelled.lower().removesuffix("'s"), *words[index + 1 :]])
+    ]
+
+
+def _near(one: Token, sources: Sources, shortest: int = _MISSPELT) -> list[tuple[str, Place]]:
     """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
     word = one.word.removesuffix("'s")
-    if not _MISSPELT <= len(word) <= _LONGEST or not sources.may_search():
+    if not shortest <= len(word) <= _LONGEST or not sources.may_search():
         return []
     limit = 2 if len(word) >= _LONG else 1
     found = []

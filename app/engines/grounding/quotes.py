@@ -22,6 +22,7 @@ _SAYS: Final = re.compile(
     r"claims?|claimed|notes|noted|explains?|explained|as follows|text is|tells?|told|adds|added|called)\b",
     re.IGNORECASE,
 )
+_SENTENCE_END: Final = re.compile(r"[.!?][\"'\u201d)]?\s|\n\s*\n")
 _ATTRIBUTED_WORDS: Final = 3
 _LONG_WORDS: Final = 5
 _AROUND: Final = 60
@@ -117,17 +118,26 @@ def _nearest(words: Sequence[Token], sources: Sources) -> list[_Match]:
 
 
 def _aligned(wanted: list[str], sources: Sources, number: int, begin: int, limit: int) -> _Match | None:
-    """Return the passage from ``begin`` on with the fewest changed words, where they are at most ``limit``."""
+    """Return the passage from ``begin`` on with the fewest changed words, where they are at most ``limit``.
+
+    A passage of one sentence goes before one of two, and one that is as long as the quotation before others: another
+    word in a place is likelier than a word too many or too few.
+    """
     tokens = sources.tokens[number]
-    found: _Match | None = None
-    for size in range(max(1, len(wanted) - 1), len(wanted) + 2):
+    found: list[tuple[int, bool, Place]] = []
+    for size in (len(wanted), len(wanted) - 1, len(wanted) + 1):
         piece = tokens[begin : begin + size]
-        if len(piece) < size:
+        if size < 1 or len(piece) < size:
             continue
         changes = _changes(wanted, [one.word for one in piece], limit)
-        if changes is not None and (found is None or changes < found.changes):
-            found = _Match(changes, Place(number, piece[0].start, piece[-1].end))
-    return found
+        if changes is not None:
+            place = Place(number, piece[0].start, piece[-1].end)
+            ends = _SENTENCE_END.search(sources.texts[number], place.start, place.end) is not None
+            found.append((changes, ends, place))
+    if not found:
+        return None
+    changes, _, place = min(found, key=lambda one: one[:2])
+    return _Match(changes, place)
 
 
 def _changes(wanted: list[str], given: list[str], limit: int) -> int | None:

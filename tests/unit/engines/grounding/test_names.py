@@ -62,3 +62,15 @@ async def test_known_handles_and_what_is_none_pass(answer):
 async def test_a_handle_that_stands_for_nothing_is_found(answer):
     (found,) = await findings("handles", answer, SOURCE)
     assert found.severity == "high"
+
+
+@pytest.mark.parametrize(
+    "answer", ["Jame Smithson met him.", "He met Jame Smithson.", "Peter met Jame Smithson."]
+)
+async def test_a_short_word_is_mended_where_the_rest_of_the_name_fits(answer):
+    (found,) = await findings("names", answer, SOURCE)
+    assert (found.fix, answer[found.start : found.end]) == ("Jane", "Jame")
+
+
+async def test_a_first_word_of_a_sentence_is_no_part_of_the_name_behind_it():
+    assert await found_texts("names", "Once Smithson met him.", SOURCE) == []

@@ -45,6 +45,14 @@ async def test_what_stands_there_passes(answer):
             "> It was the best meeting of the whole year, and nobody left before noon.",
             "It was the best meeting of the year, and nobody left before noon",
         ),
+        (
+            'It says "it was the best meeting of the year, and nobody left before midnight".',
+            "It was the best meeting of the year, and nobody left before noon",
+        ),
+        (
+            'It says "the committee met on Monday evening".',
+            "The committee met on Monday",
+        ),
     ],
 )
 async def test_a_misquotation_comes_with_the_words_of_the_source(answer, fix):
