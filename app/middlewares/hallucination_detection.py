@@ -330,9 +330,8 @@ def _described(one: _Found, *, fixed: bool) -> dict[str, Any]:
         "severity": finding.severity,
         "score": round(finding.score, 4),
         "message": finding.message,
+        "fix": finding.fix,
     }
-    if finding.fix is not None:
-        made["fix"] = finding.fix
     if finding.suggestions:
         made["suggestions"] = list(finding.suggestions)
     if fixed:

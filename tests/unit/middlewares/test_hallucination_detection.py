@@ -225,7 +225,7 @@ async def test_packages_are_held_against_the_index_of_the_caller():
     _, metadata = await detected(talk(answer), packages={"pypi": ["requests", "numpy"]}, checks=["packages"])
     (finding,) = metadata["findings"]
     assert finding["suggestions"] == ["requests"]
-    assert "fix" not in finding
+    assert finding["fix"] is None
     assert (await detected(talk(answer), checks=["packages"]))[1]["findings"] == []
 
 
