@@ -16,16 +16,14 @@ from app.core.registry import Registry, RegistryError
 from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.choosing import Chooser
 from app.engines.cipher import Custodian, KeyRing
+from app.engines.deferred import DeferredInjectionDetector, DeferredModerator, DeferredToolRanker
 from app.engines.documents.tantivy_index import IndexShelf
 from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 from app.engines.grounding.packages import read_index
-from app.engines.injection.detector import EmbeddedInjectionDetector
-from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
-from app.engines.ranking.ranker import EmbeddedToolRanker
 from app.engines.remote import RemoteOptions
 from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
@@ -179,9 +177,9 @@ async def opened(
                 now=now,
                 embedder=embedder,
                 tools=tool_ranker,
-                moderator=chosen.moderator(_remote(settings.engines.moderator), EmbeddedModerator(encoder)),
+                moderator=chosen.moderator(_remote(settings.engines.moderator), DeferredModerator(encoder)),
                 terms=Re2TermMatcher(),
-                injection=chosen.injection(_remote(settings.engines.injection), EmbeddedInjectionDetector()),
+                injection=chosen.injection(_remote(settings.engines.injection), DeferredInjectionDetector()),
                 grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
                 answers=RuleChecker(partial(read_index, settings.grounding.packages)),
                 links=NetworkProbe() if settings.grounding.check_urls else None,
@@ -297,7 +295,7 @@ def _chosen(
     chosen, encoder = Chooser(observe), Encoder()
     stack.push_async_callback(chosen.close)
     embedder = chosen.embedder(_remote(settings.engines.embedder), encoder)
-    tools = chosen.tools(_remote(settings.engines.tools), EmbeddedToolRanker(encoder))
+    tools = chosen.tools(_remote(settings.engines.tools), DeferredToolRanker(encoder))
     return chosen, encoder, embedder, tools
 
 

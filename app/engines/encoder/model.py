@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from app.core.errors import UpstreamUnavailableError
 
 WEIGHTS = Path(__file__).with_name("weights")
@@ -80,12 +77,14 @@ class Model:
         return ids
 
     def _vectors(self, rows: list[list[int]]) -> list[bytes]:
+        import numpy as np  # noqa: PLC0415 - loaded with the model
+
         ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
         mask = np.zeros_like(ids)
         for row, tokens in enumerate(rows):
             ids[row, : len(tokens)] = tokens
             mask[row, : len(tokens)] = 1
-        vectors: NDArray[np.float32] = self._session.run(None, {"ids": ids, "mask": mask})[0]
+        vectors = self._session.run(None, {"ids": ids, "mask": mask})[0]
         return [vector.tobytes() for vector in vectors.astype("<f4", copy=False)]
 
 

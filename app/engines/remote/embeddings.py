@@ -3,15 +3,17 @@
 import base64
 import binascii
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from app.core.engines import Embeddings, EngineReport
 from app.engines.remote.client import Answer, RemoteClient
 from app.engines.resilience import RemoteEngineError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 ENGINE = "remote-embeddings"
 TEXTS_AT_ONCE = 64
@@ -58,8 +60,10 @@ class RemoteEmbedder:
         return [_unit(row).tobytes() for row in rows]
 
 
-def _numbers(value: list[float] | str) -> NDArray[np.float32]:
+def _numbers(value: list[float] | str) -> "NDArray[np.float32]":
     """Return a vector that was sent as numbers, or as base64 of little-endian floats."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
     if isinstance(value, list):
         return np.array(value, dtype="<f4")
     try:
@@ -71,7 +75,9 @@ def _numbers(value: list[float] | str) -> NDArray[np.float32]:
     return np.frombuffer(data, dtype="<f4")
 
 
-def _unit(row: NDArray[np.float32]) -> NDArray[np.float32]:
+def _unit(row: "NDArray[np.float32]") -> "NDArray[np.float32]":
+    import numpy as np  # noqa: PLC0415 - as above
+
     length = float(np.linalg.norm(row.astype(np.float64))) if len(row) else 0.0
     if not np.isfinite(length) or length < _SMALLEST:
         raise RemoteEngineError("a vector without direction")

@@ -1,0 +1,49 @@
+"""What a start loads: the libraries of engines come with their first use, and not before."""
+
+import json
+import os
+import subprocess
+import sys
+
+STARTED = """
+import asyncio, json, sys
+from app.main import create_app
+from app.settings import load
+
+async def started(app):
+    asked, told = asyncio.Queue(), asyncio.Queue()
+    await asked.put({"type": "lifespan.startup"})
+    life = asyncio.create_task(app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, asked.get, told.put))
+    said = await told.get()
+    loaded = sorted({name.partition(".")[0] for name in sys.modules})
+    await asked.put({"type": "lifespan.shutdown"})
+    await life
+    return said["type"], loaded
+
+print(json.dumps(asyncio.run(started(create_app(load())))))
+"""
+OF_ENGINES = {
+    *("ahocorasick", "docx", "lxml", "numpy", "onnxruntime", "pypdf", "re2", "selectolax", "spacy"),
+    *("tantivy", "tokenizers", "tree_sitter"),
+}
+
+
+def test_a_service_that_is_ready_has_loaded_no_library_of_its_engines(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    environment |= {
+        "SLUICE_DATABASE__URL": f"sqlite:///{tmp_path}/sluice.db",
+        "SLUICE_KEYS__FILE": str(tmp_path / "keys"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    said, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert said == "lifespan.startup.complete"
+    assert "sqlalchemy" in loaded
+    assert not OF_ENGINES & set(loaded)
