@@ -34,7 +34,7 @@ class PipelineStep(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(min_length=1, max_length=64, description="Name of the middleware.")
+    name: str = Field(min_length=1, max_length=160, description="Name of the middleware.")
     arguments: dict[str, Any] = Field(
         default_factory=dict, description="Its arguments; callers cannot change these."
     )

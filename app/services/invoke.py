@@ -19,7 +19,7 @@ from app.core.errors import (
     NotFoundError,
     ServiceError,
 )
-from app.core.middleware import REMOTE_SEPARATOR, Invocation, Middleware, Outcome, no_tools
+from app.core.middleware import Invocation, Middleware, Outcome, no_tools
 from app.core.offload import off_loop
 from app.core.pipelines import input_schema
 from app.core.policy import Policy, Step
@@ -29,6 +29,7 @@ from app.core.strictjson import dumps
 from app.middlewares.pii_restoration import PiiRestoration
 from app.services.audit import AuditService
 from app.services.calls import Call, checked_arguments, merged_arguments, weight_of
+from app.services.invocables import Invocable, Invocables
 from app.services.pipeline_runs import PipelineRun
 from app.services.pipelines import PipelineService, PipelineVersion
 from app.services.policies import PolicyService
@@ -77,6 +78,11 @@ class InvokeService:
     remotes: RemoteMiddlewares | None = None
 
     @property
+    def invocables(self) -> Invocables:
+        """Return the lookup of what can be invoked."""
+        return Invocables(self.registry.middlewares, self.pipelines, self.remotes)
+
+    @property
     def settling(self) -> Settling:
         """Return what turns an outcome into an answer that is on record."""
         return Settling(self.vault, self.audit, self.masker)
@@ -85,19 +91,12 @@ class InvokeService:
         """Return the middlewares and the tenant's pipelines that this caller may invoke, each by name."""
         return [self.info_of(name, one) for name, one in (await self.offered(caller, request)).items()]
 
-    async def offered(
-        self, caller: Caller, request: RequestInfo | None = None
-    ) -> Mapping[str, Middleware[Any] | PipelineVersion]:
+    async def offered(self, caller: Caller, request: RequestInfo | None = None) -> Mapping[str, Invocable]:
         """Return what this caller may invoke, by name and in its order."""
         async with self.audit.refusals(caller, "middleware.list", request):
             caller.require(Role.INVOKER, Role.RESTORER)
         _, policy = await self.policies.get(caller.tenant)
-        pipelines = await self.pipelines_of(caller.tenant)
-        found: dict[str, Middleware[Any] | PipelineVersion] = {
-            **self.registry.middlewares,
-            **await self._remote(),
-            **pipelines,
-        }
+        found = await self.invocables.all_of(caller.tenant)
         allowed = found.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
         return {name: found[name] for name in sorted(found.keys() & allowed)}
 
@@ -121,13 +120,13 @@ class InvokeService:
         outcome, observed = "failed", None
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
-            found = await self._found(caller.tenant, name)
+            found = await self.invocables.named(caller.tenant, name)
             observed = _PIPELINE if isinstance(found, PipelineVersion) else name
             policy = await self._allowed(name, call)
             until = _until(policy, request)
             async with self.traffic.turn(caller.tenant, policy.limits, until):
                 if isinstance(found, PipelineVersion):
-                    run = self._run(found, policy, call, until)
+                    run = await self._run(found, policy, call, until)
                     result = await run.answered(arguments, items, progress)
                 else:
                     given = merged_arguments(policy, found, arguments)
@@ -152,7 +151,7 @@ class InvokeService:
         """Show what each step of a pipeline makes of ``items``; nothing but the record is stored."""
         async with self.audit.refusals(caller, "middleware.dry_run", request):
             caller.require(Role.INVOKER, Role.RESTORER)
-            if name not in await self.pipelines_of(caller.tenant):
+            if name not in await self.invocables.pipelines_of(caller.tenant):
                 raise NotFoundError("There is no such pipeline.")
         return await self.invoke(caller, name, {**arguments, "dryRun": True}, items, request)
 
@@ -167,44 +166,22 @@ class InvokeService:
         authority = Caller(caller.tenant, caller.key_id, roles)
         call = Call(self.audit, caller, request, "passage.invoke", authority=authority)
         try:
-            middleware = (await self._remote()).get(step.name) or self.registry.get(step.name)
-            call.middleware = middleware.name
+            call.middleware = step.name
+            found = await self.invocables.named(caller.tenant, step.name)
             call.policy_version, policy = await self.policies.get(caller.tenant)
             usual = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(step.name, {})
             async with self.traffic.slot(caller.tenant, policy.limits, until):
-                made = await self._applied(
-                    middleware, policy, {**usual, **step.arguments}, items, call, until, None
-                )
+                if isinstance(found, PipelineVersion):
+                    run = await self._run(found, policy, call, until)
+                    return await run.answered(step.arguments, items, None)
+                given = {**usual, **step.arguments}
+                made = await self._applied(found, policy, given, items, call, until, None)
                 return await self.settling.stored(made, policy, call)
         except BaseException as error:
             await call.refused(error)
             if isinstance(error, ServiceError | asyncio.CancelledError):
                 raise
             raise InternalError("The service failed; the log has the request id.") from error
-
-    async def pipelines_of(self, tenant: str) -> Mapping[str, PipelineVersion]:
-        """Return a tenant's pipelines by name; a middleware that was installed later hides one of its name."""
-        if self.pipelines is None:
-            return {}
-        found = await self.pipelines.of(tenant)
-        return {name: one for name, one in found.items() if name not in self.registry.middlewares}
-
-    async def _found(self, tenant: str, name: str) -> PipelineVersion | Middleware[Any]:
-        pipelines = await self.pipelines_of(tenant)
-        if name in pipelines:
-            return pipelines[name]
-        if REMOTE_SEPARATOR in name and name in (remote := await self._remote()):
-            return remote[name]
-        try:
-            return self.registry.get(name)
-        except NotFoundError as error:
-            error.details["known"] = sorted([*self.registry.middlewares, *pipelines])
-            raise
-
-    async def _remote(self) -> Mapping[str, Middleware[Any]]:
-        """Return the middlewares of other servers; an installed one hides one of its name."""
-        found = await self.remotes.of() if self.remotes is not None else {}
-        return {name: one for name, one in found.items() if name not in self.registry.middlewares}
 
     async def _allowed(self, name: str, call: Call) -> Policy:
         call.middleware = name
@@ -215,22 +192,21 @@ class InvokeService:
             )
         return policy
 
-    def _run(self, found: PipelineVersion, policy: Policy, call: Call, until: float) -> PipelineRun:
+    async def _run(self, found: PipelineVersion, policy: Policy, call: Call, until: float) -> PipelineRun:
         limit_ms = policy.timeouts_ms.get(found.pipeline.name)
         if limit_ms is not None:
             until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         invocation = partial(self._invocation, call.caller)
-        return PipelineRun(
-            *(self.settling, self.registry.middlewares, found, policy, call, until, invocation)
-        )
+        middlewares = await self.invocables.steps_of(found)
+        return PipelineRun(*(self.settling, middlewares, found, policy, call, until, invocation))
 
     def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareInfo:
         """Return what is told of one of those that are offered."""
         if not isinstance(found, PipelineVersion):
             return MiddlewareInfo(name, found.title, found.description, found.phase, self._schema(found))
-        pipeline, installed = found.pipeline, self.registry.middlewares
+        pipeline, known = found.pipeline, self.invocables.known_step
         steps = ", ".join(step.name for step in pipeline.steps)
-        named = {step.name: installed[step.name] for step in pipeline.steps if step.name in installed}
+        named = {step.name: one for step in pipeline.steps if (one := known(step.name)) is not None}
         schema = input_schema(pipeline, {key: self._schema(one) for key, one in named.items()})
         description = pipeline.description or f"Runs in order: {steps}"
         version = f"{found.version}.0.0"

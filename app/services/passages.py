@@ -14,14 +14,11 @@ from app.core.policy import Passage, Step
 from app.core.request import RequestInfo
 from app.core.restored import Restored, texts_of
 from app.core.upstream import Hooks, UpstreamError
-from app.middlewares.pii_redaction import PiiRedaction
 from app.middlewares.pii_restoration import PiiRestoration
-from app.middlewares.secret_redaction import SecretRedaction
 from app.services.invoke import InvokeService
 
 SCOPE_META: Final = "dev.sluice/scope"
 _INTERNAL: Final = -32603
-_REDACTIONS: Final = frozenset({PiiRedaction.name, SecretRedaction.name})
 
 
 @dataclass(slots=True)
@@ -132,14 +129,15 @@ class Crossing:
         until = self._until()
         redacted = False
         for step in self.passage.results:
-            scoped = self._scoped(step, again=redacted)
+            redactions = await self.invoke.invocables.redactions_of(self.caller.tenant, step.name)
+            scoped = self._scoped(step, redactions, again=redacted)
             made = await self.invoke.passage(self.caller, scoped, items, self.request, until)
             items = made.content
             if made.metadata.get("suspected") is True:
                 self.suspicions.append(step.name)
-            redacted = redacted or step.name in _REDACTIONS
+            redacted = redacted or bool(redactions)
             begun = made.metadata.get("scope")
-            if self.scope.name is None and step.name in _REDACTIONS and isinstance(begun, str):
+            if self.scope.name is None and redactions and isinstance(begun, str):
                 self.scope.name = begun
         if not items:
             raise InternalError("A middleware left nothing of a result.")
@@ -152,12 +150,25 @@ class Crossing:
     def _until(self) -> float:
         return asyncio.get_running_loop().time() + self.limit_s
 
-    def _scoped(self, step: Step, *, again: bool) -> Step:
-        """Return a redaction in the scope of this call; one that comes ``again`` leaves the handles of the first."""
-        if step.name not in _REDACTIONS or self.scope.name is None or "scope" in step.arguments:
+    def _scoped(self, step: Step, redactions: Mapping[str, Mapping[str, Any]], *, again: bool) -> Step:
+        """Return a redaction in the scope of this call; one that comes ``again`` leaves the handles of the first.
+
+        ``redactions`` are those that the step runs: itself, or the steps of a pipeline with what is set there.
+        """
+        given = step.arguments
+        if not redactions or "scope" in given or any("scope" in one for one in redactions.values()):
             return step
-        kept = {"handles_in_input": "keep"} if again else {}
-        return Step(name=step.name, arguments={**kept, **step.arguments, "scope": self.scope.name})
+        scope = {} if self.scope.name is None else {"scope": self.scope.name}
+        kept = {"handles_in_input": "keep"} if again and scope else {}
+        if step.name in redactions:
+            return Step(name=step.name, arguments={**kept, **given, **scope})
+        inner = {
+            name: {**{key: one for key, one in kept.items() if key not in mine}, **given.get(name, {})}
+            for name, mine in redactions.items()
+        }
+        return Step(
+            name=step.name, arguments={**given, **{k: one for k, one in inner.items() if one}, **scope}
+        )
 
 
 def _is_number(value: Any) -> bool:

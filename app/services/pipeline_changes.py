@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core.errors import ConflictError, InvalidArgumentsError, TooLargeError
 from app.core.events import Changed
-from app.core.middleware import Middleware
+from app.core.middleware import REMOTE_SEPARATOR, Middleware
 from app.core.pipelines import MAX_PIPELINES, PIPELINES_CHANGED, Pipeline, PipelineStep
 from app.services.policies import ArgumentCheck
 from app.store.changes import announce
@@ -44,21 +44,34 @@ class PipelineRules:
                 "An installed middleware has this name; give the pipeline another.",
                 details={"pointer": f"{at}/name"},
             )
+        if REMOTE_SEPARATOR in pipeline.name:
+            raise InvalidArgumentsError(
+                "Two underscores stand between a server and its middleware; give the pipeline another name.",
+                details={"pointer": f"{at}/name"},
+            )
         scopes = {step.arguments["scope"] for step in pipeline.steps if step.arguments.get("scope")}
         if len(scopes) > 1:
             raise InvalidArgumentsError(
                 "The steps of one pipeline share one vault scope.", details={"pointer": f"{at}/steps"}
             )
-        conceals = False
+        conceals = restores = False
         for number, step in enumerate(pipeline.steps):
             self._check_step(step, f"{at}/steps/{number}")
-            middleware = self.middlewares[step.name]
+            middleware = self.middlewares.get(step.name)
+            if middleware is None:
+                # Another server's: whether it has the middleware is found when it runs.
+                if restores:
+                    raise InvalidArgumentsError(
+                        "Originals go to no other server; put this step before the one that restores.",
+                        details={"pointer": f"{at}/steps/{number}/name"},
+                    )
+                continue
             if middleware.restores and conceals:
                 raise InvalidArgumentsError(
                     "A pipeline that redacts restores nothing after that; make two pipelines.",
                     details={"pointer": f"{at}/steps/{number}/name"},
                 )
-            conceals = conceals or middleware.conceals
+            conceals, restores = conceals or middleware.conceals, restores or middleware.restores
 
     def _check_step(self, step: PipelineStep, pointer: str) -> None:
         fault = self.check_arguments(step.name, step.arguments)
@@ -71,7 +84,8 @@ class PipelineRules:
             raise InvalidArgumentsError(
                 fault.message, details={"pointer": f"{pointer}/arguments{fault.pointer}"}
             )
-        if self.middlewares[step.name].conceals and step.on_error == "skip":
+        installed = self.middlewares.get(step.name)
+        if installed is not None and installed.conceals and step.on_error == "skip":
             raise InvalidArgumentsError(
                 "A step that redacts cannot be skipped: nothing may pass that it has not seen.",
                 details={"pointer": f"{pointer}/on_error"},

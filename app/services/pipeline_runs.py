@@ -206,9 +206,9 @@ class PipelineRun:
 
     def _metadata(self) -> dict[str, Any]:
         return {
+            **overall(self.reports),
             "pipeline": self.found.pipeline.name,
             "version": self.found.version,
-            **overall(self.reports),
             "steps": [report.shown() for report in self.reports],
         }
 

@@ -115,7 +115,8 @@ class PolicyService:
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)
             async with opened as tx:
                 await _check_exists(tx, target)
-                self._check_names(policy, {one.name for one in await list_pipelines(tx, target)})
+                pipelines = {one.name for one in await list_pipelines(tx, target) if one.state == "active"}
+                self._check_names(policy, pipelines)
                 before = await find_policy(tx, target)
                 held = before.version if before is not None else 0
                 if expected_version is not None and expected_version != held:
@@ -177,6 +178,11 @@ class PolicyService:
         for name in policy.interceptors:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/interceptors/{_escaped(name)}")
+        for number, passage in enumerate(policy.passages):
+            for place, step in enumerate(passage.results):
+                pointer = f"/passages/{number}/results/{place}"
+                if step.name not in pipelines:
+                    self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
 
     def _check(self, policy: Policy) -> None:
         """Refuse middlewares and arguments that do not exist: a misspelt rule would protect nobody."""
@@ -184,10 +190,6 @@ class PolicyService:
             for name, arguments in getattr(policy, part).items():
                 pointer = f"/{part}/{_escaped(name)}"
                 self._check_step(name, arguments, pointer, pointer)
-        for number, passage in enumerate(policy.passages):
-            for place, step in enumerate(passage.results):
-                pointer = f"/passages/{number}/results/{place}"
-                self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
 
     def _check_step(self, name: str, arguments: Mapping[str, Any], unknown: str, pointer: str) -> None:
         fault = self.check_arguments(name, arguments)

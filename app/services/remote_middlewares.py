@@ -106,6 +106,22 @@ class RemoteMiddleware(Middleware[RemoteArguments]):
         return Outcome(answered, metadata, audit_details=details)
 
 
+class UnlistedMiddleware(Middleware[RemoteArguments]):
+    """A name of another server that does not list it now, or never did: as a step it fails when its turn comes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.title = self.description = name  # type: ignore[misc]
+        self.phase = "outbound"  # type: ignore[misc]
+        self.arguments = RemoteArguments
+
+    async def apply(self, _context: Context, _arguments: RemoteArguments) -> Outcome:
+        """Refuse."""
+        raise UpstreamUnavailableError(
+            "The server of this middleware does not offer it now; see that it runs and lists it.",
+            details={"middleware": self.name},
+        )
+
+
 def _checked(result: Mapping[str, Any], given: int, server: str) -> tuple[Context, dict[str, Any]]:
     content, metadata = result.get("content"), result.get("metadata", {})
     if not isinstance(content, list) or not isinstance(metadata, dict):
@@ -221,4 +237,8 @@ class RemoteMiddlewares:
     async def of(self) -> dict[str, Middleware[Any]]:
         """Return what is offered now, by name; a server that cannot be reached delays nobody for long."""
         await asyncio.gather(*(source.refresh(self._now()) for source in self._sources))
+        return self.known()
+
+    def known(self) -> dict[str, Middleware[Any]]:
+        """Return what was listed last."""
         return {one.name: one for source in self._sources for one in source.listed.values()}
