@@ -45,7 +45,10 @@ _STOP: Final = re.compile(r"[\"'>]")
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'>/=]+)(?:\s{0,20}=\s{0,20}("[^"]*"|'[^']*'|[^\s"'>]+))?""")
 
 _DROPPED: Final = frozenset(
-    {"script", "style", "iframe", "object", "applet", "template", "noscript", "frameset"}
+    {
+        *("script", "style", "iframe", "object", "applet", "template", "noscript", "frameset", "noembed"),
+        *("noframes", "datalist"),
+    }
 )
 _EMPTY_DROPPED: Final = frozenset({"embed", "base", "link", "frame", "param"})
 _VOID: Final = frozenset(
@@ -82,6 +85,13 @@ _URLS: Final = frozenset(
         "ping",
     }
 )
+_FETCHED: Final = frozenset({"src", "srcset", "poster", "background", "data", "xlink:href"})
+"""Where a page names what is fetched when it is shown, without anybody's doing."""
+
+_STYLED: Final = re.compile(r"(?i)url\(\s{0,9}[\"']?\s{0,9}([^\"')]{1,2000})")
+_CSS_COMMENT: Final = re.compile(r"/\*(?:[^*]|\*(?!/)){0,400}\*/")
+_CSS_ESCAPE: Final = re.compile(r"\\([0-9A-Fa-f]{1,6})\s?")
+_WEB: Final = re.compile(r"(?i)(?:https?:/*|/{2,})")
 _SCRIPT: Final = re.compile(
     r"(?i)^(?:javascript|vbscript|livescript):|^data:(?!image/(?:png|gif|jpe?g|webp|avif|bmp)[;,])"
 )
@@ -163,6 +173,8 @@ class _Markup:
             end = self._end_of(tag)
             self.found.append(Part(tag.start, end, ACTIVE, hidden=True))
             return end
+        if "style" in values:
+            values["style"] = _read_style(values["style"])
         refreshes = tag.name == "meta" and "http-equiv" in values
         if tag.name in _EMPTY_DROPPED or refreshes:
             self.found.append(Part(tag.start, tag.end, ACTIVE))
@@ -176,7 +188,7 @@ class _Markup:
             return tag.end
         if tag.name not in _VOID and self.text[tag.end - 2 : tag.end] != "/>":
             self.dark.append((tag.name, _has_background(values)))
-        self._attributes(given)
+        self._attributes(tag, given)
         return tag.end
 
     def _closed(self, name: str) -> None:
@@ -185,16 +197,23 @@ class _Markup:
                 del self.dark[place:]
                 return
 
-    def _attributes(self, given: list[tuple[str, str, int, int]]) -> None:
+    def _attributes(self, tag: Tag, given: list[tuple[str, str, int, int]]) -> None:
         for name, value, start, end in given:
             if name.startswith("on") and len(name) > 3:  # noqa: PLR2004 - onclick and its like
                 self.found.append(Part(start, end, HANDLER))
             elif name in _URLS and is_script_url(value):
                 self.found.append(Part(start, end, SCRIPT_URL))
+            elif _fetches(tag, name, value):
+                self.found.append(Part(start, end, BEACON))
 
     def _unseen(self, tag: Tag, values: dict[str, str]) -> bool:
         style = values.get("style", "")
-        if "hidden" in values or (tag.name == "input" and values.get("type", "").lower() == "hidden"):
+        closed = tag.name == "dialog" and "open" not in values
+        if (
+            closed
+            or "hidden" in values
+            or (tag.name == "input" and values.get("type", "").lower() == "hidden")
+        ):
             return True
         if _UNSEEN.search(style):
             return True
@@ -227,9 +246,34 @@ def _has_background(values: dict[str, str]) -> bool:
     )
 
 
+def _fetches(tag: Tag, name: str, value: str) -> bool:
+    """Tell whether an attribute makes a page fetch something that carries what the model knows."""
+    if name == "style":
+        return any(is_beacon(found[1]) for found in _STYLED.finditer(_read_style(value)))
+    if name == "srcset":
+        return any(is_beacon(one) for one in value.split())
+    return (name in _FETCHED or (name == "href" and tag.name in {"image", "use", "feimage"})) and is_beacon(
+        value
+    )
+
+
+def _read_style(style: str) -> str:
+    """Return a style as a browser reads it, without comments and escapes."""
+    if "\\" in style:
+        style = _CSS_ESCAPE.sub(lambda found: chr(min(int(found[1], 16), 0xFFFD)), style)
+    return _CSS_COMMENT.sub("", style) if "/*" in style else style
+
+
+def _read_url(url: str) -> str:
+    """Return a URL as browsers and Markdown read it: without entities, blanks and back slashes."""
+    if "&" in url:
+        url = unescape(url)
+    return _BLANKS.sub("", url).replace("\\", "/")
+
+
 def is_script_url(url: str) -> bool:
     """Tell whether a URL runs something or holds a page of its own."""
-    return _SCRIPT.search(_BLANKS.sub("", url)) is not None
+    return _SCRIPT.search(_read_url(url)) is not None
 
 
 def is_beacon(url: str, *, shown: bool = True) -> bool:
@@ -237,13 +281,17 @@ def is_beacon(url: str, *, shown: bool = True) -> bool:
 
     ``shown``: it is an image, which is fetched without anybody's doing; of a link only a place to be filled in counts.
     """
-    if not re.match(r"(?i)\s*(?:https?:)?//", url):
+    url = _read_url(url)
+    begin = _WEB.match(url)
+    if begin is None:
         return False
-    if _PLACEHOLDER.search(url.partition("//")[2].partition("/")[2]) and "?" in url:
+    address = url[begin.end() :]
+    if _PLACEHOLDER.search(address.partition("/")[2]) and "?" in url:
+        return True
+    if re.search(r"[{}]|%7[bBdD]", url):
         return True
     if not shown:
-        return bool(re.search(r"[{}]|%7[bBdD]|\$\{", url))
-    address = url.partition("//")[2]
+        return False
     host, _, path = address.partition("/")
     return "?" in url or "@" in host or any(len(part) >= _LONG for part in re.split(r"[/.]", path))
 

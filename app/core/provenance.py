@@ -7,7 +7,9 @@ import secrets
 from typing import Final
 
 _ANY: Final = re.compile(
-    r"\[\s{0,4}(?:END\s{1,4}OF\s{1,4})?UNTRUSTED\s{1,4}CONTENT\b[^\]\n]{0,80}\]?", re.IGNORECASE
+    r"[\[\uff3b\u3010]\s{0,8}(?:END[\s_-]{1,8}(?:OF[\s_-]{1,8})?(?:THE[\s_-]{1,8})?)?UNTRUSTED[\s_-]{1,8}CONTENT\b"
+    r"[^\]\uff3d\u3011\n]{0,120}[\]\uff3d\u3011]?",
+    re.IGNORECASE,
 )
 _MARKED: Final = re.compile(
     r"\[UNTRUSTED CONTENT ([0-9a-f]{16})\][^\n]*\n(.*)\n\[END OF UNTRUSTED CONTENT \1\]", re.DOTALL

@@ -24,10 +24,15 @@ _LONGEST_FLAG: Final = 8
 _JOINERS: Final = frozenset("\u200c\u200d")
 _DIRECTIONS: Final = frozenset("\u200e\u200f\u061c")
 _KEYCAPS: Final = frozenset("#*0123456789")
-_TARGET: Final = re.compile(r"\]\(\s{0,8}<?([A-Za-z][A-Za-z0-9+.-]{1,20}:[^\s)>]{1,2000}|//[^\s)>]{1,2000})")
-_DEFINITION: Final = re.compile(r"(?m)^ {0,3}\[([^\]\n]{1,200})\]:[ \t]{0,8}<?([^\s>]{1,2000})[^\n]*\n?")
+_TARGET: Final = re.compile(
+    r"\]\(\s{0,8}<?([A-Za-z][A-Za-z0-9+.&#;-]{1,40}[:;][^\s)>]{1,2000}|[/\\]{2}[^\s)>]{1,2000})"
+)
+_DEFINITION: Final = re.compile(
+    r"(?m)^(?:[ \t]{0,8}(?:>|[-*+]|\d{1,9}[.)])){0,4} {0,3}\[([^\]\n]{1,200})\]:"
+    r"[ \t]{0,8}\n?[ \t]{0,8}<?([^\s>]{1,2000})[^\n]*\n?"
+)
 _COMMENT_LABELS: Final = frozenset({"//", "comment", "hidden", "#", "_", "_comment_"})
-_FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}|~{3,})[^\n]*$")
+_FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$")
 _INLINE: Final = re.compile(r"`[^`\n]{1,400}`")
 _REACH: Final = 400
 
@@ -178,8 +183,9 @@ def _label(text: str, closing: int) -> tuple[int, bool] | None:
 
 
 def _definitions(text: str) -> Iterator[Part]:
+    shown = "![" in text
     for found in _DEFINITION.finditer(text):
         if found[1].strip().lower() in _COMMENT_LABELS and not re.match(r"(?i)https?://", found[2]):
             yield Part(found.start(), found.end(), MARKDOWN_COMMENT, hidden=True)
-        elif is_script_url(found[2]) or is_beacon(found[2], shown="![" in text):
+        elif is_script_url(found[2]) or is_beacon(found[2], shown=shown):
             yield Part(found.start(), found.end(), BEACON, hidden=True)
