@@ -39,6 +39,14 @@ class DeclarationFile:
     warnings: list[str] = field(default_factory=list)
     paused: frozenset[str] = frozenset()
     """Servers that the file marks ``disabled``, as some hosts do."""
+    name: str = ""
+    lines: Mapping[Pointer, int] = field(default_factory=dict)
+
+    def told(self, pointer: str, message: str) -> str:
+        """Return a fault that was found after reading, at a JSON pointer, with its place in the file."""
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+        at = tuple(int(step) if step.isdecimal() else step for step in steps)
+        return _told(self.name, self.lines, Fault(at, message))
 
 
 def read_file(path: Path, environment: Mapping[str, str] = os.environ) -> DeclarationFile:
@@ -59,7 +67,16 @@ def read_text(data: bytes, name: str, environment: Mapping[str, str] = os.enviro
         raise FileError([*reading.faults, *(reading.told(fault) for fault in error.faults)]) from None
     if reading.faults:
         raise FileError(reading.faults)
-    return DeclarationFile(declaration, reading.warnings, frozenset(reading.paused))
+    return DeclarationFile(declaration, reading.warnings, frozenset(reading.paused), name, lines)
+
+
+def _told(name: str, lines: Mapping[Pointer, int], fault: Fault) -> str:
+    """Return a fault with its place; where the place itself has no line, that of what is around it."""
+    at = fault.at
+    while at and at not in lines:
+        at = at[:-1]
+    where = "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in at).lstrip(".")
+    return f"{name}:{lines.get(at, 1)}: {f'{where}: ' if where else ''}{fault.message}"
 
 
 @dataclass(slots=True)
@@ -72,12 +89,8 @@ class _Reading:
     paused: set[str] = field(default_factory=set)
 
     def told(self, fault: Fault) -> str:
-        """Return a fault with its place; where the place itself has no line, that of what is around it."""
-        at = fault.at
-        while at and at not in self.lines:
-            at = at[:-1]
-        where = "".join(f".{step}" if isinstance(step, str) else f"[{step}]" for step in at).lstrip(".")
-        return f"{self.name}:{self.lines.get(at, 1)}: {f'{where}: ' if where else ''}{fault.message}"
+        """Return a fault with its place."""
+        return _told(self.name, self.lines, fault)
 
     def prepared(self, value: Any) -> Any:
         """Return ``value`` without what belongs to hosts only, variables filled in."""

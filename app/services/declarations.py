@@ -9,7 +9,7 @@ from typing import Literal
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.catalog import SERVERS_CHANGED
-from app.core.errors import NotFoundError
+from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
 from app.core.events import Changed
 from app.core.pipelines import PIPELINES_CHANGED
 from app.core.request import RequestInfo
@@ -17,7 +17,7 @@ from app.services.audit import AuditService
 from app.services.concern_changes import store_concerns
 from app.services.declaration_files import DeclarationFile
 from app.services.group_changes import replace_groups
-from app.services.pipeline_changes import replace_pipelines
+from app.services.pipeline_changes import PipelinePlan, replace_pipelines
 from app.services.pipelines import PipelineService
 from app.services.servers import ServerService
 from app.store.audit import Transaction
@@ -99,10 +99,7 @@ class DeclarationService:
         for kind, one in (("concern", concerns.concerns), ("mapping", concerns.mappings)):
             changes += _changes(kind, one.created, one.updated, one.removed)
             unchanged += len(one.unchanged)
-        check = self.pipelines.rules.check
-        pipelines = await replace_pipelines(
-            tx, tenant, wanted.pipelines, moment, by=caller.key_id, check=check
-        )
+        pipelines = await self._pipelines(tx, caller, file, moment)
         changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
         unchanged += len(pipelines.unchanged)
         if changes:
@@ -111,6 +108,18 @@ class DeclarationService:
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
         return Plan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
+
+    async def _pipelines(
+        self, tx: Transaction, caller: Caller, file: DeclarationFile, moment: datetime
+    ) -> PipelinePlan:
+        check, wanted = self.pipelines.rules.check, file.declaration.pipelines
+        try:
+            return await replace_pipelines(tx, caller.tenant, wanted, moment, by=caller.key_id, check=check)
+        except (InvalidArgumentsError, ConflictError) as error:
+            if "pointer" not in error.details:
+                raise
+            message = file.told(error.details["pointer"], error.message)
+            raise type(error)(message, details=error.details) from None
 
     async def _servers(
         self, tx: Transaction, caller: Caller, file: DeclarationFile

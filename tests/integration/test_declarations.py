@@ -12,7 +12,7 @@ import pytest
 import app.middlewares
 from app.core.access import Caller, Role
 from app.core.concerns import ConcernDefinition
-from app.core.errors import ForbiddenError, NotFoundError
+from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
 from app.core.groups import GroupDefinition
 from app.core.pipelines import Pipeline
 from app.core.registry import Registry
@@ -172,6 +172,25 @@ async def test_what_the_file_no_longer_says_goes_and_what_operators_made_stays(d
     assert left["groups"] == {"theirs": "api"}
     assert left["concerns"] == {"cost": "api"}
     assert left["mappings"] == {}
+
+
+@pytest.mark.parametrize(
+    ("step", "place"),
+    [
+        ({"name": "nope"}, "4: pipelines[0].steps[0].name: There is no middleware of that name"),
+        (
+            {"name": "tool_filter", "arguments": {"maxTool": 1}},
+            "4: pipelines[0].steps[0].arguments.maxTool: ",
+        ),
+    ],
+)
+async def test_a_pipeline_that_could_not_run_is_told_with_its_line(
+    desk: Desk, step: dict[str, Any], place: str
+) -> None:
+    text = f'{{"mcpServers": {{}},\n"pipelines": [\n{{"name": "mine", "steps": [\n{json.dumps(step)}]}}]}}'
+    with pytest.raises(InvalidArgumentsError) as caught:
+        await desk.service.apply(desk.operator, read_text(text.encode(), "file.json", {}))
+    assert caught.value.message.startswith(f"file.json:{place}")
 
 
 async def test_a_fault_in_any_part_changes_no_part(desk: Desk) -> None:
