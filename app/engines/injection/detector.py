@@ -22,6 +22,11 @@ _MOST_WINDOWS = 16
 _EVIDENCE = 0.9
 """What a rule that matches only once a text was decoded says by itself: nobody spells requests like that."""
 
+_SLIGHT_WORDS = 5
+_SLIGHT_CHARACTERS = 40
+_UNSURE = 0.25
+"""What the classifier can say at most of so short a text in which no rule matches; under every level."""
+
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}|[\U000e0020-\U000e007e]{8,}")
 _FLAG = "\U0001f3f4"
 _LONE = re.compile("[\ud800-\udfff]")
@@ -64,7 +69,8 @@ def _text(text: str, matcher: Matcher, classifier: Classifier | None) -> tuple[f
             said = matcher.find(view.text, documents=classifier is None)
             matches = [_finding(view, match) for match in said]
             if classifier is not None and not view.guessed:
-                windows = [_window(view, one) for one in classifier.windows(view.text, said)]
+                most = 1.0 if said or not _is_slight(view.text) else _UNSURE
+                windows = [_window(view, one, most) for one in classifier.windows(view.text, said)]
                 score = max([score, *(one.score for one in windows)])
                 notable = [one for one in windows if one.score >= classifier.notable]
                 found += heapq.nlargest(_MOST_WINDOWS, notable, key=lambda one: one.score)
@@ -95,11 +101,16 @@ def _finding(view: View, match: Match) -> InjectionFinding:
     return InjectionFinding(kind, *view.locate(match.start, match.end), round(score, 3))
 
 
-def _window(view: View, window: Window) -> InjectionFinding:
+def _is_slight(text: str) -> bool:
+    """Tell whether a text is too short for its n-grams to say anything: "Who are you?" has those of many attacks."""
+    return len(text) <= _SLIGHT_CHARACTERS and len(text.split()) <= _SLIGHT_WORDS
+
+
+def _window(view: View, window: Window, most: float) -> InjectionFinding:
     kind = CLASSIFIER
     if view.encoded:
         kind = HIDDEN_TEXT if view.hidden else ENCODED_INSTRUCTIONS
-    return InjectionFinding(kind, *view.locate(window.start, window.end), round(window.score, 4))
+    return InjectionFinding(kind, *view.locate(window.start, window.end), round(min(window.score, most), 4))
 
 
 def is_mentioned(text: str, start: int, end: int) -> bool:
