@@ -17,7 +17,7 @@ from app.core.tool_filter import ToolFilter, parse_filters
 from app.engines.choosing import Chooser
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator, DeferredToolRanker
-from app.engines.documents.tantivy_index import IndexShelf
+from app.engines.documents.chunk_index import IndexOptions
 from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
@@ -29,7 +29,7 @@ from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access import AccessService
 from app.services.audit import AuditService, event_mac
-from app.services.background import Background, Job, housekeeping
+from app.services.background import Background, housekeeping
 from app.services.catalogs import CatalogService
 from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
@@ -38,6 +38,8 @@ from app.services.dedicated import DedicatedLinks
 from app.services.description_files import DescriptionFiles
 from app.services.disclosure import DescriptionService
 from app.services.disclosure_gate import DisclosureService
+from app.services.document_indexes import DocumentIndexes
+from app.services.document_indexing import DocumentIndexing
 from app.services.document_vectors import DocumentVectors
 from app.services.erasure import ErasureSink
 from app.services.forwarding import ForwardService
@@ -52,7 +54,6 @@ from app.services.remote_middlewares import RemoteMiddlewares
 from app.services.retrieval import RetrievalService
 from app.services.servers import ServerService
 from app.services.sessions import SessionService
-from app.services.side_index import SideIndex
 from app.services.subscriptions import SubscriptionService, resolving
 from app.services.tenant_servers import UpstreamRules
 from app.services.tenants import TenantService
@@ -103,11 +104,9 @@ class House:
     subscriptions: SubscriptionService
     retrieval: RetrievalService
     collections: CollectionService
+    indexing: DocumentIndexing | None
     ingestion: IngestionService
     background: Background
-
-
-INDEX_EVERY_S = 60.0
 
 
 def utc_now() -> datetime:
@@ -170,7 +169,8 @@ async def opened(
         access = AccessService(database, audit)
         detector = PoolDetector(settings.detection.workers, deadline_s=settings.detection.deadline_s)
         chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
-        retrieval = RetrievalService(database, embedder, _side_index(settings, database))
+        indexes = _indexes(settings, database, embedder, observe_engine, stack)
+        retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
         registry = _registry(
             Engines(
                 detector=detector,
@@ -279,9 +279,10 @@ async def opened(
             dedicated=DedicatedLinks(upstreams),
             subscriptions=subscriptions,
             retrieval=retrieval,
-            collections=CollectionService(database, audit, now, retrieval.side),
+            collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),
+            indexing=indexes.indexing,
             ingestion=ingestion,
-            background=Background(database, [*jobs, *_index_jobs(retrieval.side)]),
+            background=Background(database, [*jobs, *indexes.jobs]),
         )
 
 
@@ -341,16 +342,24 @@ def _connection(upstreams: UpstreamService, tenant: str, server: str) -> Connect
     return aggregator.connections.get(server) if aggregator is not None else None
 
 
-def _side_index(settings: Settings, database: Database) -> SideIndex | None:
-    """Return the index of many documents, which lies beside the file of SQLite; PostgreSQL needs none."""
-    file = settings.database.sqlite_file
-    if file is None:
-        return None
-    return SideIndex(database, IndexShelf(file.with_name(f"{file.name}-documents")))
-
-
-def _index_jobs(side: SideIndex | None) -> list[Job]:
-    return [Job("index-documents", INDEX_EVERY_S, side.keep)] if side is not None else []
+def _indexes(
+    settings: Settings, database: Database, embedder: Embedder, observe: Observer, stack: AsyncExitStack
+) -> DocumentIndexes:
+    """Return what searches documents beside the database itself; ``stack`` closes it."""
+    section = settings.documents
+    if section.url is None:
+        return DocumentIndexes.beside(database, settings.database.sqlite_file)
+    options = IndexOptions(
+        *(section.url, section.kind, section.user),
+        password=section.password.get_secret_value() if section.password else None,
+        api_key=section.api_key.get_secret_value() if section.api_key else None,
+        ca_file=str(section.ca_file) if section.ca_file else None,
+        rules=Rules(section.timeout_s, section.failures, section.cool_down_s),
+        **section.model_dump(include={"prefix", "verify"}),
+    )
+    indexes = DocumentIndexes.elsewhere(database, embedder, options, observe)
+    stack.push_async_callback(indexes.close)
+    return indexes
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

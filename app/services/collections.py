@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
@@ -13,7 +13,6 @@ from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit import AuditService
 from app.services.retrieval import DOCUMENTS_CHANGED
-from app.services.side_index import SideIndex
 from app.store.changes import announce
 from app.store.collection_documents import (
     CollectionTransaction,
@@ -59,6 +58,13 @@ class CollectionInfo(NamedTuple):
     updated: datetime
 
 
+class Forgetting(Protocol):
+    """An index beside the database, which must not keep what was deleted."""
+
+    async def forget(self, tenant: str) -> None:
+        """Remove what was deleted of a tenant's documents."""
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -70,7 +76,7 @@ class CollectionService:
     database: Database
     audit: AuditService
     now: Callable[[], datetime] = _now
-    side: SideIndex | None = None
+    side: Forgetting | None = None
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> list[CollectionInfo]:
         """Return the collections of the caller's tenant, by name."""

@@ -40,7 +40,6 @@ class IndexedSearch:
 
     index: ChunkIndex
     guard: Guard[ChunkProposals]
-    kind: str
     prefix: str
 
     async def propose(
@@ -103,7 +102,7 @@ class IndexedSearch:
             raise failures.exceptions[0] from None
         for task in asked:
             numbers |= dict.fromkeys(task.result())
-        report = EngineReport(self.kind, FORMAT)
+        report = EngineReport("index", FORMAT)
         return ChunkProposals(frozenset(scope.parts), matches, list(numbers), report)
 
 

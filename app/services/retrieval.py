@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from app.core.engines import (
+    ChunkProposals,
     Embedder,
     EngineReport,
     Retrieval,
@@ -21,6 +22,7 @@ from app.engines.documents.scoring import Statistics, fused, lexical_scores, rar
 from app.engines.documents.tantivy_index import TantivyIndex
 from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
 from app.engines.documents.words import asked_words
+from app.services.indexed_search import NOTHING_PROPOSED, IndexedSearch, Mark
 from app.services.side_index import SideIndex
 from app.store.changes import EVERYTHING
 from app.store.collection_documents import CollectionTransaction
@@ -36,10 +38,14 @@ from app.store.document_search import (
     read_chunks,
     read_vectors,
 )
+from app.store.indexed_documents import list_marks, read_some_vectors
 
 DOCUMENTS_CHANGED = "documents"
 LEXICAL: Final = EngineReport("embedded-lexical", "1")
 HYBRID: Final = "embedded-hybrid"
+INDEXED_LEXICAL: Final = "indexed-lexical"
+INDEXED_HYBRID: Final = "indexed-hybrid"
+"""As above, with chunks that an index on another server proposed."""
 _BY_WORDS: Final = 40
 _BY_VECTORS: Final = 20
 """How many chunks are proposed at least, by words and by vectors; and for each document that is wanted:"""
@@ -81,6 +87,7 @@ class RetrievalService:
     database: Database
     embedder: Embedder | None = None
     side: SideIndex | None = None
+    index: IndexedSearch | None = None
     vectors: VectorMemory = field(default_factory=VectorMemory)
     counts: CountMemory = field(default_factory=CountMemory)
     compares: bool | None = None
@@ -105,19 +112,22 @@ class RetrievalService:
     async def _one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
         async with self.database.transaction(query.tenant, write=False) as tx:
             parts = await readable_parts(tx, query)
+            marks = [Mark(*one) for one in await list_marks(tx, query.tenant)] if self.index else []
         if not parts or not query.text.strip():
             return [], LEXICAL
         question, embedded = await self._asked(query)
+        proposed = await self._proposed(query.tenant, parts, marks, question)
         async with self.database.transaction(query.tenant, write=False) as tx:
             # Read again: what was taken away meanwhile is not searched.
             parts = await readable_parts(tx, query)
-            candidates = await self._candidates(tx, query.tenant, parts, question)
+            candidates = await self._candidates(tx, query.tenant, parts, question, proposed)
         passages = await asyncio.to_thread(_ranked, candidates, query)
-        degraded = embedded is not None and embedded.degraded
+        degraded = (embedded is not None and embedded.degraded) or proposed.report.degraded
         if candidates.cosines is None or embedded is None:
-            return passages, replace(LEXICAL, degraded=degraded)
+            name = INDEXED_LEXICAL if proposed.parts else LEXICAL.name
+            return passages, EngineReport(name, LEXICAL.version, degraded)
         version = f"{LEXICAL.version}+{embedded.version}"
-        return passages, EngineReport(HYBRID, version, degraded)
+        return passages, EngineReport(INDEXED_HYBRID if proposed.parts else HYBRID, version, degraded)
 
     async def _asked(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
         text, wanted = query.text[:_LOOKED_UP_CHARACTERS], _CHUNKS_WANTED * query.limit
@@ -130,30 +140,60 @@ class RetrievalService:
             return _Question(text, wanted, None, ""), None
         return _Question(text, wanted, made.vectors[0], embedder_name(made.report)), made.report
 
+    async def _proposed(
+        self, tenant: str, parts: Sequence[StoredPart], marks: Sequence[Mark], question: _Question
+    ) -> ChunkProposals:
+        if self.index is None:
+            return NOTHING_PROPOSED
+        most = max(_BY_WORDS, question.wanted)
+        return await self.index.propose(
+            tenant, parts, marks, question.text, question.vector, question.embedder, most
+        )
+
     async def _candidates(
-        self, tx: CollectionTransaction, tenant: str, parts: Sequence[StoredPart], question: _Question
+        self,
+        tx: CollectionTransaction,
+        tenant: str,
+        parts: Sequence[StoredPart],
+        question: _Question,
+        proposed: ChunkProposals,
     ) -> _Candidates:
         ids = [part.id for part in parts]
+        if not proposed.parts <= set(ids):
+            proposed = NOTHING_PROPOSED  # something was taken away meanwhile: nothing of it may count
+        rest = [part for part in parts if part.id not in proposed.parts]
         words = asked_words(question.text)
-        index = await asyncio.to_thread(self.side.find, tenant, parts) if self.side is not None else None
-        matches = await self._matches(tx, tenant, parts, words, index)
-        statistics = Statistics(
-            sum(part.chunks for part in parts), sum(part.words for part in parts), matches
-        )
-        found = [word for word in words if matches[word]]
-        most = max(_BY_WORDS, question.wanted)
-        known = sorted(found, key=lambda word: matches[word])[:_LOOKED_FOR]
-        if index is not None:
-            numbers = await asyncio.to_thread(index.match_words, ids, known, most)
-        else:
-            weights = [rarity(statistics, word) for word in known]
-            numbers = await match_words(tx, tenant, ids, known, weights, limit=most)
+        index = await asyncio.to_thread(self.side.find, tenant, rest) if self.side is not None else None
+        matches = await self._matches(tx, tenant, rest, words, index)
+        counts = {word: count + proposed.matches.get(word, 0) for word, count in matches.items()}
+        statistics = Statistics(sum(part.chunks for part in parts), sum(part.words for part in parts), counts)
+        numbers = await self._matching(tx, tenant, rest, statistics, matches, question, index)
         cosines: dict[int, float] | None = None
         whole = all(part.embedder == question.embedder for part in parts)
         if question.vector is not None and whole:
-            cosines = await self._cosines(tx, tenant, parts, question, numbers)
-        chunks = await read_chunks(tx, tenant, ids, [*{*numbers, *(cosines or ())}])
-        return _Candidates(chunks, words, statistics, cosines)
+            cosines = await self._cosines(tx, tenant, rest, question, numbers)
+            cosines |= await _cosines_of(tx, tenant, proposed.numbers, question)
+        found = {*numbers, *proposed.numbers, *(cosines or ())}
+        return _Candidates(await read_chunks(tx, tenant, ids, [*found]), words, statistics, cosines)
+
+    async def _matching(
+        self,
+        tx: CollectionTransaction,
+        tenant: str,
+        parts: Sequence[StoredPart],
+        statistics: Statistics,
+        matches: Mapping[str, int],
+        question: _Question,
+        index: TantivyIndex | None,
+    ) -> list[int]:
+        """Return the chunks of ``parts`` that the database, or the index beside it, proposes by words."""
+        ids, most = [part.id for part in parts], max(_BY_WORDS, question.wanted)
+        found = [word for word in matches if matches[word]]
+        known = sorted(found, key=lambda word: matches[word])[:_LOOKED_FOR]
+        if index is not None:
+            return await asyncio.to_thread(index.match_words, ids, known, most)
+        weights = [rarity(statistics, word) for word in known]
+        return await match_words(tx, tenant, ids, known, weights, limit=most)
 
     async def _matches(
         self,
@@ -164,6 +204,8 @@ class RetrievalService:
         index: TantivyIndex | None,
     ) -> dict[str, int]:
         """Return for each of ``words`` how many chunks of ``parts`` have it."""
+        if not parts:
+            return dict.fromkeys(words, 0)
         scope = ScopeKey(tenant, tuple((part.id, part.revision) for part in parts))
         known = self.counts.known(scope, words)
         missing = [word for word in words if word not in known]
@@ -187,6 +229,8 @@ class RetrievalService:
         numbers: Sequence[int],
     ) -> dict[int, float]:
         """Return the cosines of the nearest chunks and of those that ``numbers`` name."""
+        if not parts:
+            return {}
         vector, most = question.vector or b"", max(_BY_VECTORS, question.wanted)
         if self.compares is None:
             self.compares = await compares_vectors(tx)
@@ -225,6 +269,16 @@ def embedder_name(report: EngineReport) -> str:
 def _may_read(principals: frozenset[str], collection: frozenset[str], own: Iterable[str]) -> bool:
     own = frozenset(own)
     return not principals.isdisjoint(collection) and (not own or not principals.isdisjoint(own))
+
+
+async def _cosines_of(
+    tx: CollectionTransaction, tenant: str, numbers: Sequence[int], question: _Question
+) -> dict[int, float]:
+    """Return the cosines of these chunks, exactly, whatever an index thinks of them."""
+    if not numbers or question.vector is None:
+        return {}
+    read = await read_some_vectors(tx, tenant, numbers, question.embedder)
+    return likeness([assembled(read)], question.vector, numbers)
 
 
 def _compared(
@@ -268,5 +322,5 @@ def _passage(found: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
 def _together(reports: Sequence[EngineReport]) -> EngineReport:
     """Return what is true of all answers: the weakest engine, degraded where one was."""
     degraded = any(report.degraded for report in reports)
-    weakest = next((report for report in reports if report.name == LEXICAL.name), None)
+    weakest = next((report for report in reports if report.name in (LEXICAL.name, INDEXED_LEXICAL)), None)
     return replace(weakest or (reports[0] if reports else LEXICAL), degraded=degraded)

@@ -28,6 +28,7 @@ from pydantic_settings import (
 )
 
 from app.core.servers import MCPServerSettings
+from app.settings.documents import DocumentsSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
     AuthSettings,
@@ -51,6 +52,7 @@ __all__ = [
     "ConfigurationError",
     "DatabaseSettings",
     "DetectionSettings",
+    "DocumentsSettings",
     "EnginesSettings",
     "GroundingSettings",
     "HttpSettings",
@@ -122,6 +124,7 @@ class Settings(BaseSettings):
     traffic: TrafficSettings = TrafficSettings()
     upstreams: UpstreamsSettings = UpstreamsSettings()
     engines: EnginesSettings = EnginesSettings()
+    documents: DocumentsSettings = DocumentsSettings()
     middleware_servers: dict[MiddlewareServerName, MCPServerSettings] = Field(
         default={},
         repr=False,
@@ -176,6 +179,8 @@ class Settings(BaseSettings):
             yield "SLUICE_AUTH__BOOTSTRAP_KEY is a sample: draw a random one."
         if self.keys.ring and any(is_sample(key) for key in _secrets_of(self.keys.ring)):
             yield "SLUICE_KEYS__RING holds a sample key: each must be the base64 of 32 random bytes."
+        if self.documents.url is not None and not self.documents.verify:
+            yield "Production checks certificates: remove SLUICE_DOCUMENTS__VERIFY=false (__CA_FILE helps)."
         password = unquote(urlsplit(self.database.url.get_secret_value()).password or "").lower()
         if password in _SAMPLE_PASSWORDS or any(word in password for word in _SAMPLE_WORDS):
             yield "SLUICE_DATABASE__URL has a sample password: choose a random one."

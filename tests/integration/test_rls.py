@@ -23,7 +23,10 @@ PRIMITIVES = (
     *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
     *("concern_preference", "tool_description", "disclosure", "pipeline"),
 )
-DOCUMENTS = ("collection", "collection_part", "collection_document", "document_chunk", "ingestion")
+DOCUMENTS = (
+    *("collection", "collection_part", "collection_document", "document_chunk", "ingestion"),
+    *("indexed_document", "indexed_part"),
+)
 ISOLATED = (
     *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
     *PRIMITIVES,
