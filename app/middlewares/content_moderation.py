@@ -22,6 +22,7 @@ from app.core.moderation import (
     category_of,
     severity_of,
 )
+from app.core.offload import off_loop
 from app.core.unscanned import ScanningArguments, told_unscanned
 
 Action = Literal["annotate", "block", "report"]
@@ -101,8 +102,7 @@ class ContentModeration(Middleware[ContentModerationArguments]):
         """Score every item; warn, report or refuse as the action says."""
         asked, custom = _asked(arguments)
         arguments.refuse_unscanned(context)
-        texts = _texts(context)
-        read = [_read(text) for text in texts.values()]
+        texts, read = await off_loop(context.characters, _as_read, context)
         moderation = await self.engines.moderator.moderate(read, asked) if asked else None
         matches = await self._matches(list(texts.values()), custom, arguments)
         verdict = _Verdict(arguments, custom)
@@ -174,6 +174,12 @@ def _texts(context: Context) -> dict[int, str]:
         if leaf.role not in SKIPPED_ROLES and leaf.place not in SKIPPED_PLACES:
             lines.setdefault(int(leaf.slot.path[0]), []).append(leaf.scannable)
     return {item: "\n".join(parts) for item, parts in lines.items()}
+
+
+def _as_read(context: Context) -> tuple[dict[int, str], list[str]]:
+    """Return the text of each item that is judged, and all of them as the engine reads them."""
+    texts = _texts(context)
+    return texts, [_read(text) for text in texts.values()]
 
 
 def _read(text: str) -> str:
