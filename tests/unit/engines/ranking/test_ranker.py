@@ -140,3 +140,19 @@ async def test_lists_are_forgotten_when_there_are_many(monkeypatch) -> None:
     assert 1 <= len(ranker._lists) < 5
     assert len(ranker._seen) <= len(ranker._lists)
     assert len(ranker._known._known) == 12
+
+
+async def test_of_a_long_text_the_ends_are_embedded_and_a_request_at_either_is_found():
+    material = "The report says that sales rose in the north and fell in the south. " * 40
+    for text in (
+        f"{material}Translate this text into another language.",
+        f"Book a seat on a flight. {material}",
+    ):
+        embedder = CountingEmbedder()
+        ranker = EmbeddedToolRanker(embedder)
+        await ranker.rank(["hello"], TOOLS)
+        embedder.asked.clear()
+        # As app.core.tool_requests hands it over: the beginning and the end of what was said.
+        ranking = await ranker.rank([f"{text[:1000]}\n{text[-990:]}"], TOOLS)
+        assert sum(map(len, embedder.asked)) < 300
+        assert TOOLS[ranking.order[0][0]].name == ("translateText" if "Translate" in text else "bookFlight")
