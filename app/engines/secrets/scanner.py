@@ -11,9 +11,11 @@ from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.spotting import FormatFinder, Rule, Spot
 from app.engines.secrets.structures import STRUCTURES
-from app.engines.secrets.views import plain_views
+from app.engines.secrets.views import encoded_texts, plain_views
 
 NAME: Final = "embedded-secrets"
+_GUESSED: Final = 0.6
+"""The score of what goes by a name alone."""
 
 
 class RuleScanner:
@@ -53,6 +55,13 @@ class RuleScanner:
             for spot in self._spots(view.text, wanted):
                 start, end = view.original_span(spot.start, spot.end)
                 spots.append(Spot(start, end, spot.label, spot.score))
+        for start, end, plain in encoded_texts(text):
+            # Names in what is decoded say little: only formats count.
+            inside = [one for one in self._spots(plain, wanted) if one.score > _GUESSED]
+            inside = [one for one in inside if plain[one.start : one.end] not in allowed]
+            if inside:
+                best = max(inside, key=lambda one: one.score)
+                spots.append(Spot(start, end, best.label, best.score))
         return [
             Span(spot.start, spot.end, spot.label, spot.score)
             for spot in merged(spots)

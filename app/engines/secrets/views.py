@@ -1,8 +1,11 @@
 """Plain views of a text in which a credential was dressed up, with a map back to the offsets of the original.
 
-Escapes of JSON and of URLs are read, invisible characters are gone, full-width and styled letters become plain.
+Escapes of JSON, URLs and HTML are read, base64 is decoded, invisible characters are gone,
+full-width and styled letters become plain.
 """
 
+import base64
+import binascii
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -10,12 +13,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engines.pii.view import folded
+from app.engines.secrets.spotting import compiled
 
-_ESCAPE: Final = re.compile(r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]|%[2-7][0-9A-Fa-f]|\\/|&amp;")
+_ESCAPE: Final = re.compile(
+    r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]|%[2-7][0-9A-Fa-f]|\\/|&amp;|&#(?:x[2-7][0-9A-Fa-f]|\d{2,3});"
+)
 _DRESSED: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uff01-\uff5e\uffa0\u2010-\u2015\u2212\U0001d400-\U0001d7ff\U000e0000-\U000e01ef]"
 )
+
+
+_ENCODED: Final = r"[A-Za-z0-9+/_-]{24,}={0,2}"
+_PRINTED: Final = re.compile(rb"[\t\n\r -~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +51,29 @@ class SecretView:
 
 def plain_views(text: str) -> Iterator[SecretView]:
     """Yield the view of ``text``, unless it would be the text itself."""
-    escaped = "\\" in text or "%" in text or "&amp;" in text
+    escaped = "\\" in text or "%" in text or "&amp;" in text or "&#" in text
     changes = list(_ESCAPE.finditer(text)) if escaped else []
     if not text.isascii():
         changes += _DRESSED.finditer(text)
         changes.sort(key=re.Match.start)
     if changes:
         yield _view(text, changes)
+
+
+def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield where base64 stands that is plain text, and that text; keys that are random bytes are none."""
+    for found in compiled(_ENCODED).finditer(text.encode("ascii", "replace")):
+        run = found[0].decode("ascii").rstrip("=").translate(_STANDARD)
+        # What follows a whole number of groups of four is a remainder or nothing.
+        try:
+            decoded = base64.b64decode(run[: len(run) - (len(run) % 4 == 1)] + "=" * (-len(run) % 4))
+        except binascii.Error:
+            continue
+        if _PRINTED.fullmatch(decoded):
+            yield found.start(), found.end(), decoded.decode("ascii")
+
+
+_STANDARD: Final = str.maketrans("-_", "+/")
 
 
 def _view(text: str, changes: list[re.Match[str]]) -> SecretView:
@@ -72,6 +98,9 @@ def _view(text: str, changes: list[re.Match[str]]) -> SecretView:
 def _plain(written: str) -> str:
     if written == "&amp;":
         return "&"
+    if written.startswith("&#"):
+        number = int(written[3:-1], 16) if written[2] == "x" else int(written[2:-1])
+        return chr(number)
     if written[0] in "\\%":
         return "/" if written == "\\/" else chr(int(written[-2:], 16))
     return folded(written)

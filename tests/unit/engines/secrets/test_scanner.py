@@ -113,6 +113,34 @@ async def test_what_stands_for_a_secret_or_names_something_is_none(text: str) ->
     assert await found(text) == []
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        b64(GITHUB),
+        b64(f"user={GITHUB}\n"),
+        b64(f"token: {GITHUB}").rstrip("="),
+        base64.urlsafe_b64encode(f"?>{GITHUB}".encode()).decode(),
+        "".join(f"&#{ord(char)};" for char in GITHUB),
+        "".join(f"&#x{ord(char):x};" for char in GITHUB),
+    ],
+)
+async def test_a_key_in_base64_or_entities_is_found_whole(written: str) -> None:
+    text = f"kind: Secret\ndata: {written}\n"
+    (spans,) = (await SCANNER.scan([text], SecretOptions())).spans
+    assert [(text[one.start : one.end], one.label) for one in spans] == [(written, "SECRET_GITHUB")]
+    allowed = await SCANNER.scan([f"data: {b64(GITHUB)}"], SecretOptions(allow_list=(GITHUB,)))
+    assert allowed.spans == [[]]
+
+
+async def test_base64_of_plain_text_or_of_a_picture_is_no_secret() -> None:
+    texts = [
+        b64("an ordinary sentence about a password"),
+        b64("password = hunter2hunter2"),
+        b64("\x89PNG" * 20),
+    ]
+    assert (await SCANNER.scan(texts, SecretOptions(entropy=False))).spans == [[], [], []]
+
+
 async def test_options_limit_what_is_found() -> None:
     text = f'password = "{WORD}" {GITHUB}'
     assert await found(text) == [WORD, GITHUB]
