@@ -55,7 +55,7 @@ _NOUNS = {
     "identifier": "identifiers",
 }
 _ALONE = (
-    "Nothing stands before the answer and no evidence was given: only code, packages and handles are checked."
+    "Nothing stands before the answer and no evidence was given: only code and packages are checked."
 )
 
 

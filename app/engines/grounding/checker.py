@@ -95,7 +95,7 @@ _CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
     "names": lambda task, _: check_names(task.prose, task.sources),
     "handles": lambda task, _: check_handles(task.answer, task.sources),
 }
-_ALONE: Final = frozenset({"code", "packages", "handles"})
+_ALONE: Final = frozenset({"code", "packages"})
 """Checks that need no sources."""
 
 _WEIGHT: Final = 4

@@ -136,8 +136,8 @@ async def test_an_answer_without_anything_before_it_is_judged_by_what_stands_alo
     _, metadata = await detected(
         [{"role": "assistant", "content": f"{MADE_UP} [PERSON_3]\n```json\n{{oops\n```"}]
     )
-    assert kinds(metadata) == ["handle", "code"]
-    assert "only code, packages and handles" in metadata["warnings"][0]
+    assert kinds(metadata) == ["code"]
+    assert "only code and packages" in metadata["warnings"][0]
     _, plain = await detected([{"role": "assistant", "content": MADE_UP}])
     assert (plain["supported"], plain["score"]) == (True, 0.0)
 
