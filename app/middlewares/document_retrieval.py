@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Any, Final, Literal
 
@@ -12,6 +13,8 @@ from app.core.collections import principals_of
 from app.core.content import Context
 from app.core.engines import RetrievalQuery, RetrievedPassage
 from app.core.middleware import Arguments, Invocation, Middleware, Outcome
+from app.core.offload import off_loop
+from app.core.sanitizing import sanitized
 
 MARK: Final = "[Retrieved Documents]"
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -81,9 +84,14 @@ class DocumentRetrieval(Middleware[DocumentRetrievalArguments]):
             arguments.min_relevance,
         )
         found = await self.engines.retriever.retrieve([query])
-        shown = list(_shown(found.passages[0], arguments.max_characters))
+        passages = found.passages[0]
+        length = sum(len(passage.text) for passage in passages)
+        passages, stripped = await off_loop(length, _stripped, passages)
+        shown = list(_shown(passages, arguments.max_characters))
         sources = [_source(passage) for passage, _ in shown]
         details: dict[str, str | int | bool] = {"documents": len(shown)}
+        if stripped:
+            details["stripped"] = stripped
         if shown:
             details["document_ids"] = ",".join(passage.document for passage, _ in shown)
             context = _added(context, "\n\n".join(text for _, text in shown), arguments.position)
@@ -161,6 +169,20 @@ def _plain(line: str) -> str:
         return line
     seen = "".join(one for one in line if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", seen)
+
+
+def _stripped(passages: Sequence[RetrievedPassage]) -> tuple[list[RetrievedPassage], int]:
+    """Return passages without text that a reader would not see, and how many places that was taken from.
+
+    HTML loses it when it is taken in; Markdown and plain text keep what they say until here.
+    """
+    kept, places = [], 0
+    for passage in passages:
+        text, title = sanitized(passage.text), sanitized(passage.title)
+        places += sum(text.stripped.values()) + sum(title.stripped.values())
+        if text.text.strip():
+            kept.append(replace(passage, text=text.text, title=title.text))
+    return kept, places
 
 
 def _shown(passages: list[RetrievedPassage], room: int) -> Iterator[tuple[RetrievedPassage, str]]:

@@ -6,94 +6,34 @@ Against servers of our own that speak these wire formats; none of the real ones 
 import random
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from app.core.engines import Embeddings, EngineReport, RetrievalQuery
 from app.engines.documents.chunk_index import IndexOptions
-from app.engines.resilience import Rules, unobserved
-from app.services.collections import CollectionService
+from app.engines.resilience import unobserved
 from app.services.document_indexes import DocumentIndexes
-from app.services.document_indexing import DocumentIndexing
 from app.services.retrieval import RetrievalService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import fresh_postgres
 from tests.factories import PATIENT
 from tests.fakes import FakeEmbedder
-from tests.integration.collection_setup import Library, open_library
-from tests.integration.index_server import IndexServer, cutting, flooding, hanging, saying, serving
+from tests.integration.collection_setup import open_library
+from tests.integration.index_server import cutting, flooding, hanging, saying, serving
+from tests.integration.index_setup import (
+    QUESTION,
+    READERS,
+    WORDS,
+    Indexed,
+    asks,
+    fill,
+    indexed_on,
+    indexes_of,
+)
 from tests.integration.opensearch_server import OpenSearchServer
 from tests.integration.qdrant_server import QdrantServer
-
-QUESTION = "Who approved the budget of the zeppelin in March?"
-WORDS = ("budget", "zeppelin", "weather", "hiring", "roadmap", "contract", "launch", "approved", "March")
-READERS = ("role:invoker", "role:auditor", "key:11111111", "key:22222222")
-
-
-@dataclass(frozen=True)
-class Indexed:
-    """Two retrieval services on one database: with the index, and without."""
-
-    server: IndexServer
-    with_index: Library
-    without: Library
-    indexing: DocumentIndexing
-
-    async def both(self, question: str, principals: frozenset[str] = frozenset({"*"})) -> tuple[Any, Any]:
-        query = RetrievalQuery(self.without.tenant, principals, question, None, 30)
-        return (
-            await self.with_index.retrieval.retrieve([query]),
-            await self.without.retrieval.retrieve([query]),
-        )
-
-    async def report(self) -> EngineReport:
-        return (await self.both(QUESTION))[0].report
-
-    def names(self) -> list[str]:
-        server = self.server
-        if isinstance(server, QdrantServer):
-            return sorted(server.collections)
-        assert isinstance(server, OpenSearchServer)
-        return sorted(server.indexes)
-
-    def documents(self) -> set[str]:
-        """Return the ids of the documents that the server holds anything of."""
-        server = self.server
-        if isinstance(server, QdrantServer):
-            points = [one for name in server.collections for one in server.points[name].values()]
-            return {one["payload"]["document"] for one in points}
-        assert isinstance(server, OpenSearchServer)
-        return {one["document"] for name in server.indexes for one in server.documents[name].values()}
-
-
-def server_of(kind: str) -> IndexServer:
-    return QdrantServer() if kind == "qdrant" else OpenSearchServer(kind=kind)
-
-
-def indexes_of(
-    database: Database, server: IndexServer, kind: str, embedder: Any, timeout_s: float = 20
-) -> DocumentIndexes:
-    rules = Rules(timeout_s, failures=3, cool_down_s=60)
-    options = IndexOptions(server.url, kind, api_key="k" if kind != "opensearch" else None, rules=rules)
-    return DocumentIndexes.elsewhere(database, embedder, options, unobserved)
-
-
-async def indexed_on(url: str, tenant: str, kind: str, timeout_s: float = 20) -> AsyncIterator[Indexed]:
-    database, server, embedder = Database(url, patience=PATIENT), server_of(kind), FakeEmbedder()
-    async with serving(server), open_library(database, tenant, embedder) as library:
-        indexes = indexes_of(database, server, kind, embedder, timeout_s)
-        assert indexes.indexing is not None
-        retrieval = RetrievalService(database, embedder, None, indexes.search)
-        collections = CollectionService(database, library.vault.audit, side=indexes.indexing)
-        other = Library(**{**vars(library), "retrieval": retrieval, "collections": collections})
-        await library.make()
-        yield Indexed(server, other, library, indexes.indexing)
-        await indexes.close()
-    await database.close()
 
 
 @pytest.fixture(scope="module")
@@ -132,23 +72,6 @@ async def test_on_postgresql_the_index_and_the_database_agree(postgres_of_its_ow
         gone, *kept = ids.values()
         await indexed.with_index.collections.delete_document(indexed.without.caller, "notes", gone)
         assert indexed.documents() == set(kept)
-
-
-async def fill(library: Library, count: int = 18) -> dict[str, str]:
-    """Add documents of many readers; return the ids by title."""
-    chance = random.Random(11)
-    ids = {}
-    for number in range(count):
-        own = chance.sample(READERS, chance.choice((0, 0, 1, 2)))
-        text = f"{' '.join(chance.choices(WORDS, k=14))}. Number {number} says so."
-        added = await library.add(f"d{number}", text, title=f"D{number} {chance.choice(WORDS)}", access=own)
-        assert added.document is not None
-        ids[added.document.title] = added.document.id
-    return ids
-
-
-def asks(server: IndexServer) -> list[Any]:
-    return [one for one in server.seen if one.path.endswith(("_search", "points/query"))]
 
 
 async def test_the_index_finds_for_every_principal_what_the_database_finds_in_the_same_order(
