@@ -166,6 +166,22 @@ def delete(
     print(f"Deleted: {what}.")
 
 
+@commands.command(epilog="Example:\n\n\b\n  sluice documents reindex")
+def reindex(*, yes: Yes = False) -> None:
+    """Build the index on another server (SLUICE_DOCUMENTS__URL) anew; the database answers meanwhile."""
+    confirm("Throw the index away and build it anew?", yes=yes)
+
+    async def rebuilt(house: "House", _caller: "Caller") -> bool | None:
+        return await house.indexing.rebuild() if house.indexing is not None else None
+
+    done = _in_tenant("default", rebuilt)
+    if done is None:
+        fail("The settings name no index on another server: SLUICE_DOCUMENTS__URL.", USAGE)
+    if not done:
+        fail("The service is at work on the index just now; try again in a moment.", FAILED)
+    print("The index was built anew.")
+
+
 async def _add_all(
     house: "House",
     caller: "Caller",

@@ -92,9 +92,15 @@ class DocumentIndexing:
             if mine:
                 async with self.database.system_transaction(write=False) as tx:
                     targets = await list_targets(tx)
-                for name in targets:
-                    await self._drop(name)
-                await self._keep()
+                try:
+                    for name in targets:
+                        await self._drop(name)
+                    await self._keep()
+                except RemoteEngineError as error:
+                    message = (
+                        f"The index does not answer as it should ({error.reason}); what is lacking follows."
+                    )
+                    raise UpstreamUnavailableError(message) from None
             return mine
 
     async def _keep(self) -> None:

@@ -59,9 +59,9 @@ class DocumentsSettings(Section):
     def admitted(self) -> "DocumentsSettings":
         """Refuse credentials that the server does not know, and a file that is not there."""
         if self.kind == "opensearch" and self.api_key is not None:
-            raise ValueError("OpenSearch knows users and passwords, no API keys")
+            raise ValueError("an API key is unknown to OpenSearch, which takes a user and a password")
         if self.kind == "qdrant" and (self.user or self.password is not None):
-            raise ValueError("Qdrant knows API keys, no users")
+            raise ValueError("a user is unknown to Qdrant, which takes an API key")
         if self.api_key is not None and self.user:
             raise ValueError("give an API key or a user, not both")
         if self.ca_file is not None and not self.ca_file.is_file():
