@@ -1,5 +1,6 @@
 """What redaction does with findings, whichever engine found them: modes, places that may not change, refusals."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -64,6 +65,50 @@ class RedactionArguments(ScanningArguments):
         )
 
 
+_TOKEN = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}")
+"""Drawn characters, as of a key; words and numbers are shorter, or of one kind."""
+_TOKEN_REACH = 512
+
+
+def _whole_tokens(text: str, spans: list[Span]) -> list[Span]:
+    """Return the spans so that none takes a part of a token, of which the rest would stay and be known by nobody."""
+    if not any(_cuts(text, span.start) or _cuts(text, span.end) for span in spans):
+        return spans
+    whole: list[Span] = []
+    for span in spans:
+        start, end = _run(text, span.start)[0], _run(text, span.end)[1]
+        if whole and start < whole[-1].end:
+            before = whole.pop()
+            surer = max(before, span, key=lambda one: one.score)
+            whole.append(Span(before.start, max(before.end, end), surer.label, surer.score))
+        else:
+            whole.append(Span(start, end, span.label, span.score))
+    return whole
+
+
+def _cuts(text: str, place: int) -> bool:
+    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+
+
+def _run(text: str, place: int) -> tuple[int, int]:
+    """Return the token around a place that cuts one, else the place itself."""
+    if not _cuts(text, place):
+        return place, place
+    first, last = place, place
+    while first > max(0, place - _TOKEN_REACH) and _is_drawn(text[first - 1]):
+        first -= 1
+    while last < min(len(text), place + _TOKEN_REACH) and _is_drawn(text[last]):
+        last += 1
+    # Behind a back slash the first letter is a part of an escape.
+    if text[first - 1 : first] == "\\" or _TOKEN.fullmatch(text, first, last) is None:
+        return place, place
+    return first, last
+
+
+def _is_drawn(char: str) -> bool:
+    return char.isascii() and char.isalnum()
+
+
 class RedactionPlan:
     """Decides for each finding what becomes of it, and counts.
 
@@ -102,7 +147,7 @@ class RedactionPlan:
         concealed: list[Span] = []
         masked: list[Span] = []
         edits: list[Edit] = []
-        for span in self._whole_numbers(leaf, spans):
+        for span in self._whole_numbers(leaf, _whole_tokens(leaf.text, spans)):
             label = span.label
             self.counts[label] += 1
             mode = self.modes.get(label, self.modes.get("", "handle"))
