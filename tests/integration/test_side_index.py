@@ -1,6 +1,6 @@
 """Large tenants on SQLite are searched in an index beside the database, with the same results, or not at all."""
 
-import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,11 +20,16 @@ LEAST = 8
 QUESTION = "Who approved the budget of the zeppelin?"
 
 
+@pytest.fixture(scope="module")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("side") / "empty.db"
+    upgrade(f"sqlite:///{file}")
+    return file
+
+
 @pytest.fixture
-async def library(tmp_path: Path, tenant: str) -> AsyncIterator[Library]:
-    url = f"sqlite:///{tmp_path}/sluice.db"
-    await asyncio.to_thread(upgrade, url)
-    database = Database(url)
+async def library(empty_file: Path, tmp_path: Path, tenant: str) -> AsyncIterator[Library]:
+    database = Database(f"sqlite:///{shutil.copy(empty_file, tmp_path / 'sluice.db')}")
     async with open_library(database, tenant) as opened:
         await opened.make()
         side = SideIndex(database, IndexShelf(tmp_path / "index"), LEAST)
