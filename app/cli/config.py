@@ -17,6 +17,8 @@ Set one with its variable, such as SLUICE_HTTP__PORT=8080. docs/configuration.md
 
 def config(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show every setting as the service would read it now; secrets are shown as set or unset."""
+    from functools import reduce
+
     from pydantic import SecretStr
 
     from app.settings import load, variable, walk
@@ -25,15 +27,21 @@ def config(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
     tree: dict[str, Any] = {}
     rows = []
     for section, name, field in walk():
-        holder = getattr(settings, section) if section else settings
+        path = section.split("__") if section else []
+        holder = reduce(getattr, path, settings)
         value = getattr(holder, name)
         source = "default" if value == field.default else "set"
         if (section, name) == ("keys", "file"):
             value = settings.key_file
         if isinstance(value, SecretStr):
             value = _without_password(value.get_secret_value()) if name == "url" else "(set)"
-        (tree.setdefault(section, {}) if section else tree)[name] = value
+        if isinstance(value, dict):
+            # What belongs to a plug-in or a server may be a secret; their names are not.
+            value = dict.fromkeys(value, "(set)")
+        place = reduce(lambda inner, step: inner.setdefault(step, {}), path, tree)
+        place[name] = value
         shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+        shown = ",".join(value) if isinstance(value, dict) else shown
         shown = str(value).lower() if isinstance(value, bool) else shown
         rows.append((variable(section, name), shown, source))
     if json:

@@ -162,12 +162,16 @@ def test_settings_are_shown_without_secrets(tmp_path: Path) -> None:
         SLUICE_AUTH__BOOTSTRAP_KEY=key,
         SLUICE_DATABASE__URL="postgresql://me:Secr3tPassw0rd@127.0.0.1/x",
         SLUICE_HTTP__PORT="8123",
+        SLUICE_ENGINES__MODERATOR__URL="https://judge.example/v1",
+        SLUICE_ENGINES__MODERATOR__MODEL="guard-8b",
+        SLUICE_ENGINES__MODERATOR__API_KEY="G3heimKey",
+        SLUICE_PLUGINS='{"shouting": {"token": "G3heimToken"}}',
+        SLUICE_MIDDLEWARE_SERVERS='{"acme": {"url": "https://a.example/mcp", "headers": {"x": "G3heimHeader"}}}',
     )
     for form in ((), ("--json",)):
         shown = sluice("config", *form, environment=environment).stdout
-        assert "8123" in shown
-        assert key not in shown
-        assert "Secr3tPassw0rd" not in shown
+        assert all(told in shown for told in ("8123", "guard-8b", "shouting", "acme"))
+        assert not any(secret in shown for secret in (key, "Secr3tPassw0rd", "G3heim"))
 
 
 def test_long_input_on_a_terminal_shows_progress(service: Service, tmp_path: Path) -> None:
