@@ -33,7 +33,7 @@ class Replicas:
     async def rest(self, method: str, path: str, body: Any = None) -> Any:
         """Change something on the replica where no stream is open."""
         headers = {"authorization": f"Bearer {KEY}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
             url = self.one.removesuffix("/mcp") + f"/api/v1{path}"
             response = await http.request(method, url, json=body)
         assert response.is_success, response.text
