@@ -32,8 +32,8 @@ class Provisional:
         """Return ``context`` with its conceals settled by provisional handles.
 
         ``kept`` are handles of the vault that stay in the text as they are: numbers begin behind theirs. ``ours`` are
-        the provisional handles that may stand in it (None: all so far): they stay, and an original that was found around one
-        is what stood there before both.
+        the provisional handles that may stand in it (None: all so far): they stay, and an original that was found
+        around one is what stood there before both.
         """
         # What this very text gets is not in it yet: there it would be somebody's text that looks the same.
         mine = frozenset(self.originals) if ours is None else ours

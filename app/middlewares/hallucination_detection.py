@@ -54,9 +54,7 @@ _NOUNS = {
     "handle": "placeholders",
     "identifier": "identifiers",
 }
-_ALONE = (
-    "Nothing stands before the answer and no evidence was given: only code and packages are checked."
-)
+_ALONE = "Nothing stands before the answer and no evidence was given: only code and packages are checked."
 
 
 class HallucinationDetectionArguments(Arguments):
