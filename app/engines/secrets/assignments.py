@@ -46,6 +46,9 @@ _HEXADECIMAL_LEAST: Final = 24
 _CHANGES: Final = 0.2
 _LONG: Final = 24
 
+_DRAWN: Final = 4
+"""Changes between letters and digits that hardly any name of a variable has."""
+
 
 @dataclass(slots=True, eq=False)
 class Assigned:
@@ -118,17 +121,22 @@ def _bare(data: bytes, at: int) -> _Value | None:
 
 
 def _is_entry(data: bytes, at: int, value: _Value) -> bool:
-    """Say whether a line is nothing but ``name: value``, as in YAML and in notes."""
+    """Say whether a line is nothing but ``name: value`` or ``name=value``, as in YAML, properties and notes."""
     line = max(data.rfind(b"\n", max(0, at - _LONG), at) + 1, at - _LONG, 0)
     alone = data[value.end : value.end + 1] in (b"", b"\n", b"\r") and not data[line:at].strip(b" \t-_")
-    return alone and b":" in data[at : value.start] and b"\n" not in data[at : value.start]
+    signs = data[at : value.start]
+    # Code puts spaces around the sign of an assignment.
+    return alone and b"\n" not in signs and (b":" in signs or (signs.endswith(b"=") and b" " not in signs))
 
 
 def _is_code(value: str, kind: str) -> bool:
     """Say whether an unquoted value may as well be a variable, an attribute or a type."""
     if _CODE.fullmatch(value) is None:
         return False
-    return kind == "password" or "." in value or sum(char.isdigit() for char in value) <= 1
+    if "." in value or sum(char.isdigit() for char in value) <= 1:
+        return True
+    changes = sum(one.isdigit() != other.isdigit() for one, other in pairwise(value))
+    return kind == "password" and changes < _DRAWN
 
 
 def _is_password(value: str) -> bool:
