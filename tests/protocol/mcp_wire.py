@@ -131,7 +131,7 @@ class Wire:
 async def client(url: str, revision: str, key: str | None = "alice") -> AsyncIterator[Wire]:
     """Yield a client of ``url``, after the handshake where there is one."""
     headers = {"accept": ACCEPT} | ({"authorization": f"Bearer {key}"} if key else {})
-    async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
         wire = Wire(url, http, revision)
         if not wire.modern and key:
             await wire.open()

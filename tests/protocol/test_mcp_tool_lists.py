@@ -137,8 +137,12 @@ async def test_a_filter_that_cannot_be_read_is_refused_where_its_fault_is(host):
 async def test_a_cursor_holds_for_the_choice_it_was_given_for_and_for_no_other(tmp_path, revision):
     async with filtering(tmp_path, more=260) as service, service.host(revision) as host:
         asked = {ASKED: {"query": "note", "maxTools": 255}}
-        first = await host.call("tools/list", asked)
-        rest = await host.call("tools/list", asked, cursor=first.result["nextCursor"])
+        for _ in range(20):
+            first = await host.call("tools/list", asked)
+            rest = await host.call("tools/list", asked, cursor=first.result["nextCursor"])
+            if "result" in rest.message:
+                break
+            # On a busy machine words choose until every tool has its vector; the choice changes once.
         assert len(set(names_of(first) + names_of(rest))) == 255
         for other in ({ASKED: {"query": "note", "maxTools": 254}}, {}):
             reply = await host.call("tools/list", other, cursor=first.result["nextCursor"])
