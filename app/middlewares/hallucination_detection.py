@@ -296,19 +296,6 @@ class _Judging:
         return metadata
 
 
-_NOUNS = {
-    "sentence": "statements",
-    "url": "links",
-    "code": "code",
-    "package": "packages",
-    "quote": "quotations",
-    "number": "numbers",
-    "name": "names",
-    "handle": "placeholders",
-    "identifier": "identifiers",
-}
-
-
 def _evidence(arguments: HallucinationDetectionArguments) -> tuple[Source, ...]:
     if arguments.evidence is None:
         return ()

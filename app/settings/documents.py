@@ -2,11 +2,10 @@
 
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from app.settings.sections import Section
+from app.settings.sections import BaseUrl, Section
 
 
 class DocumentsSettings(Section):
@@ -16,7 +15,7 @@ class DocumentsSettings(Section):
         default="opensearch",
         description="OpenSearch 2 or 3, Elasticsearch 8 or 9, or Qdrant 1.11 or later.",
     )
-    url: str | None = Field(
+    url: BaseUrl | None = Field(
         default=None,
         description="Base URL, such as `https://search.internal:9200`; without it the database is searched.",
     )
@@ -41,19 +40,6 @@ class DocumentsSettings(Section):
     cool_down_s: float = Field(
         default=30, gt=0, le=3600, description="How long it is left alone before one question tries."
     )
-
-    @field_validator("url")
-    @classmethod
-    def plain(cls, url: str | None) -> str | None:
-        """Refuse what is no base URL, without repeating it (it may hold a password)."""
-        if url is None:
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("a base URL is http://host… or https://host…")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("a base URL has no user, password, query or fragment")
-        return url
 
     @model_validator(mode="after")
     def admitted(self) -> "DocumentsSettings":

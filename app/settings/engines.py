@@ -1,18 +1,17 @@
 """Engines elsewhere, one section for each capability; without a URL the embedded engine serves."""
 
 from typing import Literal
-from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
-from app.settings.sections import Section
+from app.settings.sections import BaseUrl, Section
 
 
 class RemoteEngine(Section):
     """An engine elsewhere; the embedded one serves while it fails."""
 
     kind: str = ""
-    url: str | None = Field(
+    url: BaseUrl | None = Field(
         default=None,
         description="Base URL, such as `http://localhost:8080/v1`; without it the embedded engine serves.",
     )
@@ -35,21 +34,6 @@ class RemoteEngine(Section):
     cool_down_s: float = Field(
         default=30, gt=0, le=3600, description="How long it is left alone before one call tries."
     )
-
-    @field_validator("url")
-    @classmethod
-    def plain(cls, url: str | None) -> str | None:
-        """Refuse what is no base URL, without repeating it (it may hold a password)."""
-        if url is None:
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("a base URL is http://host… or https://host…")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError(
-                "a base URL has no user, password, query or fragment; the key belongs to api_key"
-            )
-        return url
 
     @model_validator(mode="after")
     def named(self) -> "RemoteEngine":

@@ -2,9 +2,18 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FilePath, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FilePath,
+    SecretStr,
+    field_validator,
+)
 from pydantic_settings import NoDecode
 
 from app.core.access import DEFAULT_TENANT, KEY_PATTERN
@@ -20,6 +29,21 @@ def _split(value: Any) -> Any:
 
 
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+def _base_url(url: str) -> str:
+    """Refuse what is no base URL, without repeating it (it may hold a password)."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("a base URL is http://host… or https://host…")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError(
+            "a base URL has no user, password, query or fragment; credentials have settings of their own"
+        )
+    return url
+
+
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
 
 
 class Section(BaseModel):
