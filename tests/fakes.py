@@ -55,7 +55,14 @@ class FakeDetector:
         name = name.removesuffix("_ADDRESS")
         return name if name in self.labels() else None
 
-    async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
+    async def detect(
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+    ) -> Detection:
         return Detection([self._one(text, options) for text in texts], "fake")
 
     def _one(self, text: str, options: DetectionOptions) -> list[Span]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from app.core.grounding import AnswerChecker, LinkProbe
 
@@ -18,16 +18,21 @@ class Span:
     score: float
 
 
+NameEngine = Literal["fast", "accurate"]
+
+
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
     """What to look for.
 
     ``strict`` takes every entity at low thresholds; ``entities`` (labels) limits, ``exclude`` removes;
     ``allow_list`` are texts that are never a finding, ``deny_list`` texts that always are (label ``CUSTOM``).
+    ``names``: the tagger that looks for names, ``fast`` or, several times slower, ``accurate``.
     """
 
     strict: bool = False
     language: str = "auto"
+    names: NameEngine = "fast"
     entities: frozenset[str] | None = None
     exclude: frozenset[str] = frozenset()
     allow_list: tuple[str, ...] = ()
@@ -46,14 +51,62 @@ class Detection:
 class Detector(Protocol):
     """Finds personal data; never blocks the event loop and never passes a text that it could not scan."""
 
-    async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
-        """Scan ``texts`` (all leaves of one context) or raise; a time-out raises DeadlineExceededError."""
+    async def detect(
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+    ) -> Detection:
+        """Scan ``texts`` (all leaves of one context) or raise; a time-out raises DeadlineExceededError.
+
+        ``joined`` are runs of adjacent texts, by position, that are read as one text too, so that what is split over
+        them is found; each text gets the part that lies in it. Nothing remembered of one ``tenant`` serves another.
+        """
 
     def labels(self) -> frozenset[str]:
         """Return every label that this detector can give."""
 
     def label_of(self, name: str) -> str | None:
         """Return the label that ``name`` stands for: itself, or the engine's own name of a type; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What one recognizer found in a text, and what became of it.
+
+    ``entity`` is Presidio's name of the type, ``base`` the score before ``context`` (the words nearby that changed it),
+    ``view`` how the text was read (``text``, ``plain``, ``base64`` and so on), ``reason`` why it won or lost.
+    """
+
+    span: Span
+    entity: str
+    recognizer: str
+    pattern: str
+    base: float
+    context: str
+    view: str
+    won: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The findings of one text, and every candidate for one, in the order of the text."""
+
+    spans: list[Span]
+    candidates: list[Candidate]
+    engine: str
+    language: str
+    warnings: list[str] = field(default_factory=list)
+
+
+class Explainer(Protocol):
+    """Says why something is a finding or is not."""
+
+    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
+        """Scan ``text`` as `Detector.detect` does and keep what was considered."""
 
 
 class Masker(Protocol):

@@ -5,9 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from app.core.content import Context
-from app.core.engines import DetectionOptions
+from app.core.engines import DetectionOptions, NameEngine
 from app.core.errors import InvalidArgumentsError
-from app.core.middleware import Middleware, Outcome
+from app.core.middleware import Invocation, Middleware, Outcome
 from app.core.redaction_plan import Mode, Numbers, RedactionArguments, RedactionPlan, Term
 
 
@@ -24,6 +24,10 @@ class PiiRedactionArguments(RedactionArguments):
     exclude: list[Term] = Field(default=[], description="Types that are left alone.")
     deny_list: list[Term] = Field(default=[], max_length=1000, description="Texts that always are (custom).")
     language: str = Field(default="auto", pattern=r"^(auto|[a-z]{2})$", description="Language code, or auto.")
+    names: NameEngine = Field(
+        default="fast",
+        description="Which tagger looks for names: fast, or accurate, which finds more and takes several times longer.",
+    )
     numbers: Numbers = Field(
         default="report",
         description="Personal data given as a JSON number: report, refuse, or make it a string.",
@@ -41,12 +45,22 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
     arguments = PiiRedactionArguments
 
     async def apply(self, context: Context, arguments: PiiRedactionArguments) -> Outcome:
+        """Redact for nobody in particular."""
+        return await self._redacted(context, arguments, "")
+
+    async def invoke(
+        self, context: Context, arguments: PiiRedactionArguments, invocation: Invocation
+    ) -> Outcome:
+        """Redact for a caller, whose tenant's detections may be remembered."""
+        return await self._redacted(context, arguments, invocation.caller.tenant)
+
+    async def _redacted(self, context: Context, arguments: PiiRedactionArguments, tenant: str) -> Outcome:
         """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
         options = self._options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
         texts = [leaf.scannable for leaf in context.leaves]
-        detection = await self.engines.detector.detect(texts, options)
+        detection = await self.engines.detector.detect(texts, options, tenant=tenant)
         plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers)
         edited = await plan.edited(context, detection.spans)
         metadata = plan.metadata(context)
@@ -58,6 +72,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         return DetectionOptions(
             strict=arguments.aggressiveness == "strict",
             language=arguments.language,
+            names=arguments.names,
             entities=None
             if arguments.entities is None
             else self._labels(arguments.entities, "/arguments/entities"),

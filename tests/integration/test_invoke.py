@@ -136,7 +136,14 @@ async def test_every_call_is_on_record_with_counts_and_digests(rest: Rest) -> No
 class NeverEnding(FakeDetector):
     """A detector that hangs."""
 
-    async def detect(self, texts: Sequence[str], options: DetectionOptions) -> Detection:
+    async def detect(
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+    ) -> Detection:
         await asyncio.Event().wait()
         return await super().detect(texts, options)
 

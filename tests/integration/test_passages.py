@@ -340,7 +340,7 @@ async def test_a_middleware_that_fails_or_blocks_withholds_the_result(desk: Desk
 class NeverEnding(FakeDetector):
     """A detector that hangs."""
 
-    async def detect(self, texts: Any, options: Any) -> Any:
+    async def detect(self, texts: Any, options: Any, **_given: Any) -> Any:
         await asyncio.Event().wait()
 
 

@@ -46,6 +46,7 @@ def raw_options(options: DetectionOptions) -> Frame:
     return {
         "strict": options.strict,
         "language": options.language,
+        "names": options.names,
         "entities": None if options.entities is None else sorted(options.entities),
         "exclude": sorted(options.exclude),
         "allow_list": tuple(options.allow_list),
@@ -58,6 +59,7 @@ def given_options(raw: Frame) -> DetectionOptions:
     return DetectionOptions(
         strict=raw["strict"],
         language=raw["language"],
+        names=raw["names"],
         entities=None if raw["entities"] is None else frozenset(raw["entities"]),
         exclude=frozenset(raw["exclude"]),
         allow_list=raw["allow_list"],

@@ -106,9 +106,16 @@ class PoolDetector:
             raise OverloadedError("The detection workers did not start in time.", retry_after_s=1) from None
 
     async def detect(
-        self, texts: Sequence[str], options: DetectionOptions, *, deadline_s: float | None = None
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+        deadline_s: float | None = None,
     ) -> Detection:
         """Return the findings in ``texts``, all of one context, or raise; never a text that was not scanned."""
+        del tenant, joined
         self._check(options)
         await self.start()
         if not any(texts):

@@ -54,10 +54,14 @@ class Service:
 
     def __init__(self) -> None:
         with without_spacy():
-            from app.engines.pii.analyzer import Analyzer, warnings_for  # noqa: PLC0415 - Presidio: after the set-up
+            from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
+            from app.engines.pii.carrying import carry, names_in  # noqa: PLC0415
+            from app.engines.pii.languages import warnings_for  # noqa: PLC0415
 
         self._analyzer = Analyzer()
         self._warnings_for = warnings_for
+        self._names_in = names_in
+        self._carry_names = carry
         for strict in (False, True):
             self._analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
@@ -80,18 +84,16 @@ class Service:
         options = frames.given_options(frame["options"])
         texts: list[str] = frame["texts"]
         found = [self._analyzer.scan(text, options) for text in texts]
-        names = self._analyzer.names(texts, found)
+        names = self._names_in(texts, found)
         if frame["alone"]:
-            found = self._analyzer.carry(texts, found, names, options)
+            found = self._carry_names(texts, found, names, options)
         warnings = self._warnings_for(texts, options.language)
         return {"spans": frames.raw_spans(found), "names": names, "warnings": warnings}
 
     def _carry(self, frame: frames.Frame) -> frames.Frame:
         options = frames.given_options(frame["options"])
         found = frames.given_spans(frame["spans"])
-        return {
-            "spans": frames.raw_spans(self._analyzer.carry(frame["texts"], found, frame["names"], options))
-        }
+        return {"spans": frames.raw_spans(self._carry_names(frame["texts"], found, frame["names"], options))}
 
     def _operate(self, frame: frames.Frame) -> frames.Frame:
         from app.engines.pii.operators import apply_operator  # noqa: PLC0415 - Presidio's anonymizer: first use only

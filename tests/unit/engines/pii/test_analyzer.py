@@ -7,7 +7,9 @@ import sys
 import pytest
 
 from app.core.engines import DetectionOptions
-from app.engines.pii.analyzer import CHUNK, Analyzer, chunks, warnings_for
+from app.engines.pii.analyzer import Analyzer
+from app.engines.pii.languages import warnings_for
+from app.engines.pii.searching import CHUNK, chunks
 from tests.unit.engines.pii.conftest import Find
 
 
