@@ -1,0 +1,80 @@
+"""Fill the slots of the texts in `written/` with made-up names of the text's language."""
+
+import random
+from dataclasses import dataclass, field
+
+from app.engines.pii.training.examples import Example
+from app.engines.pii.training.lists import happens
+from app.engines.pii.training.markup import Slot, Written, read_written
+from app.engines.pii.training.people import LATIN, drawn, faker_for, first_names, last_names
+from app.engines.pii.training.synthetic import Generator
+
+_LOCALES = {
+    "de": ("de_DE", "de_AT", "de_CH"),
+    "fr": ("fr_FR", "fr_CH"),
+    "es": ("es_ES", "es_MX"),
+    "it": ("it_IT",),
+    "pt": ("pt_PT", "pt_BR"),
+    "nl": ("nl_NL", "nl_BE"),
+    "pl": ("pl_PL",),
+    "sv": ("sv_SE",),
+    "tr": ("tr_TR",),
+    "en": ("en_US", "en_GB", "en_IN", "en_AU"),
+}
+_ABROAD = {"en": 0.6}
+_ABROAD_ELSEWHERE = 0.25
+_DRAWS = 600
+
+
+@dataclass(slots=True)
+class Filler:
+    """Fill the slots of one text; make another for the next, so that `#1` is somebody else."""
+
+    generator: Generator
+    _pairs: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def __call__(self, slot: Slot) -> str:
+        """Return a name for the slot."""
+        if slot.kind == "company":
+            return self.generator.organizations.any()
+        if slot.kind == "address":
+            return self.generator.places.address()
+        if slot.kind == "city":
+            return self.generator.places.city()
+        first, last = self._pair(slot)
+        return {"full": f"{first} {last}", "first": first, "last": last}[slot.kind]
+
+    def _pair(self, slot: Slot) -> tuple[str, str]:
+        if slot.same in self._pairs:
+            return self._pairs[slot.same]
+        pair = self._made(slot)
+        if slot.same:
+            self._pairs[slot.same] = pair
+        return pair
+
+    def _made(self, slot: Slot) -> tuple[str, str]:
+        chance = self.generator.chance
+        locale = chance.choice(_LOCALES.get(slot.language, _LOCALES["en"]))
+        if slot.gender:
+            faker = faker_for(locale)
+            make = faker.first_name_female if slot.gender == "f" else faker.first_name_male
+            return chance.choice(drawn(make, _DRAWS, LATIN)), chance.choice(last_names(locale))
+        if happens(chance, _ABROAD.get(slot.language, _ABROAD_ELSEWHERE)):
+            return self.generator.people.pair()
+        return chance.choice(first_names(locale)), chance.choice(last_names(locale))
+
+
+def filled(texts: tuple[Written, ...], copies: int, seed: int) -> list[Example]:
+    """Return each text once, and those with slots `copies` times."""
+    generator = Generator(random.Random(seed))
+    return [text.example(Filler(generator)) for text in texts for _ in range(copies if text.varies else 1)]
+
+
+def written(copies: int, seed: int) -> list[Example]:
+    """Return the texts to learn from."""
+    return filled(read_written(), copies, seed)
+
+
+def written_held_out(seed: int) -> list[Example]:
+    """Return the texts that only judge, each once."""
+    return filled(read_written(held_out=True), 1, seed)
