@@ -33,6 +33,7 @@ from app.protocol.shaping import Shaping
 from app.protocol.tasks import TaskMethods
 from app.services.bootstrap import bootstrap
 from app.services.declaration_files import read_file
+from app.services.explaining import ExplainService
 from app.services.group_views import GroupViews
 from app.services.interceptors import InterceptorService
 from app.settings import Settings
@@ -183,6 +184,9 @@ def _services(house: House, anonymous: Caller | None) -> Services:
         descriptions=house.descriptions,
         collections=house.collections,
         ingestion=house.ingestion,
+        explaining=ExplainService(
+            house.registry, house.policies, house.audit, house.invoke.traffic, house.detector
+        ),
         anonymous=anonymous,
     )
 

@@ -17,6 +17,7 @@ from app.services.audit import AuditService
 from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
+from app.services.explaining import ExplainService
 from app.services.groups import GroupService
 from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
@@ -56,6 +57,7 @@ class Services:
     descriptions: DescriptionService
     collections: CollectionService
     ingestion: IngestionService
+    explaining: ExplainService
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)

@@ -15,6 +15,7 @@ from app.api import (
     groups,
     invoke,
     mappings,
+    pii,
     pipelines,
     policies,
     servers,
@@ -56,6 +57,7 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
     for part in (
         stream,
         invoke,
+        pii,
         vault,
         audit,
         access,

@@ -17,6 +17,7 @@ from app.cli import (
     invoke,
     keys,
     middleware,
+    pii,
     pipelines,
     serve,
     servers,
@@ -64,6 +65,7 @@ def build() -> typer.Typer:
     root.add_typer(servers.commands, name="servers")
     root.add_typer(groups.commands, name="groups")
     root.add_typer(concerns.commands, name="concerns")
+    root.add_typer(pii.commands, name="pii")
     root.add_typer(pipelines.commands, name="pipelines")
     root.add_typer(documents.commands, name="documents")
     root.add_typer(audit.commands, name="audit")

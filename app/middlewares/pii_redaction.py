@@ -56,7 +56,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
 
     async def _redacted(self, context: Context, arguments: PiiRedactionArguments, tenant: str) -> Outcome:
         """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
-        options = self._options(arguments)
+        options = self.options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
         texts = [leaf.scannable for leaf in context.leaves]
@@ -68,7 +68,8 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
             metadata["warnings"] = detection.warnings
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault())
 
-    def _options(self, arguments: PiiRedactionArguments) -> DetectionOptions:
+    def options(self, arguments: PiiRedactionArguments) -> DetectionOptions:
+        """Return what the engine is asked for, or refuse a type that it does not know."""
         return DetectionOptions(
             strict=arguments.aggressiveness == "strict",
             language=arguments.language,

@@ -1,0 +1,263 @@
+"""``sluice pii``: why a text is redacted as it is, and how well detection does on labelled texts."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_table
+
+if TYPE_CHECKING:
+    from app.core.engines import Candidate, DetectionOptions, Span
+    from app.engines.pii.labelled import LabelledText
+    from app.engines.pii.scoring import Confusion, Scores
+
+_EXAMPLES = 3
+_AROUND = 30
+_LONGEST = 60
+
+commands = typer.Typer(
+    help="See why a text is redacted as it is, and measure detection on your own texts. Works without a service.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Strict = Annotated[bool, typer.Option("--strict", help="Take every type at low scores.")]
+Entities = Annotated[
+    list[str] | None, typer.Option("--entity", help="Look only for this type; may be repeated.")
+]
+Names = Annotated[Literal["fast", "accurate"], typer.Option(help="Which tagger looks for names.")]
+Html = Annotated[Path | None, typer.Option("--html", help="Write a page with coloured findings there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice pii explain "My name is John Doe and my SSN is 123-45-6789"
+  sluice pii explain --strict --html report.html < letter.txt"""
+)
+def explain(
+    text: Annotated[str | None, typer.Argument(help="The text; without: standard input.")] = None,
+    entities: Entities = None,
+    allow: Annotated[list[str] | None, typer.Option(help="Text that is no finding; may be repeated.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="Text that always is one; may be repeated.")] = None,
+    language: Annotated[str, typer.Option(help="Code of a language, or auto.")] = "auto",
+    names: Names = "fast",
+    html: Html = None,
+    *,
+    strict: Strict = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also what lost: other types, low scores, overlaps.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show every finding in a text: its type, recognizer, score, the words that raised it, and why it won."""
+    from dataclasses import asdict, replace
+
+    from app.engines.pii.embedded import explained
+
+    given = sys.stdin.read() if text is None else text
+    options = replace(
+        _options(entities, strict=strict, names=names),
+        allow_list=tuple(allow or ()),
+        deny_list=tuple(deny or ()),
+        language=language,
+    )
+    found = explained(given, options)
+    for warning in found.warnings:
+        note(f"Warning: {warning}")
+    if html is not None:
+        _write(html, [(given, found.spans, found.candidates)])
+    if json:
+        show_json(asdict(found))
+        return
+    shown = [one for one in found.candidates if everything or one.won]
+    show_table(
+        ("START", "END", "TEXT", "TYPE", "SCORE", "RECOGNIZER", "CONTEXT", "READ AS", "WHY"),
+        [_row(given, one) for one in shown],
+    )
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice pii evaluate labelled.jsonl
+  sluice pii evaluate labelled.jsonl --strict --label TITLE=PERSON --html confusions.html
+
+A line is one JSON object: {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, in code points."""
+)
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="Labelled texts, a JSON object a line.")],
+    entities: Entities = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label", help="Read a label of the file as a type here: TITLE=PERSON; may be repeated."
+        ),
+    ] = None,
+    names: Names = "fast",
+    examples: Annotated[int, typer.Option(min=0, help="Disagreements to show of each kind.")] = _EXAMPLES,
+    html: Html = None,
+    *,
+    strict: Strict = False,
+    json: Json = False,
+) -> None:
+    """Score detection on labelled texts: precision, recall and F1 (strict, partial, by character), with examples.
+
+    The type ANY counts whether a text was hidden at all, under whatever type. The examples show the texts of the file.
+    """
+    from app.engines.pii.embedded import found_in
+    from app.engines.pii.labelled import FaultyLineError, read_labelled
+    from app.engines.pii.scoring import score
+
+    try:
+        texts, unknown = read_labelled(file.read_text("utf-8"), _renamed(labels or []))
+    except OSError as error:
+        fail(f"{file} cannot be read: {error.strerror}.", USAGE)
+    except UnicodeDecodeError:
+        fail(f"{file} is not UTF-8.", USAGE)
+    except FaultyLineError as error:
+        fail(f"{file}, line {error.line}: {error.fault}", USAGE)
+    if unknown:
+        note(
+            f"Not types of this detector, left out: {', '.join(unknown)}. --label {unknown[0]}=TYPE maps one."
+        )
+    options = _options(entities, strict=strict, names=names)
+    asked = None if options.entities is None else options.entities
+    expected = [[span for span in one.spans if asked is None or span.label in asked] for one in texts]
+    found = found_in([one.text for one in texts], options)
+    scores = score(expected, found)
+    if html is not None:
+        _write(html, [(one.text, spans, []) for one, spans in zip(texts, found, strict=True)])
+    if json:
+        show_json(_figures(scores))
+        return
+    _show(scores, texts, examples)
+
+
+def _options(
+    entities: Sequence[str] | None, *, strict: bool, names: Literal["fast", "accurate"]
+) -> "DetectionOptions":
+    from app.core.engines import DetectionOptions
+
+    wanted = frozenset(_label(name) for name in entities) if entities else None
+    return DetectionOptions(strict=strict, entities=wanted, names=names)
+
+
+def _label(name: str) -> str:
+    from app.engines.pii.labels import LABELS, label_of
+
+    label = label_of(name.upper())
+    if label is None:
+        fail(f"There is no type {name}; there are: {', '.join(sorted(LABELS)).lower()}.", USAGE)
+    return label
+
+
+def _renamed(pairs: Sequence[str]) -> dict[str, str]:
+    """Return what labels of the file stand for, as ``--label`` says."""
+    renamed = {}
+    for pair in pairs:
+        name, equals, label = pair.partition("=")
+        if not (name and equals and label):
+            fail(f"--label takes NAME=TYPE, such as TITLE=PERSON, not {pair}.", USAGE)
+        renamed[name.upper()] = _label(label)
+    return renamed
+
+
+def _row(text: str, one: "Candidate") -> tuple[object, ...]:
+    pattern = f" ({one.pattern})" if one.pattern else ""
+    return (
+        one.span.start,
+        one.span.end,
+        _short(text[one.span.start : one.span.end]),
+        one.span.label,
+        f"{one.span.score:.2f}",
+        one.recognizer + pattern,
+        one.context,
+        one.view,
+        one.reason if one.won else f"lost: {one.reason}",
+    )
+
+
+def _short(text: str) -> str:
+    """Return a text as one line of bounded length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> None:
+    rows = []
+    for label in scores.labels():
+        tallies = scores.tallies[label]
+        figures = [
+            f"{figure:.3f}"
+            for kind in ("strict", "partial", "character")
+            for figure in (tallies[kind].precision, tallies[kind].recall, tallies[kind].f1)
+        ]
+        rows.append((label.upper(), tallies["strict"].there, tallies["strict"].found, *figures))
+    head = [f"{kind} {figure}" for kind in ("STRICT", "PARTIAL", "CHAR") for figure in ("P", "R", "F1")]
+    show_table(("TYPE", "THERE", "FOUND", *head), rows)
+    for kind, title in (
+        ("missed", "Missed"),
+        ("label", "Found as another type"),
+        ("false", "Found where nothing is"),
+    ):
+        met = [one for one in scores.confusions if one.kind == kind]
+        if met and examples:
+            print(f"\n{title}: {len(met)}")
+            for line in _lines(met, texts, examples):
+                print(f"  {line}")
+
+
+def _lines(met: "Sequence[Confusion]", texts: "Sequence[LabelledText]", examples: int) -> Iterator[str]:
+    """Yield some disagreements of every pair of types, with the text around them."""
+    seen: dict[tuple[str, str], int] = {}
+    for one in met:
+        span = one.expected or one.found
+        if span is None:
+            continue
+        pair = (one.expected.label if one.expected else "", one.found.label if one.found else "")
+        seen[pair] = seen.get(pair, 0) + 1
+        if seen[pair] > examples:
+            continue
+        labelled = texts[one.text]
+        before = " ".join(labelled.text[max(0, span.start - _AROUND) : span.start].split())
+        after = " ".join(labelled.text[span.end : span.end + _AROUND].split())
+        types = " -> ".join(filter(None, pair))
+        yield f"line {labelled.line}, {types}: {before} [{_short(labelled.text[span.start : span.end])}] {after}"
+
+
+def _figures(scores: "Scores") -> dict[str, object]:
+    return {
+        "types": {
+            label.upper(): {
+                kind: {
+                    "precision": round(tally.precision, 4),
+                    "recall": round(tally.recall, 4),
+                    "f1": round(tally.f1, 4),
+                    "found": tally.found,
+                    "there": tally.there,
+                }
+                for kind, tally in scores.tallies[label].items()
+            }
+            for label in scores.labels()
+        },
+        "confusions": [
+            {"expected": expected or None, "found": found or None, "count": count}
+            for (expected, found), count in scores.pairs.most_common()
+        ],
+    }
+
+
+def _write(path: Path, texts: "Sequence[tuple[str, Sequence[Span], Sequence[Candidate]]]") -> None:
+    from app.cli.pii_report import page
+
+    try:
+        path.write_text(page(texts), "utf-8")
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror}.", FAILED)
+    note(f"Wrote {path}; it holds the texts in the clear.")
