@@ -21,7 +21,7 @@ _TOKENS_AT_ONCE = 256
 _NO_LOG = 4
 _ROOM_FOR_SPACES = 4
 # Memory grows by what is needed; the default doubles it, and without an arena it falls to pieces (30 MB more).
-_PROVIDER = ("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})
+PROVIDER = ("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})
 _PROCESSOR = Path("/proc/cpuinfo")
 
 
@@ -45,7 +45,7 @@ class Model:
             self.version = checked(folder)
             self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
             self._session = onnxruntime.InferenceSession(
-                str(folder / MODEL), _options(onnxruntime), providers=[_PROVIDER]
+                str(folder / MODEL), options(onnxruntime), providers=[PROVIDER]
             )
         except EncoderUnavailableError:
             raise
@@ -102,7 +102,8 @@ def checked(folder: Path) -> str:
     return digest
 
 
-def _options(onnxruntime: Any) -> Any:
+def options(onnxruntime: Any) -> Any:
+    """Return the options of a session that uses one core, exact and quiet."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = _NO_LOG

@@ -119,7 +119,7 @@ def build(weights: dict[str, Array], *, int8: bool) -> bytes:
     )
     blocked = graph.op("Unsqueeze", blocked, graph.shape(1, 2))
     for layer in range(LAYERS):
-        rows = _layer(graph, rows, tokens, blocked, f"encoder.layer.{layer}")
+        rows = layered(graph, rows, tokens, blocked, f"encoder.layer.{layer}")
     _pooled(graph, rows, tokens)
     model = helper.make_model(
         helper.make_graph(
@@ -137,10 +137,11 @@ def build(weights: dict[str, Array], *, int8: bool) -> bytes:
         producer_name="sluice",
         producer_version="1",
     )
-    return _serialized(model)
+    return serialized(model)
 
 
-def _serialized(model: ModelProto) -> bytes:
+def serialized(model: ModelProto) -> bytes:
+    """Return the bytes of a model, the same everywhere."""
     done: bytes = model.SerializeToString(deterministic=True)
     return done
 
@@ -157,7 +158,7 @@ def _embedded(graph: Builder) -> str:
     return graph.norm(graph.op("Reshape", summed, graph.shape(-1, HIDDEN)), "embeddings.LayerNorm")
 
 
-def _layer(graph: Builder, rows: str, tokens: str, blocked: str, name: str) -> str:
+def layered(graph: Builder, rows: str, tokens: str, blocked: str, name: str) -> str:
     """Add one layer: attention, then two matrices with a GELU between them, each with a residual and a norm."""
     attention = f"{name}.attention"
     joined = graph.linear(rows, [f"{attention}.self.{part}" for part in ("query", "key", "value")])
