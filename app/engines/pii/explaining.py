@@ -23,8 +23,11 @@ def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[l
     spans = analyzer.analyze(text, options)
     asked = set(analyzer.candidates(text, options))
     wider = replace(options, strict=True, entities=None, exclude=frozenset())
+    known = set(map(_place, asked))
     left = {
-        found for found in analyzer.candidates(text, wider) if _place(found) not in set(map(_place, asked))
+        found
+        for found in analyzer.candidates(text, wider)
+        if _place(found) not in known and not any(_same(span, found) for span in spans)
     }
     candidates = [_judged(text, found, spans, asked, options) for found in asked]
     candidates += [_candidate(found, won=False, reason=_left_out(found, options)) for found in left]
@@ -38,6 +41,10 @@ def _place(found: Finding) -> tuple[int, int, str, str]:
 
 def _order(candidate: Candidate) -> tuple[int, bool, int, str]:
     return candidate.span.start, not candidate.won, -candidate.span.end, candidate.recognizer
+
+
+def _same(span: Span, found: Finding) -> bool:
+    return span.label == found.label and _within(span, found)
 
 
 def _within(span: Span, found: Finding) -> bool:

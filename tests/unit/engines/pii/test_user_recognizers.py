@@ -1,0 +1,108 @@
+"""Recognizers of a user's own: Presidio's YAML is read, faults are named, classes are made."""
+
+import pytest
+from presidio_analyzer import EntityRecognizer
+
+from app.engines.pii.user_recognizers import FaultyRecognizersError, build, read_definitions
+
+BADGE = """
+recognizers:
+  - name: Badges
+    supported_language: en
+    supported_entity: BADGE
+    patterns:
+      - {name: badge, regex: "B-\\\\d{6}", score: 0.6}
+    context: [badge]
+  - name: Projects
+    supported_entity: PROJECT
+    label: CODE_NAME
+    deny_list: [Bluebird, Red Kite]
+  - name: UsSsnRecognizer
+    type: predefined
+    enabled: false
+"""
+
+
+class Initials(EntityRecognizer):
+    """Finds nothing; stands for a class of the user's."""
+
+    def __init__(self) -> None:
+        super().__init__(supported_entities=["INITIALS"], name="Initials")
+
+    def load(self) -> None: ...
+
+    def analyze(self, text, entities, nlp_artifacts=None):
+        return []
+
+
+def classed(name: str, entity: str = "INITIALS") -> str:
+    return f"recognizers:\n  - {{name: Mine, supported_entity: {entity}, class: '{name}'}}"
+
+
+def test_presidios_yaml_gives_recognizers_rules_and_labels():
+    found = read_definitions(BADGE)
+
+    badges, projects = build(found.custom)
+
+    assert [badges.supported_entities, projects.supported_entities] == [["BADGE"], ["PROJECT"]]
+    assert badges.context == ["badge"] and len(projects.patterns) == 1
+    assert {entity: rule.label for entity, rule in found.rules().items()} == {
+        "BADGE": "BADGE",
+        "PROJECT": "CODE_NAME",
+    }
+    assert found.labels() == {"BADGE", "CODE_NAME"} and found.taken_away == {"UsSsnRecognizer"}
+
+
+def test_no_file_has_no_recognizers():
+    assert read_definitions("").custom == [] and read_definitions("").taken_away == frozenset()
+
+
+def test_a_class_is_made_and_keeps_its_own_ways():
+    (made,) = build(read_definitions(classed(f"{__name__}:Initials")).custom)
+
+    assert isinstance(made, Initials)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("recognizers: [", "no YAML in line 1"),
+        ("recognizers:\n  - {name: A, supported_entity: A_B}", "'A': it wants patterns, a deny_list or a class"),
+        ("recognizers:\n  - {name: A, deny_list: [x]}", "'A': supported_entity is missing"),
+        ("recognizers:\n  - {name: A, supported_entity: US_SSN, deny_list: [x]}", "exists already"),
+        (
+            "recognizers:\n  - {name: A, supported_entity: BADGE, patterns: [{name: p, regex: '(', score: 1}]}",
+            "'A': patterns.0.regex: the regular expression is faulty: missing ) at 1",
+        ),
+        ("recognizers:\n  - {name: A, supported_entity: lower, deny_list: [x]}", "'A': supported_entity"),
+        ("recognizers:\n  - {name: A, supported_entity: BADGE, denylist: [x]}", "'A': denylist: extra inputs"),
+        (
+            "recognizers:\n  - {name: A, supported_entity: BADGE, deny_list: [x], needs_context: true}",
+            "needs_context wants context words",
+        ),
+        (BADGE + BADGE.split("\n", 2)[2], "Two recognizers find BADGE"),
+        (classed("nowhere"), "package.module:Class"),
+    ],
+)
+def test_a_fault_is_named_with_its_recognizer(text, told):
+    with pytest.raises(FaultyRecognizersError) as refused:
+        read_definitions(text)
+
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "entity", "told"),
+    [
+        ("app.nowhere:Class", "INITIALS", "cannot be made (ModuleNotFoundError)"),
+        ("builtins:dict", "INITIALS", "is no EntityRecognizer"),
+        (f"{__name__}:Initials", "OTHER", "is no EntityRecognizer for OTHER"),
+    ],
+)
+def test_a_class_that_cannot_serve_is_refused(name, entity, told):
+    definitions = read_definitions(classed(name, entity))
+
+    with pytest.raises(FaultyRecognizersError) as refused:
+        build(definitions.custom)
+
+    assert told in str(refused.value)
