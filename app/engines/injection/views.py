@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from app.engines.pii.view import plain_view
+from app.engines.views.plain import plain_view
 
 Locate = Callable[[int, int], tuple[int, int]]
 """From offsets in a view to offsets in the text."""

@@ -10,7 +10,7 @@ from app.engines.pii.nlp import NameTagger
 from app.engines.pii.recognizers_secret import long_secrets
 from app.engines.pii.searching import Finding, Search
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, without
-from app.engines.pii.view import plain_view
+from app.engines.views.plain import plain_view
 
 
 class Analyzer:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from app.engines.pii.view import folded
 from app.engines.secrets.spotting import compiled
+from app.engines.views.confusables import folded
 
 _ESCAPE: Final = re.compile(
     r"\\u00[2-7][0-9A-Fa-f]|\\x[2-7][0-9A-Fa-f]|%[2-7][0-9A-Fa-f]|\\/|&amp;|&#(?:x[2-7][0-9A-Fa-f]|\d{2,3});"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.engines.pii.view import plain_view
+from app.engines.views.plain import plain_view
 from tests.unit.engines.pii.conftest import Find
 
 DISGUISES = [
@@ -77,5 +77,6 @@ def test_the_windows_of_a_view_hold_every_change() -> None:
     view = plain_view(text)
     assert view is not None
     windows = list(view.windows())
-    assert all(any(low <= change <= high for low, high in windows) for change in view.changes)
+    changed = [(start, end) for start, end, _ in view.changed]
+    assert all(any(low <= start <= end <= high for low, high in windows) for start, end in changed)
     assert sum(high - low for low, high in windows) < len(text)
