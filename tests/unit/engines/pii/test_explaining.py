@@ -36,7 +36,7 @@ def test_what_only_strict_takes_is_shown_as_lost(considered):
 
 
 def test_a_name_carried_on_says_so():
-    analyzer = Analyzer(lambda text, threshold: [TaggedSpan(0, 8, "PERSON", 0.9)])
+    analyzer = Analyzer(lambda _text, _threshold: [TaggedSpan(0, 8, "PERSON", 0.9)])
 
     _, candidates = explain(analyzer, "Jane Roe pays; ask Roe.", DetectionOptions())
 
