@@ -1,0 +1,318 @@
+"""Patterns as sequences of byte sets: what a regular expression may match, without all that only narrows it."""
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from re import _parser  # type: ignore[attr-defined]  # the parser of the standard library has no public name
+from typing import Any, Final
+
+from app.engines.pii.scan.bytesets import (
+    ANYTHING,
+    AT_EDGE,
+    NOTHING,
+    ByteSet,
+    category,
+    character,
+    characters,
+    mask_of,
+)
+
+UNLIMITED: Final = 1 << 30
+_LINE_END: Final = mask_of(ord("\n"))
+_FUZZY = re.compile(r"\{[^{}]*[eids<][^{}]*\}|\[:\^?\w+:\]")
+_GLOBAL = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.ASCII
+
+
+class NotDerivableError(Exception):
+    """A pattern whose matches cannot be described in advance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a set."""
+
+    set: ByteSet
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Shapes one after the other; none of them is itself a sequence."""
+
+    items: tuple["Shape", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several shapes."""
+
+    branches: tuple["Shape", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A shape several times."""
+
+    item: "Shape"
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """No character: the one before (``behind``) or after is of a set, or the edge of the text if that is in it."""
+
+    may: int
+    behind: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """No character: the begin or end of a word."""
+
+
+Shape = Chars | Sequence | Choice | Repeat | Beside | Boundary
+NOTHING_AT_ALL: Final = Sequence(())
+
+
+def joined(items: Iterable[Shape]) -> Shape:
+    """Return a sequence without sequences in it."""
+    flat: list[Shape] = []
+    for item in items:
+        flat += item.items if isinstance(item, Sequence) else [item]
+    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
+
+
+def width(shape: Shape) -> tuple[int, int]:
+    """Return how many characters a match has at least and at most."""
+    match shape:
+        case Chars():
+            return 1, 1
+        case Sequence(items):
+            widths = [width(item) for item in items]
+            return sum(low for low, _ in widths), min(UNLIMITED, sum(high for _, high in widths))
+        case Choice(branches):
+            widths = [width(branch) for branch in branches]
+            return min(low for low, _ in widths), max(high for _, high in widths)
+        case Repeat(item, least, most):
+            low, high = width(item)
+            return low * least, min(UNLIMITED, high * most)
+        case _:
+            return 0, 0
+
+
+def alphabet(shape: Shape) -> int:
+    """Return every byte that can be part of a match."""
+    match shape:
+        case Chars(found):
+            return found.may
+        case Sequence(items) | Choice(items):
+            union = 0
+            for item in items:
+                union |= alphabet(item)
+            return union
+        case Repeat(item):
+            return alphabet(item)
+        case _:
+            return 0
+
+
+def effort(shape: Shape) -> int:
+    """Return an upper estimate of the ways to match at one place: what backtracking may have to try."""
+    match shape:
+        case Sequence(items):
+            ways = 1
+            for item in items:
+                ways = min(UNLIMITED, ways * effort(item))
+            return ways
+        case Choice(branches):
+            return min(UNLIMITED, sum(effort(branch) for branch in branches))
+        case Repeat(item, least, most):
+            inner = effort(item)
+            if inner == 1:
+                return min(UNLIMITED, most - least + 1)
+            return UNLIMITED if most * inner.bit_length() > UNLIMITED.bit_length() else inner**most
+        case _:
+            return 1
+
+
+class Reading:
+    """One pattern, read: its shape, and how far its look-arounds look."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.ahead = self.behind = 0
+        self._groups: dict[int, Any] = {}
+        self._open: set[int] = set()
+        if _FUZZY.search(pattern):
+            raise NotDerivableError("fuzzy matching or set operations")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                tree = _parser.parse(pattern, flags & _GLOBAL)
+        except (re.error, OverflowError, RecursionError, Warning) as error:
+            raise NotDerivableError(type(error).__name__) from None
+        self._collect(tree)
+        self.shape = self._sequence(tree, tree.state.flags)
+
+    def _collect(self, tree: Any) -> None:
+        """Remember what each group holds, for back references."""
+        for kind, argument in tree:
+            if str(kind) == "SUBPATTERN" and argument[0] is not None:
+                self._groups[argument[0]] = argument
+            for part in _inner(str(kind), argument):
+                self._collect(part)
+
+    def _sequence(self, tree: Any, flags: int) -> Shape:
+        return joined(self._shape(str(kind), argument, flags) for kind, argument in tree)
+
+    def _shape(self, kind: str, argument: Any, flags: int) -> Shape:
+        match kind:
+            case "LITERAL":
+                return Chars(character(argument, flags))
+            case "NOT_LITERAL":
+                return _class(character(argument, flags).inverted())
+            case "ANY":
+                return Chars(ANYTHING if flags & re.DOTALL else _without_line_end())
+            case "IN":
+                return _class(_members(argument, flags))
+            case "BRANCH":
+                return _choice([self._sequence(branch, flags) for branch in argument[1]])
+            case "SUBPATTERN":
+                _, added, removed, inner = argument
+                return self._sequence(inner, (flags | added) & ~removed)
+            case "ATOMIC_GROUP":
+                return self._sequence(argument, flags)
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                least, most, inner = argument
+                limit = UNLIMITED if most is _parser.MAXREPEAT else int(most)
+                return _repeat(self._sequence(inner, flags), int(least), limit)
+            case _:
+                return self._narrowing(kind, argument, flags)
+
+    def _narrowing(self, kind: str, argument: Any, flags: int) -> Shape:
+        match kind:
+            case "ASSERT" | "ASSERT_NOT":
+                return self._look(argument, flags, negative=kind == "ASSERT_NOT")
+            case "AT":
+                return _position(str(argument), flags)
+            case "GROUPREF":
+                return self._reference(argument, flags)
+            case "GROUPREF_EXISTS":
+                _, yes, no = argument
+                return _choice([self._sequence(part, flags) for part in (yes, no or ())])
+            case _:
+                raise NotDerivableError(kind)
+
+    def _look(self, argument: tuple[int, Any], flags: int, *, negative: bool) -> Shape:
+        """Return what a look-around says of the character beside it, or nothing where it says more than that."""
+        direction, tree = argument
+        seen = self._sequence(tree, flags)
+        far = min(UNLIMITED, width(seen)[1] + 1)
+        if direction < 0:
+            self.behind = max(self.behind, far)
+        else:
+            self.ahead = max(self.ahead, far)
+        one = seen if isinstance(seen, Chars) else _as_class(seen)
+        if one is not None:
+            return Beside(one.set.inverted().may if negative else one.set.may, direction < 0)
+        at_edge = isinstance(seen, Beside) and not negative
+        return seen if at_edge else NOTHING_AT_ALL
+
+    def _reference(self, number: int, flags: int) -> Shape:
+        """Return what a back reference may repeat: whatever its group may match."""
+        if number in self._open or number not in self._groups:
+            raise NotDerivableError("reference")
+        _, added, removed, inner = self._groups[number]
+        self._open.add(number)
+        found = self._sequence(inner, (flags | added) & ~removed)
+        self._open.discard(number)
+        return found
+
+
+def _inner(kind: str, argument: Any) -> list[Any]:
+    match kind:
+        case "SUBPATTERN":
+            return [argument[3]]
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+            return [argument[2]]
+        case "BRANCH":
+            return list(argument[1])
+        case "ASSERT" | "ASSERT_NOT":
+            return [argument[1]]
+        case "ATOMIC_GROUP":
+            return [argument]
+        case "GROUPREF_EXISTS":
+            return [part for part in argument[1:] if part]
+        case _:
+            return []
+
+
+def _members(items: Any, flags: int) -> ByteSet:
+    found = NOTHING
+    negated = False
+    for kind, argument in items:
+        match str(kind):
+            case "NEGATE":
+                negated = True
+            case "LITERAL":
+                found |= character(argument, flags)
+            case "RANGE":
+                found |= characters(*argument, flags)
+            case "CATEGORY":
+                found |= category(str(argument), flags)
+            case other:
+                raise NotDerivableError(other)
+    return found.inverted() if negated else found
+
+
+def _class(found: ByteSet) -> Chars:
+    """Return a character of a set: unlike a look-around, it is never the edge."""
+    return Chars(ByteSet(found.may & ~AT_EDGE, found.must & ~AT_EDGE))
+
+
+def _without_line_end() -> ByteSet:
+    return ByteSet(ANYTHING.may & ~_LINE_END, ANYTHING.must & ~_LINE_END)
+
+
+def _as_class(shape: Shape) -> Chars | None:
+    """Return a choice of single characters as one set."""
+    if isinstance(shape, Choice) and all(isinstance(branch, Chars) for branch in shape.branches):
+        found = NOTHING
+        for branch in shape.branches:
+            found |= branch.set  # type: ignore[union-attr]
+        return Chars(found)
+    return None
+
+
+def _choice(branches: list[Shape]) -> Shape:
+    sides = [branch for branch in branches if isinstance(branch, Beside)]
+    if len(sides) == len(branches) and len({side.behind for side in sides}) == 1:
+        union = 0
+        for side in sides:
+            union |= side.may
+        return Beside(union, sides[0].behind)
+    return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+
+
+def _repeat(item: Shape, least: int, most: int) -> Shape:
+    if width(item)[1] == 0:
+        return NOTHING_AT_ALL
+    return item if least == most == 1 else Repeat(item, least, most)
+
+
+def _position(name: str, flags: int) -> Shape:
+    """Return what an anchor asks of the character beside it; ``Beside`` the edge means that there is none."""
+    lines = bool(flags & re.MULTILINE)
+    match name:
+        case "AT_BEGINNING":
+            return Beside(AT_EDGE | (_LINE_END if lines else 0), behind=True)
+        case "AT_BEGINNING_STRING":
+            return Beside(AT_EDGE, behind=True)
+        case "AT_END":
+            return Beside(AT_EDGE | _LINE_END, behind=False)
+        case "AT_END_STRING":
+            return Beside(AT_EDGE, behind=False)
+        case "AT_BOUNDARY":
+            return Boundary()
+        case _:
+            return NOTHING_AT_ALL
