@@ -17,6 +17,7 @@ from app.core.engines import Detection, DetectionOptions
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
 from app.engines.pii.pool import PoolDetector
 from app.engines.pii.process import WorkerProcess
+from app.engines.pii.startup import Startup
 
 OPTIONS = DetectionOptions()
 TEXT = "My name is John Doe and my SSN is 123-45-6789"
@@ -200,11 +201,11 @@ async def test_a_caller_that_gives_up_leaves_the_pool_usable(pool: PoolDetector)
 
 
 async def test_an_error_in_a_worker_tells_no_content(caplog: pytest.LogCaptureFixture) -> None:
-    worker = await WorkerProcess.spawn()
+    worker = await WorkerProcess.spawn(Startup())
     try:
         assert await worker.started()
         with caplog.at_level(logging.DEBUG):
-            answer = await worker.ask({"ask": "scan", "texts": ["John Doe secret"], "options": {"no": 1}})
+            answer = await worker.ask({"ask": "scan", "runs": [["John Doe secret"]], "options": {"no": 1}})
         assert answer["error"] == "KeyError"
         assert "John" not in str(answer) + caplog.text
         assert "texts" in (
@@ -216,7 +217,7 @@ async def test_an_error_in_a_worker_tells_no_content(caplog: pytest.LogCaptureFi
 
 async def test_workers_know_nothing_of_our_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_AUTH__BOOTSTRAP_KEY", "canary-of-the-environment")
-    worker = await WorkerProcess.spawn()
+    worker = await WorkerProcess.spawn(Startup())
     try:
         assert await worker.started()
         assert b"canary" not in Path(f"/proc/{worker.pid}/environ").read_bytes()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii.labels import thresholds
 from app.engines.pii.lists import folded, is_allowed
-from app.engines.pii.names import mentions, person_names
+from app.engines.pii.names import Names, person_names
 from app.engines.pii.spans import handles, resolved
 
 _CARRIED = 0.5
@@ -20,15 +20,32 @@ def carry(
     texts: Sequence[str], found: Sequence[Sequence[Span]], names: Sequence[str], options: DetectionOptions
 ) -> list[list[Span]]:
     """Return ``found`` with the other mentions of ``names``."""
-    if not names or "PERSON" not in thresholds(options):
-        return [list(spans) for spans in found]
-    allowed = folded(options.allow_list)
-    carried: list[list[Span]] = []
-    for text, spans in zip(texts, found, strict=True):
-        taken = sorted([*((span.start, span.end) for span in spans), *handles(text)])
-        new = [span for span in mentions(text, names, _CARRIED) if not is_allowed(text, span, allowed)]
-        carried.append(resolved(text, [*spans, *_outside(new, taken)]) if new else list(spans))
-    return carried
+    prepared = Names(names if carries(options) else ())
+    with_new = [carried(text, spans, prepared, options)[0] for text, spans in zip(texts, found, strict=True)]
+    return [list(spans) if new is None else new for spans, new in zip(found, with_new, strict=True)]
+
+
+def carries(options: DetectionOptions) -> bool:
+    """Say whether ``options`` ask for people, without which no name is carried."""
+    return "PERSON" in thresholds(options)
+
+
+def carried(
+    text: str, spans: Sequence[Span], names: Names, options: DetectionOptions
+) -> tuple[list[Span] | None, list[int]]:
+    """Return ``spans`` with the other mentions of ``names`` in ``text``, and the positions of the names relevant to it.
+
+    None stands for spans that stay as they are.
+    """
+    new, relevant = names.searched(text, _CARRIED)
+    if new:
+        allowed = folded(options.allow_list)
+        new = [span for span in new if not is_allowed(text, span, allowed)]
+    if not new:
+        return None, relevant
+    taken = sorted([*((span.start, span.end) for span in spans), *handles(text)])
+    with_new = resolved(text, [*spans, *_outside(new, taken)])
+    return (None if with_new == list(spans) else with_new), relevant
 
 
 def _outside(spans: Sequence[Span], taken: Sequence[tuple[int, int]]) -> list[Span]:

@@ -1,4 +1,14 @@
-"""What the pool and its workers say to each other: length-prefixed marshal frames, also for lone surrogates."""
+"""What the pool and its workers say to each other: length-prefixed marshal frames, also for lone surrogates.
+
+Questions, each with ``ask`` and ``within``, the seconds after which a worker that has no answer ends itself:
+
+* ``scan``: ``runs`` (lists of adjacent texts that are also read as one; most are lists of one), ``names`` known from
+  other texts of the context, ``options``. Answer: ``runs``, for each text a dictionary of its findings alone
+  (``spans``), those with names carried on (``carried``, None: the same), which ``names`` count in it (``relevant``, as
+  positions) and ``evidence`` of its language; ``names``, all that were known or found, in the order of the positions.
+* ``carry``: ``texts``, their ``spans``, ``names``, ``options``. Answer: ``texts``, each ``carried`` and ``relevant``.
+* ``operate``: ``mode``, ``items``, ``key``. Answer: ``texts``.
+"""
 
 import marshal
 import struct
@@ -67,11 +77,11 @@ def given_options(raw: Frame) -> DetectionOptions:
     )
 
 
-def raw_spans(found: list[list[Span]]) -> list[list[RawSpan]]:
-    """Return the spans of each text as plain tuples."""
-    return [[(s.start, s.end, s.label, s.score) for s in spans] for spans in found]
+def raw_spans(spans: list[Span]) -> list[RawSpan]:
+    """Return the spans of a text as plain tuples."""
+    return [(span.start, span.end, span.label, span.score) for span in spans]
 
 
-def given_spans(raw: list[list[RawSpan]]) -> list[list[Span]]:
+def given_spans(raw: list[RawSpan]) -> list[Span]:
     """Return the spans that `raw_spans` wrote."""
-    return [[Span(*span) for span in spans] for spans in raw]
+    return [Span(*span) for span in raw]

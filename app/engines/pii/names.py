@@ -2,8 +2,7 @@
 """Carry a name found once to its other mentions in the same context: in full, and part by part."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from app.core.engines import Span
 from app.engines.pii.labels import PERSON
@@ -62,22 +61,89 @@ _SHORTEST = 3
 
 def person_names(text: str, spans: Iterable[Span]) -> set[str]:
     """Return the names of people that ``spans`` find in ``text`` and are sure enough to be looked for elsewhere."""
-    names: set[str] = set()
-    for span in spans:
-        if span.label == PERSON and span.end - span.start <= _LONGEST_NAME:
-            words = text[span.start : span.end].split()
-            if span.score >= (_SURE_ALONE if len(words) == 1 else _SURE):
-                names.add(" ".join(words))
-    return names
+    raw = ((span.start, span.end, span.label, span.score) for span in spans)
+    return {name_at(text, start, end) for start, end in sure_people(text, raw)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The parts that stand for a person alone, and the whole names as sequences of parts."""
+def sure_people(text: str, spans: Iterable[tuple[int, int, str, float]]) -> Iterator[tuple[int, int]]:
+    """Yield where ``text`` has the `person_names` of its ``spans`` (start, end, label, score)."""
+    for start, end, label, score in spans:
+        if label == PERSON and end - start <= _LONGEST_NAME:
+            words = text[start:end].split()
+            if score >= (_SURE_ALONE if len(words) == 1 else _SURE):
+                yield start, end
 
-    alone: frozenset[str]
-    whole: frozenset[tuple[str, ...]]
-    opening: frozenset[str]
+
+def name_at(text: str, start: int, end: int) -> str:
+    """Return the name in ``text`` between two offsets, with single spaces."""
+    return " ".join(text[start:end].split())
+
+
+class Names:
+    """Names of people, ready to be looked for in texts.
+
+    Only names that are *relevant* to a text, which holds the first word of one of their forms, decide what is found in
+    it: all others may be left out or added without a difference.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.all = tuple(names)
+        self._alone: set[str] = set()
+        self._whole: set[tuple[str, ...]] = set()
+        self._opening: dict[str, list[int]] = {}
+        for place, name in enumerate(self.all):
+            self._learn(place, tuple(match.group() for match in _PART.finditer(name)))
+
+    def _learn(self, place: int, parts: tuple[str, ...]) -> None:
+        alone = {form for part in parts if _carries(part) for form in (part, part.upper())}
+        whole = {parts, tuple(part.upper() for part in parts)} if 1 < len(parts) <= _MOST_PARTS else set()
+        self._alone |= alone
+        self._whole |= whole
+        for word in alone | {sequence[0] for sequence in whole}:
+            self._opening.setdefault(word, []).append(place)
+
+    @property
+    def opening(self) -> Iterable[str]:
+        """Return the words with which mentions begin: a text in which none occurs, not even inside a word, has none."""
+        return self._opening.keys()
+
+    def searched(self, text: str, score: float) -> tuple[list[Span], list[int]]:
+        """Return where ``text`` mentions a name, and the positions of the names that are relevant to it."""
+        if not self._opening:
+            return [], []
+        parts = [(match.start(), match.end(), match.group()) for match in _PART.finditer(text)]
+        met = self._opening.keys() & {word for _, _, word in parts}
+        if not met:
+            return [], []
+        relevant = sorted({place for word in met for place in self._opening[word]})
+        return list(self._mentions(text, parts, met, score)), relevant
+
+    def _mentions(
+        self, text: str, parts: list[tuple[int, int, str]], met: set[str], score: float
+    ) -> Iterator[Span]:
+        place = 0
+        while place < len(parts):
+            start, end, word = parts[place]
+            place += 1
+            if word not in met:
+                continue
+            if size := self._whole_name(text, parts, place - 1):
+                place += size - 1
+                yield Span(start, parts[place - 1][1], PERSON, score)
+            elif word in self._alone and not (word.lower() in _AMBIGUOUS and _opens_sentence(text, start)):
+                yield Span(start, end, PERSON, score)
+
+    def _whole_name(self, text: str, parts: list[tuple[int, int, str]], place: int) -> int:
+        """Return of how many parts the whole name at ``place`` consists; 0 where there is none."""
+        sequence = [parts[place][2]]
+        longest = 0
+        for following in range(place + 1, min(len(parts), place + _MOST_PARTS)):
+            if not _GAP.fullmatch(text, parts[following - 1][1], parts[following][0]):
+                break
+            sequence.append(parts[following][2])
+            if tuple(sequence) in self._whole:
+                longest = len(sequence)
+        return longest
 
 
 def mentions(text: str, names: Iterable[str], score: float) -> list[Span]:
@@ -86,51 +152,11 @@ def mentions(text: str, names: Iterable[str], score: float) -> list[Span]:
     The spelling must have capitals as in the name, or all of them. Words that mean something else count only inside a
     sentence, months and the like never. Linear in the text, whatever the number of names.
     """
-    known = _known(names)
-    if not known.opening:
-        return []
-    parts = [(match.start(), match.end(), match.group()) for match in _PART.finditer(text)]
-    found: list[Span] = []
-    place = 0
-    while place < len(parts):
-        start, end, word = parts[place]
-        place += 1
-        if word not in known.opening:
-            continue
-        if size := _whole_name(text, parts, place - 1, known):
-            place += size - 1
-            found.append(Span(start, parts[place - 1][1], PERSON, score))
-        elif word in known.alone and not (word.lower() in _AMBIGUOUS and _opens_sentence(text, start)):
-            found.append(Span(start, end, PERSON, score))
-    return found
+    return Names(names).searched(text, score)[0]
 
 
 def _opens_sentence(text: str, start: int) -> bool:
     return _SENTENCE_START.search(text[max(0, start - 8) : start]) is not None if start else True
-
-
-def _whole_name(text: str, parts: list[tuple[int, int, str]], place: int, known: _Known) -> int:
-    """Return of how many parts the whole name at ``place`` consists; 0 where there is none."""
-    sequence = [parts[place][2]]
-    longest = 0
-    for following in range(place + 1, min(len(parts), place + _MOST_PARTS)):
-        if not _GAP.fullmatch(text, parts[following - 1][1], parts[following][0]):
-            break
-        sequence.append(parts[following][2])
-        if tuple(sequence) in known.whole:
-            longest = len(sequence)
-    return longest
-
-
-def _known(names: Iterable[str]) -> _Known:
-    alone: set[str] = set()
-    whole: set[tuple[str, ...]] = set()
-    for name in names:
-        parts = tuple(match.group() for match in _PART.finditer(name))
-        if 1 < len(parts) <= _MOST_PARTS:
-            whole |= {parts, tuple(part.upper() for part in parts)}
-        alone |= {form for part in parts if _carries(part) for form in (part, part.upper())}
-    return _Known(frozenset(alone), frozenset(whole), frozenset(alone | {parts[0] for parts in whole}))
 
 
 def _carries(part: str) -> bool:

@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from app.core.engines import Detection, DetectionOptions, Span
+from app.core.engines import Detection, DetectionOptions
 from app.core.errors import (
     DeadlineExceededError,
     InternalError,
@@ -14,39 +14,67 @@ from app.core.errors import (
     OverloadedError,
     UnscannableContentError,
 )
+from app.core.offload import off_loop
 from app.engines.pii import frames
+from app.engines.pii.forking import StartError, WorkerFactory
 from app.engines.pii.labels import LABELS, label_of
+from app.engines.pii.lanes import Lanes
+from app.engines.pii.languages import warnings
 from app.engines.pii.process import WorkerDiedError, WorkerProcess
+from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
+from app.engines.pii.startup import Startup
 
 ENGINE = "presidio+embedded"
+CACHE_BYTES = 64 * 1024 * 1024
 
 _log = logging.getLogger(__name__)
-_SPREAD_FROM = 32_768
+_FRAME = 32_768
+"""Characters that one question holds, unless a single run is longer: so calls that share a worker take turns."""
+_LARGE = 8_192
+"""Characters from which on work is large, see `Lanes`."""
+_INLINE = 4_096
+"""Characters in which the server itself looks for names: about half a millisecond."""
+_TURN_S = 0.0005
+"""Time after which a longer search in the server lets others have a turn."""
+_HASHED_AT_ONCE = 8
+"""Digests are this many times faster than the work that `off_loop` was measured with."""
 _CHARACTERS_PER_SECOND = 20_000
 _LONGEST_PAUSE_S = 5.0
 _ATTEMPTS = 2
 _AT_ONCE_S = 0.05
+_GRACE_S = 1.0
+"""Time after the deadline at which a worker ends itself, should nobody have killed it."""
 
 T = TypeVar("T")
 
 
 class PoolDetector:
-    """Scan texts in ``workers`` processes of their own.
+    """Scan texts in ``workers`` processes of their own, and what was seen before not at all.
 
     ``start`` returns at once; the first call starts what nobody started and waits until a worker is ready.
     A call that exceeds its deadline (``deadline_s`` and a second for each 20,000 characters) has its worker
-    killed and fails; a worker that dies is replaced, and its call tried once more on another. Use as
-    ``async with`` or call `start` and `close`.
+    killed and fails; a worker that dies is replaced, and its question asked once more of another. Findings are
+    remembered in at most ``cache_bytes``, see `recall`. Use as ``async with`` or call `start` and `close`.
     """
 
-    def __init__(self, workers: int = 1, *, deadline_s: float = 20.0) -> None:
+    def __init__(
+        self,
+        workers: int = 2,
+        *,
+        deadline_s: float = 20.0,
+        cache_bytes: int = CACHE_BYTES,
+        startup: Startup | None = None,
+    ) -> None:
         if workers < 1:
             raise ValueError("a pool needs at least one worker")
         self._size = workers
         self._deadline_s = deadline_s
-        self._idle: asyncio.Queue[WorkerProcess] = asyncio.Queue()
+        self._memory = Memory(cache_bytes)
+        self._factory = WorkerFactory(startup or Startup())
+        self._lanes = Lanes(workers)
         self._alive: set[WorkerProcess] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._deaths = 0
         self._closing = False
         self._started = False
 
@@ -69,6 +97,22 @@ class PoolDetector:
         """Return the process ids of the workers, for monitoring."""
         return sorted(worker.pid for worker in self._alive)
 
+    @property
+    def zygote(self) -> int | None:
+        """Return the id of the process that workers are forked off, where there is one."""
+        return self._factory.pid
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what metrics show: what became of look-ups in the cache, its size, and deaths of workers."""
+        cache = self._memory.cache
+        return {
+            "hits": cache.hits,
+            "misses": cache.misses,
+            "evictions": cache.evictions,
+            "bytes": cache.size,
+            "deaths": self._deaths,
+        }
+
     def labels(self) -> frozenset[str]:
         """Return every label that a span can carry."""
         return LABELS
@@ -86,6 +130,15 @@ class PoolDetector:
         for _ in range(self._size):
             self._keep(self._supervise())
 
+    async def reload(self, startup: Startup) -> None:
+        """Go on with workers that are started anew, with other options; what was found before counts no more.
+
+        Questions that are with a worker are asked once more of a new one.
+        """
+        before, self._factory = self._factory, WorkerFactory(startup)
+        await before.close()
+        await asyncio.gather(*(worker.kill() for worker in list(self._alive)))
+
     async def close(self) -> None:
         """Kill the workers and forget what they were doing."""
         self._closing = True
@@ -94,14 +147,15 @@ class PoolDetector:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(worker.kill() for worker in list(self._alive)))
+        await self._factory.close()
         self._alive.clear()
-        self._idle = asyncio.Queue()
+        self._lanes = Lanes(self._size)
 
     async def wait_ready(self, timeout_s: float = 60.0) -> None:
         """Return when a worker is ready; raise OverloadedError after ``timeout_s``."""
         try:
             async with asyncio.timeout(timeout_s):
-                self._idle.put_nowait(await self._idle.get())
+                self._lanes.put(await self._lanes.take(large=False))
         except TimeoutError:
             raise OverloadedError("The detection workers did not start in time.", retry_after_s=1) from None
 
@@ -115,36 +169,13 @@ class PoolDetector:
         deadline_s: float | None = None,
     ) -> Detection:
         """Return the findings in ``texts``, all of one context, or raise; never a text that was not scanned."""
-        del tenant, joined
         self._check(options)
         await self.start()
-        if not any(texts):
-            return Detection([[] for _ in texts], ENGINE)
-        limit = deadline_s if deadline_s is not None else self._limit(sum(map(len, texts)))
-        until = asyncio.get_running_loop().time() + limit
-        raw = frames.raw_options(options)
-        groups = self._groups(texts)
-        scans = [
-            {"ask": "scan", "texts": [texts[i] for i in group], "options": raw, "alone": len(groups) == 1}
-            for group in groups
-        ]
-        answers = await self._ask_all(scans, until)
-        names = sorted({name for answer in answers for name in answer["names"]})
-        if len(groups) > 1 and names:
-            found = [answer["spans"] for answer in answers]
-            carries = [
-                {"ask": "carry", "texts": scan["texts"], "spans": spans, "names": names, "options": raw}
-                for scan, spans in zip(scans, found, strict=True)
-            ]
-            carried = await self._ask_all(carries, until)
-            answers = [{**first, **second} for first, second in zip(answers, carried, strict=True)]
-        spans: list[list[Span]] = [[] for _ in texts]
-        for group, answer in zip(groups, answers, strict=True):
-            for place, found_here in zip(group, frames.given_spans(answer["spans"]), strict=True):
-                spans[place] = found_here
-        return Detection(
-            spans, ENGINE, list(dict.fromkeys(w for answer in answers for w in answer["warnings"]))
-        )
+        until = self._until(sum(map(len, texts)), deadline_s)
+        recall = await self._recall(texts, options, tenant, runs_of(len(texts), joined))
+        await self._scan(recall, texts, options, until)
+        await self._search(recall, texts, options, until)
+        return Detection(recall.spans(), ENGINE, warnings(recall.evidence(), options.language))
 
     async def apply_operator(
         self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
@@ -153,10 +184,9 @@ class PoolDetector:
         if not items:
             return []
         await self.start()
-        limit = self._limit(sum(len(text) for _, text in items))
-        until = asyncio.get_running_loop().time() + limit
+        size = sum(len(text) for _, text in items)
         question = {"ask": "operate", "mode": mode, "items": [tuple(item) for item in items], "key": key}
-        (answer,) = await self._ask_all([question], until)
+        (answer,) = await self._ask_all([(size, question)], self._until(size))
         texts: list[str] = answer["texts"]
         return texts
 
@@ -169,71 +199,125 @@ class PoolDetector:
                     details={"pointer": f"/{argument}", "unknown": unknown, "known": sorted(LABELS)},
                 )
 
-    def _limit(self, characters: int) -> float:
-        return self._deadline_s + characters / _CHARACTERS_PER_SECOND
+    def _until(self, characters: int, limit: float | None = None) -> float:
+        """Return when a call over so many characters must have ended."""
+        allowed = self._deadline_s + characters / _CHARACTERS_PER_SECOND if limit is None else limit
+        return asyncio.get_running_loop().time() + allowed
 
-    def _groups(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the indices of ``texts`` in as many groups as there are workers, about equal in size."""
-        total = sum(map(len, texts))
-        count = min(self._size, len(texts), max(1, total // _SPREAD_FROM + 1))
-        groups: list[list[int]] = [[] for _ in range(count)]
-        load = [0] * count
-        for place in sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i)):
-            least = load.index(min(load))
-            groups[least].append(place)
-            load[least] += len(texts[place]) + 1
-        return [sorted(group) for group in groups if group]
+    async def _recall(
+        self, texts: Sequence[str], options: DetectionOptions, tenant: str, runs: Sequence[Run]
+    ) -> Recall:
+        """Return what is known of ``texts``; of what is nobody's nothing is remembered."""
+        version = self._factory.startup.version
+        keys = Keys(self._memory.key_for(tenant, frames.raw_options(options), version))
+        keyed = await off_loop(sum(map(len, texts)) // _HASHED_AT_ONCE, keys.of_texts, texts, runs)
+        cache = self._memory.cache if tenant and self._memory.cache.capacity else None
+        return Recall(cache, tenant, texts, options, keys, runs, keyed)
 
-    async def _ask_all(self, questions: Sequence[frames.Frame], until: float) -> list[frames.Frame]:
-        """Return the answers; a caller that gives up leaves the workers to finish, which keeps their pipes in step."""
-        tasks = [self._keep(self._ask(question, until)) for question in questions]
-        return list(await asyncio.shield(asyncio.gather(*tasks)))
+    async def _scan(
+        self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
+    ) -> None:
+        """Have workers scan what is not known."""
+        version = self._factory.startup.version
+        common = {"ask": "scan", "names": recall.names(), "options": frames.raw_options(options)}
+        parts = list(_parts(recall.unseen(), texts))
+        questions = [
+            (
+                sum(len(texts[place]) for run in runs for place in run),
+                common | {"runs": [[texts[place] for place in run] for run in runs]},
+            )
+            for runs in parts
+        ]
+        for runs, answer in zip(parts, await self._ask_all(questions, until), strict=True):
+            if answer["version"] != version:
+                recall.forget()
+            recall.learn(runs, answer)
 
-    async def _ask(self, question: frames.Frame, until: float) -> frames.Frame:
-        loop = asyncio.get_running_loop()
+    async def _search(
+        self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
+    ) -> None:
+        """Carry the names found in one text to all of them."""
+        clock = asyncio.get_running_loop().time
+        names = recall.names()
+        began = clock()
+        for _step in recall.search(names):
+            if clock() - began > _TURN_S:
+                await asyncio.sleep(0)
+                began = clock()
+        if sum(len(texts[place]) for place in recall.stale) <= _INLINE:
+            recall.carry(names)
+            return
+        common = {"ask": "carry", "names": names, "options": frames.raw_options(options)}
+        parts = [[place for (place,) in part] for part in _parts([(one,) for one in recall.stale], texts)]
+        questions = [
+            (
+                sum(len(texts[place]) for place in part),
+                common
+                | {"texts": [texts[place] for place in part], "spans": list(map(recall.own_spans, part))},
+            )
+            for part in parts
+        ]
+        for part, answer in zip(parts, await self._ask_all(questions, until), strict=True):
+            recall.take_carried(part, names, answer["texts"])
+
+    async def _ask_all(
+        self, questions: Sequence[tuple[int, frames.Frame]], until: float
+    ) -> list[frames.Frame]:
+        """Return the answers to questions, each with its size in characters.
+
+        A call has as many questions with workers as there are workers, so that calls take turns. A caller that gives up
+        leaves the workers to finish what they have, which keeps their pipes in step.
+        """
+        answers: dict[int, frames.Frame] = {}
+        left = list(enumerate(questions))[::-1]
+
+        async def ask_on() -> None:
+            while left:
+                number, (size, question) = left.pop()
+                answers[number] = await self._ask(question, size, until)
+
+        asked = asyncio.gather(*(self._keep(ask_on()) for _ in range(min(self._size, len(left)))))
+        # Nobody hears of what became of the questions of a caller that gave up.
+        asked.add_done_callback(lambda all_: all_.cancelled() or all_.exception())
+        try:
+            await asyncio.shield(asked)
+        finally:
+            left.clear()
+        return [answers[number] for number in range(len(questions))]
+
+    async def _ask(self, question: frames.Frame, size: int, until: float) -> frames.Frame:
+        clock = asyncio.get_running_loop().time
         deaths = 0
         for _try in range(self._size + _ATTEMPTS):
             if deaths == _ATTEMPTS:
                 break
-            worker = await self._acquire(until)
-            asked = loop.time()
+            worker = await self._acquire(size, until)
+            asked = clock()
             try:
                 async with asyncio.timeout_at(until):
-                    answer = await worker.ask(question)
+                    answer = await worker.ask(question | {"within": max(0.0, until - asked) + _GRACE_S})
             except TimeoutError:
                 await worker.kill()
                 raise DeadlineExceededError("The scan for personal data did not end in time.") from None
             except WorkerDiedError:
                 _log.warning("a detection worker died during a call", extra={"pid": worker.pid})
                 # One that is gone at once had died before; the call is not to blame.
-                deaths += loop.time() - asked > _AT_ONCE_S
+                deaths += clock() - asked > _AT_ONCE_S
                 await worker.kill()
                 continue
             except BaseException:
                 await worker.kill()
                 raise
-            self._idle.put_nowait(worker)
-            return self._checked(answer)
+            self._lanes.put(worker)
+            return _checked(answer) | {"version": worker.version}
         raise OverloadedError(
             "The detection workers died during the scan; nothing was passed on.", retry_after_s=1
         )
 
-    @staticmethod
-    def _checked(answer: frames.Frame) -> frames.Frame:
-        if "error" not in answer:
-            return answer
-        _log.error("a detection worker failed", extra={"error": answer["error"], "where": answer["where"]})
-        if answer["error"] == "ScanTimeoutError":
-            raise UnscannableContentError("The text defeats a detection pattern and was not scanned.")
-        raise InternalError("Something went wrong while scanning for personal data.")
-
-    async def _acquire(self, until: float) -> WorkerProcess:
+    async def _acquire(self, size: int, until: float) -> WorkerProcess:
         try:
             async with asyncio.timeout_at(until):
-                while True:
-                    worker = await self._idle.get()
-                    if worker.running:
-                        return worker
+                return await self._lanes.take(large=size > _LARGE)
         except TimeoutError:
             raise DeadlineExceededError("No detection worker was free in time.") from None
 
@@ -242,22 +326,57 @@ class PoolDetector:
         pause = 0.0
         while not self._closing:
             await asyncio.sleep(pause)
-            worker = await WorkerProcess.spawn()
+            factory = self._factory
+            try:
+                worker = await factory.worker()
+            except StartError as error:
+                pause = self._failed(pause, error.args[0])
+                continue
             self._alive.add(worker)
             try:
-                if await worker.started():
+                if not await worker.started():
+                    pause = self._failed(pause, worker.failure)
+                elif factory is self._factory:
                     pause = 0.0
-                    self._idle.put_nowait(worker)
-                else:
-                    pause = min(_LONGEST_PAUSE_S, pause * 2 + 0.25)
-                    _log.error("a detection worker did not start", extra={"error": worker.failure})
-                await worker.ended()
+                    self._lanes.put(worker)
+                    await worker.ended()
+                    self._deaths += 1
             finally:
                 await worker.kill()
                 self._alive.discard(worker)
+                self._lanes.lost(worker)
+
+    def _failed(self, pause: float, error: str | None) -> float:
+        """Report that a worker did not start and return how long to wait before the next attempt."""
+        _log.error("a detection worker did not start", extra={"error": error})
+        return min(_LONGEST_PAUSE_S, pause * 2 + 0.25)
 
     def _keep(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _checked(answer: frames.Frame) -> frames.Frame:
+    if "error" not in answer:
+        return answer
+    _log.error("a detection worker failed", extra={"error": answer["error"], "where": answer["where"]})
+    if answer["error"] == "ScanTimeoutError":
+        raise UnscannableContentError("The text defeats a detection pattern and was not scanned.")
+    raise InternalError("Something went wrong while scanning for personal data.")
+
+
+def _parts(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[list[Run]]:
+    """Yield the runs in lists of about `_FRAME` characters."""
+    part: list[Run] = []
+    size = 0
+    for run in runs:
+        length = sum(len(texts[place]) for place in run)
+        if part and size + length > _FRAME:
+            yield part
+            part, size = [], 0
+        part.append(run)
+        size += length
+    if part:
+        yield part

@@ -1,4 +1,4 @@
-"""One worker process as the pool sees it: started, asked, killed."""
+"""One detection process as the pool sees it: started, asked, killed."""
 
 import asyncio
 import contextlib
@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 import app
 from app.engines.pii import frames
+from app.engines.pii.startup import Startup
 
 _START_S = 60.0
 _PASSED_ON = (
@@ -36,37 +37,36 @@ class WorkerDiedError(Exception):
     """The process ended while an answer was due."""
 
 
-class WorkerProcess:
-    """A running ``app.engines.pii.worker`` and the two ends of its pipes."""
+class Life(Protocol):
+    """A process that can be watched and killed."""
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+
+    @property
+    def running(self) -> bool:
+        """Say whether the process is alive, as far as is known."""
+
+    def kill(self) -> None:
+        """Send SIGKILL to this very process, never to another one of the same id."""
+
+    async def ended(self) -> None:
+        """Wait for the end of the process."""
+
+    def forget(self) -> None:
+        """Give back what the watching takes; after the end."""
+
+
+class ChildLife:
+    """The life of a process that asyncio started."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin is not None  # noqa: S101 - asked for as a pipe below
-        assert process.stdout is not None  # noqa: S101
         self._process = process
-        self._to = process.stdin
-        self._from = process.stdout
-        self.ready = False
-        self.failure: str | None = None
         self._handle: int | None = None
         if sys.platform == "linux":
             with contextlib.suppress(ProcessLookupError):
                 self._handle = os.pidfd_open(process.pid)
-
-    @classmethod
-    async def spawn(cls) -> Self:
-        """Start a process; it knows nothing of the settings and secrets in our environment."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "app.engines.pii.worker",
-            str(os.getpid()),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=_environment(),
-            limit=1 << 20,
-        )
-        return cls(process)
 
     @property
     def pid(self) -> int:
@@ -78,16 +78,83 @@ class WorkerProcess:
         """Say whether the process is alive, as far as is known."""
         return self._process.returncode is None
 
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        # asyncio's own kill() collects the exit status that its watcher waits for, which then warns and invents one.
+        with contextlib.suppress(ProcessLookupError):
+            if self._handle is not None:
+                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    async def ended(self) -> None:
+        """Wait for the end of the process."""
+        await self._process.wait()
+
+    def forget(self) -> None:
+        """Close the handle."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+class WorkerProcess:
+    """A running worker and the two ends of its pipes."""
+
+    def __init__(
+        self, life: Life, answers: asyncio.StreamReader, questions: asyncio.StreamWriter, version: bytes
+    ) -> None:
+        self.version = version
+        self._life = life
+        self._from = answers
+        self._to = questions
+        self.ready = False
+        self.failure: str | None = None
+        self.greeting: frames.Frame = {}
+
+    @classmethod
+    async def spawn(
+        cls,
+        startup: Startup,
+        module: str = "app.engines.pii.worker",
+        *arguments: str,
+        inherited: tuple[int, ...] = (),
+    ) -> Self:
+        """Start a process; it knows nothing of the settings and secrets in our environment."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", module, str(os.getpid()), *arguments),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=_environment(),
+            pass_fds=inherited,
+            limit=1 << 20,
+        )
+        assert process.stdin is not None  # noqa: S101 - asked for as a pipe
+        assert process.stdout is not None  # noqa: S101
+        process.stdin.write(frames.packed(startup.raw()))
+        return cls(ChildLife(process), process.stdout, process.stdin, startup.version)
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+        return self._life.pid
+
+    @property
+    def running(self) -> bool:
+        """Say whether the process is alive, as far as is known."""
+        return self._life.running
+
     async def started(self) -> bool:
         """Wait until the process has loaded everything; False where it failed."""
         try:
             async with asyncio.timeout(_START_S):
-                greeting = await self._answer()
+                self.greeting = await self._answer()
         except (WorkerDiedError, TimeoutError) as error:
             self.failure = type(error).__name__
             return False
-        self.failure = greeting.get("error")
-        self.ready = bool(greeting.get("ready"))
+        self.failure = self.greeting.get("error")
+        self.ready = bool(self.greeting.get("ready"))
         return self.ready
 
     async def ask(self, question: frames.Frame) -> frames.Frame:
@@ -101,29 +168,16 @@ class WorkerProcess:
 
     async def ended(self) -> None:
         """Wait for the end of the process."""
-        await self._process.wait()
+        await self._life.ended()
 
     async def kill(self) -> None:
         """End the process at once and wait for it."""
         self.ready = False
         if self.running:
-            with contextlib.suppress(ProcessLookupError):
-                self._signal_kill()
+            self._life.kill()
         self._to.close()
-        await self._process.wait()
-        self._forget()
-
-    def _signal_kill(self) -> None:
-        # asyncio's own kill() collects the exit status that its watcher waits for, which then warns and invents one.
-        if self._handle is not None:
-            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        else:
-            self._process.kill()
-
-    def _forget(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        await self._life.ended()
+        self._life.forget()
 
     async def _answer(self) -> frames.Frame:
         try:

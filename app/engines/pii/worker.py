@@ -1,7 +1,8 @@
-"""One detection process: reads frames from its standard input, answers on its standard output, ends with its parent.
+"""One detection process: reads frames, answers them, ends with its parent.
 
-Started by the pool as ``python -m app.engines.pii.worker <pid of the parent>``. It never writes content anywhere but
-into its answers: logging is off, standard error is closed by the pool, an error is reported by type and place.
+Forked off a `zygote`, or started by the pool as ``python -m app.engines.pii.worker <pid of the parent>``; then the
+first frame of its standard input holds the `Startup`. It never writes content anywhere but into its answers: logging is
+off, standard error is closed by the pool, an error is reported by type and place.
 """
 
 import ctypes
@@ -11,12 +12,17 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from app.core.engines import DetectionOptions
+from app.core.engines import DetectionOptions, Span
 from app.engines.pii import frames
 from app.engines.pii.lean import without_spacy
+from app.engines.pii.startup import Startup
+
+if TYPE_CHECKING:
+    from app.engines.pii.names import Names
 
 _PR_SET_PDEATHSIG = 1
 _WARM_UP = "Call Jane Roe at +1-202-555-0173 or jane@example.com, SSN 219-09-9999, card 4111 1111 1111 1111, 10.0.0.1."
@@ -24,27 +30,37 @@ _WARM_UP = "Call Jane Roe at +1-202-555-0173 or jane@example.com, SSN 219-09-999
 
 def main() -> None:
     """Serve frames until the parent closes the pipe or dies."""
-    _end_with_parent(int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logging.disable(logging.CRITICAL)
+    end_with_parent(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    try:
-        service = Service()
-    except Exception as error:  # noqa: BLE001 - whatever it is, the pool must hear of it
-        frames.write(answers, _failure(error))
-        raise SystemExit(1) from None
+    service = prepared(sys.stdin.buffer, answers)
     frames.write(answers, {"ready": True})
     serve(service, sys.stdin.buffer, answers)
 
 
+def prepared(questions: BinaryIO, answers: BinaryIO) -> "Service":
+    """Return the service that the first frame of ``questions`` asks for; where it cannot be, say so and exit."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.CRITICAL)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    given = frames.read(questions)
+    if given is None:
+        raise SystemExit(1)
+    try:
+        return Service(Startup.given(given))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the pool must hear of it
+        frames.write(answers, _failure(error))
+        raise SystemExit(1) from None
+
+
 def serve(service: "Service", questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer every frame of ``questions``."""
+    """Answer every frame of ``questions``; a question that takes longer than it may ends the process."""
     while (frame := frames.read(questions)) is not None:
+        _limit(frame.get("within", 0.0))
         try:
             answer = service.answer(frame)
         except Exception as error:  # noqa: BLE001 - the pool turns it into an error of the call; nothing is passed on
             answer = _failure(error)
+        _limit(0.0)
         del frame
         frames.write(answers, answer)
 
@@ -52,16 +68,25 @@ def serve(service: "Service", questions: BinaryIO, answers: BinaryIO) -> None:
 class Service:
     """The work of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, startup: Startup) -> None:
+        self.startup = startup
         with without_spacy():
             from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
-            from app.engines.pii.carrying import carry, names_in  # noqa: PLC0415
-            from app.engines.pii.languages import warnings_for  # noqa: PLC0415
+            from app.engines.pii.carrying import carried, carries, names_in  # noqa: PLC0415
+            from app.engines.pii.languages import evidence  # noqa: PLC0415
+            from app.engines.pii.names import Names  # noqa: PLC0415
 
         self._analyzer = Analyzer()
-        self._warnings_for = warnings_for
+        self._evidence = evidence
         self._names_in = names_in
-        self._carry_names = carry
+        self._carries = carries
+        self._carried = carried
+        self._names = Names
+        self._answers: dict[str, Callable[[frames.Frame], frames.Frame]] = {
+            "scan": self._scan,
+            "carry": self._carry,
+            "operate": self._operate,
+        }
         for strict in (False, True):
             self._analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
@@ -70,30 +95,44 @@ class Service:
 
     def answer(self, frame: frames.Frame) -> frames.Frame:
         """Return the answer to one question."""
-        match frame["ask"]:
-            case "scan":
-                return self._scan(frame)
-            case "carry":
-                return self._carry(frame)
-            case "operate":
-                return self._operate(frame)
-            case _:
-                raise LookupError("unknown question")
+        return self._answers[frame["ask"]](frame)
 
     def _scan(self, frame: frames.Frame) -> frames.Frame:
         options = frames.given_options(frame["options"])
-        texts: list[str] = frame["texts"]
-        found = [self._analyzer.scan(text, options) for text in texts]
-        names = self._names_in(texts, found)
-        if frame["alone"]:
-            found = self._carry_names(texts, found, names, options)
-        warnings = self._warnings_for(texts, options.language)
-        return {"spans": frames.raw_spans(found), "names": names, "warnings": warnings}
+        runs: list[list[str]] = frame["runs"]
+        found = [self._scan_run(run, options) for run in runs]
+        texts = [text for run in runs for text in run]
+        spans = [one for run in found for one in run]
+        known: list[str] = frame["names"]
+        names = known + sorted(set(self._names_in(texts, spans)) - set(known))
+        prepared = self._names(names if self._carries(options) else ())
+        answers = []
+        for text, own in zip(texts, spans, strict=True):
+            answer = self._with_names(text, own, prepared, options)
+            answers.append(
+                answer | {"spans": frames.raw_spans(own), "evidence": self._evidence(text, options.language)}
+            )
+        return {"texts": answers, "names": names}
+
+    def _scan_run(self, run: list[str], options: DetectionOptions) -> list[list[Span]]:
+        """Return the findings in each of adjacent texts; a text alone is a run of one."""
+        return [self._analyzer.scan(text, options) for text in run]
 
     def _carry(self, frame: frames.Frame) -> frames.Frame:
         options = frames.given_options(frame["options"])
-        found = frames.given_spans(frame["spans"])
-        return {"spans": frames.raw_spans(self._carry_names(frame["texts"], found, frame["names"], options))}
+        prepared = self._names(frame["names"])
+        return {
+            "texts": [
+                self._with_names(text, frames.given_spans(spans), prepared, options)
+                for text, spans in zip(frame["texts"], frame["spans"], strict=True)
+            ]
+        }
+
+    def _with_names(
+        self, text: str, own: list[Span], names: "Names", options: DetectionOptions
+    ) -> frames.Frame:
+        spans, relevant = self._carried(text, own, names, options)
+        return {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
 
     def _operate(self, frame: frames.Frame) -> frames.Frame:
         from app.engines.pii.operators import apply_operator  # noqa: PLC0415 - Presidio's anonymizer: first use only
@@ -105,6 +144,12 @@ class Service:
         }
 
 
+def _limit(seconds: float) -> None:
+    """Have the kernel end this process after ``seconds``, even inside a library; 0 takes that back."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 def _failure(error: Exception) -> frames.Frame:
     """Return type and place of an error, never its message: that may hold content."""
     places = traceback.extract_tb(error.__traceback__)[-6:]
@@ -114,7 +159,7 @@ def _failure(error: Exception) -> frames.Frame:
     }
 
 
-def _end_with_parent(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """Ask Linux to kill this process when its parent dies; elsewhere the closed pipe ends it after its work."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

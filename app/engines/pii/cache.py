@@ -1,0 +1,82 @@
+"""What detection remembers: spans of texts under keyed digests, never a text or a part of one."""
+
+import heapq
+from collections import OrderedDict
+
+Stored = tuple[bytes | None, ...]
+"""Plain tuples of bytes: the garbage collector need not walk over them."""
+
+_ENTRY = 320
+"""Bytes that an entry takes beside its content: the key, objects, the place in the table."""
+_ROUND = 64
+"""An eviction frees this part of the capacity, so that looking for the largest tenant is rare."""
+
+
+class SpanCache:
+    """Entries of all tenants in at most ``capacity`` bytes; the least recently used of the largest tenant go first.
+
+    So a tenant may use what others leave, and one that sends much never pushes out what a smaller one has.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.size = 0
+        self.hits = self.misses = self.evictions = 0
+        self._tenants: dict[str, OrderedDict[bytes, Stored]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tenants.values()))
+
+    def get(self, tenant: str, key: bytes) -> Stored | None:
+        """Return what was put under ``key``, which is then the most recently used; uncounted."""
+        entries = self._tenants.get(tenant)
+        entry = entries.get(key) if entries is not None else None
+        if entry is not None:
+            self._tenants[tenant].move_to_end(key)
+        return entry
+
+    def put(self, tenant: str, key: bytes, entry: Stored) -> None:
+        """Remember ``entry``, in place of another one under ``key``; too large a one is not kept."""
+        cost = _cost(entry)
+        entries = self._tenants.get(tenant, OrderedDict())
+        old = entries.pop(key, None)
+        change = -_cost(old) if old is not None else 0
+        if cost <= self.capacity // _ROUND:
+            self._tenants[tenant] = entries
+            entries[key] = entry
+            change += cost
+        self.size += change
+        self._sizes[tenant] = self._sizes.get(tenant, 0) + change
+        if not entries:
+            self._forget(tenant)
+        if self.size > self.capacity:
+            self._evict()
+
+    def _evict(self) -> None:
+        """Take from the largest tenants until a part of the capacity is free."""
+        largest = [(-size, tenant) for tenant, size in self._sizes.items()]
+        heapq.heapify(largest)
+        while self.size > self.capacity - self.capacity // _ROUND:
+            _, tenant = heapq.heappop(largest)
+            floor = -largest[0][0] if largest else 0
+            entries = self._tenants[tenant]
+            while entries and self.size > self.capacity - self.capacity // _ROUND:
+                _, entry = entries.popitem(last=False)
+                self.evictions += 1
+                self.size -= _cost(entry)
+                self._sizes[tenant] -= _cost(entry)
+                if self._sizes[tenant] < floor:
+                    break
+            if entries:
+                heapq.heappush(largest, (-self._sizes[tenant], tenant))
+            else:
+                self._forget(tenant)
+
+    def _forget(self, tenant: str) -> None:
+        self._tenants.pop(tenant, None)
+        self._sizes.pop(tenant, None)
+
+
+def _cost(entry: Stored) -> int:
+    return _ENTRY + sum(len(part) for part in entry if part is not None)
