@@ -1,8 +1,6 @@
 """Texts made to blind a detector: what hides behind them is found, and time stays proportional to length."""
 
-import random
 import time
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -14,6 +12,7 @@ from app.core.engines import DetectionOptions
 from app.engines.pii import patterns
 from app.engines.pii.analyzer import Analyzer
 from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError
+from tests.hostile_texts import HOSTILE
 from tests.unit.engines.pii.conftest import Find
 
 SIZE = 12_000
@@ -29,42 +28,6 @@ ODD = [
     "²³",
     "٣",
 ]
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-
-def repeated(unit: str) -> Callable[[int], str]:
-    return lambda size: (unit * (size // len(unit) + 1))[:size]
-
-
-def noise(alphabet: str) -> Callable[[int], str]:
-    return lambda size: "".join(random.Random(7).choices(alphabet, k=size))
-
-
-HOSTILE = {
-    **{
-        unit: repeated(unit)
-        for unit in ("1", "1 ", ".", "a.", "@", "a@", "a", "!", "a-", '"', '"a', "a:", "ffff:")
-    },
-    **{
-        unit: repeated(unit)
-        for unit in ('"http://a.com/', "AB12 CDEF ", "+1", "(1", "(", "123-45-6789 ", "1,", "1-")
-    },
-    **{
-        unit: repeated(unit)
-        for unit in ("212-555-0101 ", "a@b.co ", " ", "\n", "member id abc-", "claim   ", "www.")
-    },
-    **{
-        unit: repeated(unit)
-        for unit in ("a\u200b", "a\u0301", "аоеa", "[A_", "[", "John Doe ", "020 7946 0958 ", "x1")
-    },
-    **{
-        unit: repeated(unit)
-        for unit in ("4111 ", "password=", "-----BEGIN PRIVATE KEY-----", "eyJ", "dob 1/1/1 ", "１")
-    },
-    "base64": noise(LETTERS),
-    "hex": noise("0123456789abcdef"),
-    "mixed": noise('a1.-@ :/"+()'),
-}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
