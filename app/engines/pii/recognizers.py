@@ -19,6 +19,7 @@ from app.engines.pii.labels import NAME_LABELS, RULES
 from app.engines.pii.nlp import LANGUAGE
 from app.engines.pii.patterns import FLAGS, ExactPatterns
 from app.engines.pii.recognizers_generic import generic_recognizers
+from app.engines.pii.recognizers_national_all import national_recognizers
 from app.engines.pii.recognizers_phone import PhoneRecognizer
 from app.engines.pii.recognizers_secret import SecretRecognizer
 
@@ -147,8 +148,11 @@ _BLANKS = {"*": r"\s{0,3}", "+": r"\s{1,3}"}
 def build_registry() -> RecognizerRegistry:
     """Return every recognizer, all under one language so that each works whatever language a text is in."""
     own: list[EntityRecognizer] = [*generic_recognizers(), PhoneRecognizer(), SecretRecognizer()]
+    national = national_recognizers()
+    ours = {row.supported_entities[0] for row in national}
+    theirs = [other for other in predefined() if other.supported_entities[0] not in ours]
     names = SpacyRecognizer(LANGUAGE, sorted(NAME_LABELS), name="EmbeddedNameRecognizer")
-    return FixedRegistry([*own, *predefined(), names])
+    return FixedRegistry([*own, *national, *theirs, names])
 
 
 class FixedRegistry(RecognizerRegistry):

@@ -19,9 +19,13 @@ SHAPED: Final = 0.15
 """There is no check: needs a word of its context, and yields to what has one."""
 
 _FLAGS = regex.DOTALL | regex.MULTILINE
-# Not inside words, UUIDs, decimals, versions or prices, nor after the plus of a phone number.
-_BEFORE = r"(?<![\w+$€£¥-])(?<!\d[./])"
-_AFTER = r"(?![\w-])(?!\.\d)"
+# Not inside words, UUIDs, decimals, versions or prices, nor after the plus of a phone number. Letters of scripts
+# that put no spaces between words may stand next to a number.
+_WORD = r"0-9A-Za-z_\u00aa-\u0dff\u0f00-\u1fff\uff10-\uff19"
+_BEFORE = rf"(?<![{_WORD}+$€£-])(?<!\d[./])"
+_AFTER = rf"(?![{_WORD}-])(?!\.\d)"
+_NAMED = "(?P<value>"
+"""What a pattern holds that names the word of its context itself."""
 
 _NATIONAL = (
     "national id, national id number, national identity number, national identification number, national number, "
@@ -31,13 +35,21 @@ _NATIONAL = (
 )
 _TAX = (
     "tax id, tax number, tax no, taxid, tax identification, tax identification number, tax identifier, "
-    "taxpayer id, taxpayer number, taxpayer identification, taxpayer identification number, tin, tax reference, tax code"
+    "taxpayer id, taxpayer number, taxpayer identification, taxpayer identification number, tin, tax reference, "
+    "tax code"
 )
 _HEALTH = (
     "social security, social security number, social insurance, social insurance number, insurance number, "
     "health insurance number, health insurance, health number, health card, patient number, patient id, ssn"
 )
-_CARD = "identity card, id card, id card number, identity card number, national identity card, identity document"
+_CARD = (
+    "identity card, id card, id card number, identity card number, national identity card, identity document"
+)
+_NAMED_ID = (
+    "national id, national id number, national identity number, national identification number, nationalid, "
+    "national identity card, identity card number, id card number, citizen id, personal identification number, "
+    "national identifier"
+)
 _PASSPORT = "passport, passport number, passport no, travel document"
 _LICENCE = (
     "driving licence, driving license, driver licence, driver license, driver's licence, driver's license, "
@@ -52,6 +64,7 @@ WORDS: Final[dict[str, str]] = {
     "health": _HEALTH,
     "social": f"{_HEALTH}, {_NATIONAL}",
     "both": f"{_NATIONAL}, {_TAX}",
+    "named": _NAMED_ID,
     "card": f"{_CARD}, {_NATIONAL}",
     "passport": _PASSPORT,
     "licence": _LICENCE,
@@ -79,7 +92,10 @@ class Identifier:
         """Return the patterns with boundaries, each with its score."""
         weak = SHAPED if self.check is None else CHECKED
         return [
-            *((f"{_BEFORE}(?:{pattern}){_AFTER}", SURE) for pattern in self.sure),
+            *(
+                (f"{'' if _NAMED in pattern else _BEFORE}(?:{pattern}){_AFTER}", SURE)
+                for pattern in self.sure
+            ),
             *((f"{_BEFORE}(?i:{pattern}){_AFTER}", weak) for pattern in self.likely),
         ]
 

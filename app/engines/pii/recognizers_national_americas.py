@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from app.engines.pii import checksums_europe, checksums_world as check
+from app.engines.pii import checksums_europe
+from app.engines.pii import checksums_world as check
 from app.engines.pii.checksums import is_luhn
 from app.engines.pii.recognizers_national import Identifier
 
@@ -21,7 +22,7 @@ ROWS: Final = (
     Identifier(
         "AR_DNI",
         "national",
-        "dni, d.n.i, documento nacional de identidad, documento, documento de identidad, libreta cívica",
+        "dni, d.n.i, documento nacional de identidad, documento de identidad, libreta cívica",
         likely=(r"\d{1,2}\.\d{3}\.\d{3}", r"[1-9]\d{6,7}"),
     ),
     Identifier(
@@ -44,7 +45,10 @@ ROWS: Final = (
         "BR_RG",
         "card",
         "rg, r.g, registro geral, carteira de identidade, identidade, cédula de identidade, documento de identidade",
-        likely=(r"(?:[A-Z]{2}[ -]?)?\d{1,2}\.\d{3}\.\d{3}(?:-?[0-9X])?", r"(?:[A-Z]{2}[ -]?)?\d{7,9}-?[0-9X]"),
+        likely=(
+            r"(?:[A-Z]{2}[ -]?)?\d{1,2}\.\d{3}\.\d{3}(?:-?[0-9X])?",
+            r"(?:[A-Z]{2}[ -]?)?\d{7,9}-?[0-9X]",
+        ),
     ),
     Identifier(
         "BR_CNH",
@@ -71,7 +75,8 @@ ROWS: Final = (
     Identifier(
         "CA_SIN",
         "social",
-        "sin, social insurance, social insurance number, nas, numéro d'assurance sociale, assurance sociale, numéro nas",
+        "sin, social insurance, social insurance number, nas, numéro d'assurance sociale, assurance sociale, "
+        "numéro nas",
         likely=(r"[1-79]\d{2}[ -]?\d{3}[ -]?\d{3}",),
         check=check.ca_sin,
     ),
@@ -86,7 +91,7 @@ ROWS: Final = (
     Identifier(
         "CL_RUT",
         "both",
-        "rut, run, r.u.t, rol único tributario, rol único nacional, cédula de identidad, rol unico tributario, carnet",
+        "rut, r.u.t, r.u.n, rol único tributario, rol único nacional, cédula de identidad, rol unico tributario",
         sure=(r"\d{1,2}\.\d{3}\.\d{3}-[0-9K]",),
         likely=(r"\d{1,2}\.?\d{3}\.?\d{3}[ -]?[0-9K]",),
         check=check.cl_rut,
@@ -94,7 +99,7 @@ ROWS: Final = (
     Identifier(
         "CO_CEDULA",
         "national",
-        "cédula, cédula de ciudadanía, cedula de ciudadania, cc, c.c, cédula de identidad, cedula, nuip",
+        "cédula, cédula de ciudadanía, cedula de ciudadania, cédula de identidad, cedula, nuip",
         likely=(r"\d{1,3}\.\d{3}\.\d{3}(?:\.\d{3})?", r"[1-9]\d{6,9}"),
     ),
     Identifier(

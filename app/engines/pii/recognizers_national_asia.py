@@ -9,9 +9,7 @@ from app.engines.pii import checksums_world as check
 from app.engines.pii.recognizers_national import Identifier
 
 _RRN = r"\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
-_STATES = (
-    "(?:A[NPRS]|BR|C[GH]|D[DLN]|G[AJ]|H[PR]|J[HK]|K[AL]|L[AD]|M[HLNPZ]|NL|O[DR]|P[BY]|RJ|SK|T[GNRS]|U[AKP]|WB)"
-)
+_STATES = "(?:A[NPRS]|BR|C[GH]|D[DLN]|G[AJ]|H[PR]|J[HK]|K[AL]|L[AD]|M[HLNPZ]|NL|O[DR]|P[BY]|RJ|SK|T[GNRS]|U[AKP]|WB)"
 
 ROWS: Final = (
     Identifier(
@@ -77,7 +75,7 @@ ROWS: Final = (
     Identifier(
         "IN_AADHAAR",
         "national",
-        "aadhaar, aadhar, adhaar, uidai, aadhaar number, aadhaar card, आधार, आधार संख्या, आधार नंबर, आधार कार्ड, uid",
+        "aadhaar, aadhar, adhaar, uidai, aadhaar number, aadhaar card, आधार, आधार संख्या, आधार नंबर, आधार कार्ड",
         likely=(r"[2-9]\d{3}[ :-]?\d{4}[ :-]?\d{4}",),
         check=check.in_aadhaar,
     ),
@@ -204,9 +202,7 @@ ROWS: Final = (
         "TH_TNIN_NAMED",
         "",
         "",
-        sure=(
-            r"(?:เลขประจำตัวประชาชน|เลขบัตรประชาชน|บัตรประชาชน)[^\d\n]{0,16}(?P<value>[1-8][ -]?\d{4}[ -]?\d{5}[ -]?\d\d[ -]?\d)",
-        ),
+        sure=(r"(?:เลขประจำตัวประชาชน|เลขบัตรประชาชน|บัตรประชาชน)[^\d\n]{0,16}(?P<value>[1-8](?:[ -]?\d){12})",),
         check=check.th_tnin,
     ),
     Identifier(
@@ -220,7 +216,9 @@ ROWS: Final = (
         "TW_ID_NAMED",
         "",
         "",
-        sure=(r"(?:身[分份]證(?:字號|統一編號|號碼)?|居留證(?:號碼)?)[^A-Z\d\n]{0,8}(?P<value>[A-Z][1289]\d{8})",),
+        sure=(
+            r"(?:身[分份]證(?:字號|統一編號|號碼)?|居留證(?:號碼)?)[^A-Z\d\n]{0,8}(?P<value>[A-Z][1289]\d{8})",
+        ),
         check=check.tw_id,
     ),
 )

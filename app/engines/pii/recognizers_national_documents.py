@@ -40,7 +40,7 @@ _DIGITS: Final = {
 }
 _CHE = r"CHE-?\d{3}\.?\d{3}\.?\d{3}(?:[ ]?(?:MWST|TVA|IVA))?"
 _VAT_WORDS = (
-    "ust idnr, ust id, ust idnr., ustid, ustidnr, umsatzsteuer id, umsatzsteuer identifikationsnummer, uid, uid nummer, "
+    "ust idnr, ust id, ust idnr., ustid, ustidnr, umsatzsteuer id, umsatzsteuer identifikationsnummer, uid nummer, "
     "umsatzsteueridentifikationsnummer, tva, numéro de tva, n° tva, tva intracommunautaire, iva, partita iva, "
     "número de iva, nif iva, btw, btw nummer, btw id, moms, moms nr, momsnummer, momsreg, alv, alv numero, dič, dph, "
     "ič dph, áfa, adószám, közösségi adószám, pdv, ddv, id za ddv, pvm, pvm kodas, pvn, kmkr, kmkr number, φπα, "
@@ -62,7 +62,10 @@ ROWS: Final = (
         sure=(
             rf"[PV][A-Z<][A-Z<]{{42}}{_BREAK}{_ZONE}{{9}}[0-9<][A-Z<]{{3}}\d{{7}}[MFX<]\d{{7}}{_ZONE}{{16}}",
             rf"[ACIPV][A-Z<][A-Z<]{{34}}{_BREAK}{_ZONE}{{9}}[0-9<][A-Z<]{{3}}\d{{7}}[MFX<]\d{{7}}{_ZONE}{{8}}",
-            rf"[ACI][A-Z<][A-Z<]{{3}}{_ZONE}{{25}}{_BREAK}\d{{7}}[MFX<]\d{{7}}[A-Z<]{{3}}{_ZONE}{{12}}{_BREAK}[A-Z<]{{30}}",
+            (
+                rf"[ACI][A-Z<][A-Z<]{{3}}{_ZONE}{{25}}{_BREAK}"
+                rf"\d{{7}}[MFX<]\d{{7}}[A-Z<]{{3}}{_ZONE}{{12}}{_BREAK}[A-Z<]{{30}}"
+            ),
         ),
         check=mrz,
     ),
@@ -87,35 +90,49 @@ ROWS: Final = (
         "ANY_PASSPORT",
         "passport",
         "passnummer, reisepass, passeport, numéro de passeport, pasaporte, número de pasaporte, passaporto, "
-        "numero di passaporto, passaporte, número do passaporte, paspoort, paspoortnummer, paszport, numer paszportu, "
-        "pas nr, passi number, passinumero, pas, cestovní pas, číslo pasu, útlevél, útlevélszám, pașaport, паспорт, "
-        "διαβατήριο, putovnica, potni list, pase, pases numurs, paso numeris, pass nr, pasnummer, passnr, 여권, 여권번호, "
+        "numero di passaporto, passaporte, número do passaporte, paspoort, paspoortnummer, "
+        "paszport, numer paszportu, "
+        "pas nr, passi number, passinumero, cestovní pas, číslo pasu, útlevél, útlevélszám, pașaport, паспорт, "
+        "διαβατήριο, putovnica, potni list, pases numurs, paso numeris, pass nr, pasnummer, passnr, 여권, "
+        "여권번호, "
         "passportno, passaporte nº, pasaport, pasaport no, דרכון, جواز السفر",
-        likely=(r"(?:[A-Z]{1,3}[ ]?)?\d{6,9}[A-Z]{0,2}", r"(?=[A-Z0-9]{0,5}\d{2})\d{2}[A-Z]{2}\d{5}", r"[A-Z]\d{2}[A-Z]\d{5}"),
+        likely=(
+            r"(?:[A-Z]{1,3}[ ]?)?\d{6,9}[A-Z]{0,2}",
+            r"(?=[A-Z0-9]{0,5}\d{2})\d{2}[A-Z]{2}\d{5}",
+            r"[A-Z]\d{2}[A-Z]\d{5}",
+        ),
     ),
     Identifier(
         "ANY_DRIVING_LICENCE",
         "licence",
         "führerschein, führerscheinnummer, fahrerlaubnis, führerausweis, permis de conduire, numéro de permis, "
-        "permiso de conducir, carnet de conducir, licencia de conducir, patente di guida, patente, carta de condução, "
-        "rijbewijs, rijbewijsnummer, prawo jazdy, kørekort, körkort, førerkort, ajokortti, řidičský průkaz, "
+        "permiso de conducir, carnet de conducir, licencia de conducir, patente di guida, numero patente, "
+        "carta de condução, rijbewijs, rijbewijsnummer, prawo jazdy, kørekort, körkort, førerkort, "
+        "ajokortti, řidičský průkaz, "
         "vodičský preukaz, jogosítvány, vezetői engedély, permis auto, vozačka dozvola, vozniško dovoljenje, "
         "juhiluba, vadītāja apliecība, vairuotojo pažymėjimas, шофьорска книжка, άδεια οδήγησης, ehliyet",
         likely=(_SHAPED, r"\d{2,3}[ /-]\d{2,6}(?:[ /-]\d{2,8})?", r"\d{7,14}", r"U1[A-Z0-9]{7}[A-Z]"),
     ),
     Identifier(
         "ANY_NATIONAL_ID",
-        "card",
+        "named",
         "carte d'identité, carta d'identità, documento de identidad, identiteitskaart, identiteitskaartnummer, "
         "personalausweis, personalausweisnummer, dowód osobisty, identitetskort, henkilökortti, občanský průkaz, "
-        "osobna iskaznica, osebna izkaznica, лична карта, ταυτότητα, isikutunnistus, id kaart, asmens tapatybės kortelė",
+        "osobna iskaznica, osebna izkaznica, лична карта, ταυτότητα, isikutunnistus, id kaart, "
+        "asmens tapatybės kortelė",
         likely=(_SHAPED, r"\d{6,14}", r"\d{2,4}[ .-]\d{2,6}[ .-]\d{2,6}(?:[ .-]\d{1,4})?"),
     ),
     Identifier(
         "ANY_TAX_ID",
         "tax",
-        "steuernummer, numéro fiscal, número fiscal, codice fiscale, número de identificación fiscal, numer podatkowy, "
+        "steuernummer, numéro fiscal, número fiscal, codice fiscale, "
+        "número de identificación fiscal, numer podatkowy, "
         "adószám, daňové číslo, fiscaal nummer, skattenummer, steuer nr, st nr, steuernr",
-        likely=(r"\d{2,3}[ /-]\d{3,4}[ /-]\d{4,5}", r"\d{8,13}", r"\d{2}-\d{7}", r"(?=[A-Z0-9]{0,9}\d{4})[A-Z0-9]{8,14}"),
+        likely=(
+            r"\d{2,3}[ /-]\d{3,4}[ /-]\d{4,5}",
+            r"\d{8,13}",
+            r"\d{2}-\d{7}",
+            r"(?=[A-Z0-9]{0,9}\d{4})[A-Z0-9]{8,14}",
+        ),
     ),
 )

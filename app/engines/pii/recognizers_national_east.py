@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - context words stand in their own languages
 """National identifiers of northern, central and eastern Europe: one row each."""
 
 from typing import Final
@@ -22,7 +23,7 @@ ROWS: Final = (
         "national",
         "rodné číslo, rodne cislo, rč, r.č, rc, birth number, rodného čísla, rodným číslem, rodnécislo, rodnecislo, "
         "rodnym cislom, rodné č",
-        sure=(rf"{_RODNE}/\d{{4}}",),
+        sure=(rf"{_RODNE}/(?!00)\d{{4}}",),
         likely=(rf"{_RODNE}[ /-]?\d{{3,4}}",),
         check=check.cz_rodne_cislo,
     ),
@@ -58,7 +59,6 @@ ROWS: Final = (
         "LV_PERSONAS_KODS",
         "national",
         "personas kods, personas koda, personas kodu, p.k, pk, latvian id, personaskods",
-        sure=(r"[0-3]\d[01]\d\d\d-[012]\d{4}",),
         likely=(r"[0-3]\d{5}[ -]?\d{5}",),
         check=check.lv_personas_kods,
     ),
@@ -155,7 +155,8 @@ ROWS: Final = (
         "national",
         "personnummer, samordningsnummer, personnr, pnr, svenskt personnummer, person nummer, personnummret, "
         "personal identity number, swedish personal number",
-        sure=(r"(?:19|20)\d\d[01]\d[0-9]\d[-+]\d{4}", r"\d\d[01]\d[0-9]\d[-+]\d{4}"),
+        # Not where the last four digits are a time of the day, as in names of files.
+        sure=(r"(?:19|20)?\d\d[01]\d\d\d[-+](?![01]\d[0-5]\d|2[0-3][0-5]\d)\d{4}",),
         likely=(r"(?:19|20)?\d\d[01]\d[0-9]\d[ -]?\d{4}",),
         check=check.se_personnummer,
     ),

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - context words stand in their own languages
 """National identifiers of western and southern Europe: one row each."""
 
 from typing import Final
@@ -68,7 +69,8 @@ ROWS: Final = (
     Identifier(
         "DE_HEALTH_INSURANCE",
         "health",
-        "krankenversicherungsnummer, krankenversichertennummer, versichertennummer, kvnr, krankenkasse, gesundheitskarte, "
+        "krankenversicherungsnummer, krankenversichertennummer, versichertennummer, kvnr, krankenkasse, "
+        "gesundheitskarte, "
         "versicherten nr, versichertenkarte, krankenversicherung, egk, krankenkassennummer, versichertennr",
         likely=(r"[A-Z][ ]?\d{9}", r"[A-Z]\d{3}[ ]\d{3}[ ]\d{3}"),
         check=check.de_kvnr,
@@ -99,9 +101,14 @@ ROWS: Final = (
     Identifier(
         "ES_NIF",
         "both",
-        "dni, nif, d.n.i, n.i.f, documento nacional de identidad, número de identificación fiscal, documento de identidad, "
+        "dni, nif, d.n.i, n.i.f, documento nacional de identidad, número de identificación fiscal, "
+        "documento de identidad, "
         "carnet de identidad, identificación, dninif, documento identidad",
-        sure=(r"\d{8}-?[A-HJ-NP-TV-Z]", r"\d{2}\.\d{3}\.\d{3}[ -]?[A-HJ-NP-TV-Z]", r"[KLM]\d{7}-?[A-HJ-NP-TV-Z]"),
+        sure=(
+            r"\d{8}-?[A-HJ-NP-TV-Z]",
+            r"\d{2}\.\d{3}\.\d{3}[ -]?[A-HJ-NP-TV-Z]",
+            r"[KLM]\d{7}-?[A-HJ-NP-TV-Z]",
+        ),
         likely=(r"\d{2}\.?\d{3}\.?\d{3}[ -]{0,3}[A-HJ-NP-TV-Z]", r"[KLM][ -]?\d{7}[ -]?[A-HJ-NP-TV-Z]"),
         check=check.es_nif,
     ),
@@ -133,7 +140,8 @@ ROWS: Final = (
     Identifier(
         "FR_NIR",
         "social",
-        "sécurité sociale, numéro de sécurité sociale, securite sociale, nir, insee, numéro insee, n° sécurité sociale, "
+        "sécurité sociale, numéro de sécurité sociale, securite sociale, nir, insee, numéro insee, "
+        "n° sécurité sociale, "
         "numéro sécu, sécu, carte vitale, immatriculation, numero de securite sociale, num sécu",
         sure=(
             r"[1-478] \d\d (?:0[1-9]|1[0-2]|[2-9]\d) (?:\d\d|2[AB]) \d{3} \d{3} ?\d\d",
@@ -141,7 +149,10 @@ ROWS: Final = (
             r"[12]\d\d(?:0[1-9]|1[0-2])2[AB]\d{6} ?\d\d",
         ),
         likely=(
-            r"[1-478][ .-]?\d\d[ .-]?(?:0[1-9]|1[0-2]|[2-9]\d)[ .-]?(?:\d\d|2[AB])[ .-]?\d{3}[ .-]?\d{3}[ ./-]{0,3}\d\d",
+            (
+                r"[1-478][ .-]?\d\d[ .-]?(?:0[1-9]|1[0-2]|[2-9]\d)[ .-]?(?:\d\d|2[AB])"
+                r"[ .-]?\d{3}[ .-]?\d{3}[ ./-]{0,3}\d\d"
+            ),
         ),
         check=check.fr_nir,
     ),
@@ -217,7 +228,7 @@ ROWS: Final = (
     Identifier(
         "MT_ID_CARD",
         "card",
-        "karta tal identità, karta tal identita, identità, maltese id, malta id, e id, eid, karta tal-identità",
+        "karta tal identità, karta tal identita, maltese id, malta id, e id, karta tal-identità",
         likely=(r"\d{1,7}[ ]?[APMGLHBZ]",),
         check=lambda text: len(text) >= 5,  # noqa: PLR2004
     ),
