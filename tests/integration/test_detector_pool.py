@@ -151,7 +151,7 @@ def busy(pids: set[int]) -> list[int]:
 
 async def test_without_a_second_attempt_the_same_kill_fails_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr("app.engines.pii.pool._ATTEMPTS", 1)
+    monkeypatch.setattr("app.engines.pii.workers._ATTEMPTS", 1)
     async with PoolDetector(1) as pool:
         await pool.wait_ready()
         scan = asyncio.create_task(pool.detect([SENTENCE * 1500], OPTIONS))

@@ -7,14 +7,16 @@ Questions, each with ``ask`` and ``within``, the seconds after which a worker th
   (``spans``), those with names carried on (``carried``, None: the same), which ``names`` count in it (``relevant``, as
   positions) and ``evidence`` of its language; ``names``, all that were known or found, in the order of the positions.
 * ``carry``: ``texts``, their ``spans``, ``names``, ``options``. Answer: ``texts``, each ``carried`` and ``relevant``.
+* ``explain``: ``text``, ``options``. Answer: ``spans``, ``candidates``, ``evidence``.
 * ``operate``: ``mode``, ``items``, ``key``. Answer: ``texts``.
 """
 
 import marshal
 import struct
+from dataclasses import asdict
 from typing import Any, BinaryIO
 
-from app.core.engines import DetectionOptions, Span
+from app.core.engines import Candidate, DetectionOptions, Span
 
 HEADER = struct.Struct(">I")
 _VERSION = 4
@@ -85,3 +87,13 @@ def raw_spans(spans: list[Span]) -> list[RawSpan]:
 def given_spans(raw: list[RawSpan]) -> list[Span]:
     """Return the spans that `raw_spans` wrote."""
     return [Span(*span) for span in raw]
+
+
+def raw_candidate(candidate: Candidate) -> Frame:
+    """Return a candidate as a frame can hold it."""
+    return asdict(candidate)
+
+
+def given_candidate(raw: Frame) -> Candidate:
+    """Return the candidate that `raw_candidate` wrote."""
+    return Candidate(**{**raw, "span": Span(**raw["span"])})

@@ -85,6 +85,7 @@ class Service:
         self._answers: dict[str, Callable[[frames.Frame], frames.Frame]] = {
             "scan": self._scan,
             "carry": self._carry,
+            "explain": self._explain,
             "operate": self._operate,
         }
         for strict in (False, True):
@@ -133,6 +134,17 @@ class Service:
     ) -> frames.Frame:
         spans, relevant = self._carried(text, own, names, options)
         return {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
+
+    def _explain(self, frame: frames.Frame) -> frames.Frame:
+        from app.engines.pii.explaining import explain  # noqa: PLC0415 - first use only
+
+        options = frames.given_options(frame["options"])
+        spans, candidates = explain(self._analyzer, frame["text"], options)
+        return {
+            "spans": frames.raw_spans(spans),
+            "candidates": list(map(frames.raw_candidate, candidates)),
+            "evidence": self._evidence(frame["text"], options.language),
+        }
 
     def _operate(self, frame: frames.Frame) -> frames.Frame:
         from app.engines.pii.operators import apply_operator  # noqa: PLC0415 - Presidio's anonymizer: first use only
