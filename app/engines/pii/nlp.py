@@ -80,6 +80,35 @@ def words(text: str) -> list[tuple[int, str]]:
     return found
 
 
+def keyword_tokens(text: str) -> tuple[list[int], list[int], list[str]]:
+    """Return begins, ends and lemmas of the words of ``text`` that count as context."""
+    starts: list[int] = []
+    ends: list[int] = []
+    kept: list[str] = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        known = _keywords(token)
+        if known:
+            offset = match.start()
+            for start, end, word in known:
+                starts.append(offset + start)
+                ends.append(offset + end)
+                kept.append(word)
+    return starts, ends, kept
+
+
+@lru_cache(maxsize=32_768)
+def _keywords(token: str) -> tuple[tuple[int, int, str], ...]:
+    """Return the words in one token that count as context, with their offsets in it."""
+    parts = ((start, part, lemma(part)) for start, part in words(token))
+    return tuple((start, start + len(part), word) for start, part, word in parts if _counts(word))
+
+
+def _counts(word: str) -> bool:
+    """Say whether a lemma counts as context."""
+    return word not in _STOP_WORDS and (len(word) > 1 or word.isalnum())
+
+
 def digit_windows(text: str) -> list[tuple[int, int]]:
     """Return the parts of ``text`` in which everything lies that holds a digit: cut at white space, in order."""
     windows: list[tuple[int, int]] = []
@@ -137,7 +166,7 @@ class EmbeddedArtifacts(NlpArtifacts):
     def set_keywords(nlp_engine: "EmbeddedNlpEngine", lemmas: list[str], language: str) -> list[str]:
         """Return the lemmas that count as context, in order."""
         del nlp_engine, language
-        return [word for word in lemmas if word not in _STOP_WORDS and (len(word) > 1 or word.isalnum())]
+        return [word for word in lemmas if _counts(word)]
 
 
 class EmbeddedNlpEngine(NlpEngine):
@@ -291,8 +320,4 @@ class PhraseContextEnhancer(LinearContextEnhancer):
 
 def context_words(phrase: str) -> list[str]:
     """Return the keywords of a context word or phrase, as they stand among the keywords of a text."""
-    return [
-        found
-        for _, token in words(phrase)
-        if (found := lemma(token)) not in _STOP_WORDS and (len(found) > 1 or found.isalnum())
-    ]
+    return [found for _, token in words(phrase) if _counts(found := lemma(token))]

@@ -53,6 +53,7 @@ _LETTER = ByteSet(
     _ASCII_WORD | _UNCASED | mask_of(CASED),
 )
 WORD: Final = _LETTER
+LETTERS: Final = _LETTER.must & ~_ASCII_DIGIT & ~mask_of(ord("_"))
 _BY_NAME: Final = {
     "DIGIT": ByteSet(_ASCII_DIGIT | mask_of(DIGIT), _ASCII_DIGIT),
     "SPACE": ByteSet(_SPACE, _SURE_SPACE),
@@ -109,10 +110,15 @@ def folded(mask: int) -> int:
     return (mask & ~_CAPITALS) | capitals << _TO_SMALL
 
 
-@lru_cache(maxsize=4096)
 def rendered(mask: int) -> bytes:
-    """Return the expression of a set, in the syntax that Hyperscan and RE2 share, for a search without case."""
-    codes = members(folded(mask))
+    """Return the expression of a set for a search without case."""
+    return exactly(folded(mask))
+
+
+@lru_cache(maxsize=4096)
+def exactly(mask: int) -> bytes:
+    """Return the expression of a set, in the syntax that Hyperscan and RE2 share."""
+    codes = members(mask)
     ranges: list[list[int]] = []
     for code in codes:
         if ranges and ranges[-1][1] == code - 1:

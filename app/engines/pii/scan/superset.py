@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from app.engines.pii.scan.bytesets import AT_EDGE, EVERY, WORD, mask_of, members, rendered
+from app.engines.pii.scan.bytesets import AT_EDGE, EVERY, WORD, members, rendered
 from app.engines.pii.scan.shapes import (
     UNLIMITED,
     Beside,
@@ -23,7 +23,6 @@ from app.engines.pii.scan.shapes import (
     Shape,
     alphabet,
     effort,
-    joined,
     width,
 )
 from app.engines.pii.scan.shapes import Sequence as Row
@@ -187,7 +186,7 @@ def _rendered(items: Sequence[Shape], widest: int) -> _Part:
     """Render as many pieces as fit into ``widest`` characters; the last may be cut."""
     part = _Part(b"", 0, 0.0, 0, whole=True)
     for item in items:
-        least, most = width(item)
+        most = width(item)[1]
         if part.most + most <= widest:
             part.expression += _expression(item)
             part.most += most
@@ -276,4 +275,4 @@ def _frequency(code: int) -> float:
         return _COMMON[letter]
     if letter.isascii() and letter.isalnum():
         return 0.006
-    return 0.003 if code < 128 else 0.0005
+    return 0.003 if letter.isascii() else 0.0005

@@ -1,0 +1,178 @@
+"""Three engines that say where expressions hit in an image: Hyperscan, RE2, and none, where everything may hit."""
+
+import hashlib
+import logging
+import platform
+import threading
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final, Literal, Protocol
+
+from app.engines.pii.scan.superset import WIDEST
+
+MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
+Hits = dict[int, list[int]]
+
+_log = logging.getLogger(__name__)
+
+
+class Matcher(Protocol):
+    """Says for each expression, by its number, where hits end in an image.
+
+    A hit that is given as ``n`` ends in ``(n - grain, n]``. ``hits`` of None: nothing is known, anything may hit.
+    """
+
+    name: str
+    grain: int
+
+    def hits(self, image: bytes) -> Hits | None:
+        """Return the hits of each expression that has any, sorted."""
+
+
+class PlainMatcher:
+    """Knows nothing, so that every pattern runs over the whole text."""
+
+    name = "plain"
+    grain = 0
+
+    def hits(self, image: bytes) -> Hits | None:
+        """Return None."""
+        del image
+        return None
+
+
+class HyperscanMatcher:
+    """One automaton for all expressions, at gigabytes a second; the database is shared, the scratch is a thread's."""
+
+    name = "hyperscan"
+    grain = 1
+
+    def __init__(
+        self, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
+    ) -> None:
+        import hyperscan  # noqa: PLC0415 - a large library, and not there on every platform
+
+        self._library = hyperscan
+        self._local = threading.local()
+        self._digest = digest(expressions)
+        loaded = self._loaded(serialized) if serialized else None
+        self._database = loaded if loaded is not None else self._compiled(expressions, first_word)
+
+    def serialized(self) -> bytes:
+        """Return the database with what it was made from, for other processes and later starts."""
+        return self._digest + bytes(self._library.dumpb(self._database))
+
+    def hits(self, image: bytes) -> Hits:
+        """Return where hits end."""
+        found: Hits = {}
+
+        def add(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            if number in found:
+                found[number].append(end)
+            else:
+                found[number] = [end]
+
+        self._database.scan(image, match_event_handler=add, scratch=self._scratch())
+        return found
+
+    def _scratch(self) -> Any:
+        scratch = getattr(self._local, "scratch", None)
+        if scratch is None:
+            scratch = self._local.scratch = self._library.Scratch(self._database)
+        return scratch
+
+    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> Any:
+        library = self._library
+        database = library.Database()
+        pattern = library.HS_FLAG_DOTALL | library.HS_FLAG_CASELESS
+        word = library.HS_FLAG_DOTALL | library.HS_FLAG_SINGLEMATCH
+        database.compile(
+            expressions=list(expressions),
+            ids=list(range(len(expressions))),
+            elements=len(expressions),
+            flags=[pattern] * first_word + [word] * (len(expressions) - first_word),
+        )
+        return database
+
+    def _loaded(self, serialized: bytes) -> Any:
+        """Return the database of ``serialized``, or None where it was made of or for something else."""
+        if serialized[: len(self._digest)] != self._digest:
+            return None
+        try:
+            return self._library.loadb(serialized[len(self._digest) :], self._library.HS_MODE_BLOCK)
+        except self._library.HyperscanError:
+            return None
+
+
+class Re2Matcher:
+    """RE2's set of expressions over blocks of the image: says which hit in a block, not where in it."""
+
+    name = "re2"
+    grain: Final = 512
+
+    _OVERLAP: Final = WIDEST + 2
+    _MEMORY: Final = 256 << 20
+
+    def __init__(self, expressions: Sequence[bytes], first_word: int) -> None:
+        import re2  # noqa: PLC0415 - first use only
+
+        options = re2.Options()
+        options.encoding = re2.Options.Encoding.LATIN1
+        options.max_mem = self._MEMORY
+        options.log_errors = False
+        options.dot_nl = True
+        self._set = re2.Set.SearchSet(options)
+        for number, expression in enumerate(expressions):
+            self._set.Add(b"(?i)" + expression if number < first_word else expression)
+        # RE2 says nothing where it gives up for want of memory; then this one is missing too.
+        self._canary = self._set.Add(b"")
+        self._set.Compile()
+        self._all = range(len(expressions))
+
+    def hits(self, image: bytes) -> Hits:
+        """Return for each expression the ends of the blocks in which hits end."""
+        found: Hits = {}
+        for start in range(0, len(image), self.grain):
+            end = start + self.grain
+            numbers = self._set.Match(image[max(0, start - self._OVERLAP) : end]) or ()
+            for number in numbers if self._canary in numbers else self._all:
+                if number != self._canary:
+                    found.setdefault(number, []).append(end)
+        return found
+
+
+def digest(expressions: Sequence[bytes]) -> bytes:
+    """Return what a compiled database depends on: the expressions, the version of the library, the processor."""
+    facts = [version("hyperscan"), platform.machine(), platform.system(), _processor()]
+    state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
+    for expression in expressions:
+        state.update(len(expression).to_bytes(4, "big") + expression)
+    return state.digest()
+
+
+def _processor() -> str:
+    """Return the abilities of the processor: a database made for another does not load."""
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as facts:  # noqa: PTH123
+            return next((line for line in facts if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        return platform.processor()
+
+
+def build(
+    name: MatcherName, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
+) -> Matcher:
+    """Return the matcher of that name; ``auto`` takes the fastest that this platform has.
+
+    The expressions from ``first_word`` on are of words: case counts, and one hit tells as much as all.
+    """
+    if name == "plain":
+        return PlainMatcher()
+    if name in ("auto", "hyperscan"):
+        try:
+            return HyperscanMatcher(expressions, first_word, serialized)
+        except ImportError:
+            if name == "hyperscan":
+                raise
+            _log.warning("no Hyperscan on this platform: RE2 looks for personal data, with the same findings")
+    return Re2Matcher(expressions, first_word)

@@ -1,0 +1,125 @@
+"""The expressions of one pass: of every pattern of every recognizer, and of the words that speak for them."""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from presidio_analyzer import EntityRecognizer, PatternRecognizer
+from presidio_analyzer.predefined_recognizers import PhoneRecognizer
+
+from app.engines.pii.patterns import FLAGS, ExactPatterns
+from app.engines.pii.scan import phones
+from app.engines.pii.scan.matchers import Hits
+from app.engines.pii.scan.rules import Rule, Verdicts, Windowed, WindowRule, rules_of
+from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
+from app.engines.pii.scan.superset import Probe, probe_of
+from app.engines.pii.scan.weighing import Weighing
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Unit:
+    """A probe and the rules that run in its windows; without a probe they run over the whole text."""
+
+    probe: Probe | None
+    rules: list[Rule] = field(default_factory=list)
+
+    @property
+    def timed(self) -> bool:
+        """Say whether a pattern may take long here."""
+        return self.probe is None or not self.probe.tame
+
+
+class Plan:
+    """What has to be looked for so that every recognizer finds all that it would find by itself."""
+
+    def __init__(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> None:
+        self._verdicts = Verdicts()
+        self.custom: list[int] = []
+        self.distinct: set[int] = set()
+        """The recognizers that leave out what lies inside another finding of theirs, before any context."""
+        self.whole = Unit(None)
+        self.undivided: list[str] = []
+        """What runs over the whole text, by name, since nothing could be derived from it."""
+        units: dict[tuple[bytes, Probe], Unit] = {}
+        for owner, recognizer in enumerate(recognizers):
+            self._add(owner, recognizer, units)
+        self.units = list(units.values())
+        self.expressions = [expression for expression, _ in units]
+        self.first_word = len(self.expressions)
+        self._owners_of_word = self._words(recognizers, weighing)
+
+    def spoken(self, hits: Hits | None) -> frozenset[int] | None:
+        """Return the recognizers of which a context word may be in the text; None: any."""
+        if hits is None:
+            return None
+        first = self.first_word
+        found: set[int] = set()
+        for number in hits:
+            if number >= first:
+                found |= self._owners_of_word[number - first]
+        return frozenset(found)
+
+    def _add(self, owner: int, recognizer: EntityRecognizer, units: dict[tuple[bytes, Probe], Unit]) -> None:
+        rules = self._rules(owner, recognizer)
+        if rules is None:
+            self.custom.append(owner)
+            self._undivided(recognizer.name, "it searches by itself")
+            return
+        if isinstance(recognizer, PhoneRecognizer | PatternRecognizer) and not isinstance(
+            recognizer, ExactPatterns
+        ):
+            self.distinct.add(owner)
+        for rule in rules:
+            try:
+                probe = probe_for(rule, recognizer)
+            except NotDerivableError as error:
+                self.whole.rules.append(rule)
+                self._undivided(f"{recognizer.name}: {rule.name}", str(error))
+            else:
+                units.setdefault((probe.expression, probe), Unit(probe)).rules.append(rule)
+
+    def _rules(self, owner: int, recognizer: EntityRecognizer) -> Sequence[Rule] | None:
+        if isinstance(recognizer, Windowed):
+            return [WindowRule(owner, recognizer)]
+        if type(recognizer).analyze is PhoneRecognizer.analyze:
+            return [phones.PhoneRule(owner, recognizer)]
+        return rules_of(owner, recognizer, self._verdicts)
+
+    def _undivided(self, name: str, why: str) -> None:
+        self.undivided.append(name)
+        _log.warning("%s runs over the whole of each text: %s", name, why)
+
+    def _words(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> list[set[int]]:
+        """Add an expression for each context word; return whose words they are."""
+        owners: dict[bytes, set[int]] = {}
+        for owner, recognizer in enumerate(recognizers):
+            for word in recognizer.context or ():
+                owners.setdefault(weighing.expression(word), set()).add(owner)
+        self.expressions += owners
+        return list(owners.values())
+
+
+def probe_for(rule: Rule, recognizer: EntityRecognizer) -> Probe:
+    """Return where to run ``rule``; raise NotDerivableError where that cannot be said."""
+    if isinstance(rule, phones.PhoneRule):
+        return around(phones.CORE, phones.SHAPE, re.IGNORECASE)
+    if isinstance(rule, WindowRule):
+        return around(rule.core, rule.pattern, rule.flags)
+    probe = probe_of(rule.pattern, rule.flags)
+    gate = recognizer.gate if isinstance(recognizer, ExactPatterns) else None
+    if gate is not None and (probe.left or probe.right):
+        return around(gate.pattern, rule.pattern, FLAGS)
+    return probe
+
+
+def around(core: str, shape: str, flags: int) -> Probe:
+    """Return a probe that hits where ``core`` is, and reaches as far as the characters of ``shape`` do.
+
+    Each match of ``shape`` that matters holds a match of ``core``.
+    """
+    probe, reading = probe_of(core, flags), Reading(shape, flags)
+    inside = alphabet(reading.shape)
+    return probe._replace(left=inside, right=inside, ahead=reading.ahead + 2, tame=False)

@@ -1,0 +1,246 @@
+"""What is run where an expression hits: the real pattern, the real validator, as the recognizer would have."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, runtime_checkable
+
+from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer
+from presidio_analyzer.predefined_recognizers import IbanRecognizer
+
+from app.engines.pii import patterns as exact
+from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError, compiled
+
+Raw = tuple[int, int, float, int, str, float, bool, str]
+"""A finding before context: start, end, score, place of the recognizer, pattern, base score, nothing but digits, type;
+a plain tuple, for there are thousands in a text."""
+
+Windows = list[tuple[int, int]]
+
+_MOST_VERDICTS: Final = 50_000
+_MOST_CHARACTERS: Final = 2_000_000
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What validators said of texts: in the memory of this process only, never more than a few megabytes of it."""
+
+    _of: dict[int, dict[str, float]] = field(default_factory=dict)
+    _count: int = 0
+    _characters: int = 0
+
+    def of(self, rule: int) -> dict[str, float]:
+        """Return the verdicts of one rule; to be asked for anew for each text."""
+        return self._of.setdefault(rule, {})
+
+    def keep(self, rule: int, text: str, verdict: float) -> None:
+        """Remember one verdict; all are forgotten when they become too many."""
+        self._count += 1
+        self._characters += len(text)
+        if self._count > _MOST_VERDICTS or self._characters > _MOST_CHARACTERS:
+            for known in self._of.values():
+                known.clear()
+            self._count, self._characters = 1, len(text)
+        self._of[rule][text] = verdict
+
+
+class Rule(Protocol):
+    """One pattern of one recognizer."""
+
+    owner: int
+    name: str
+    pattern: str
+    flags: int
+
+    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+        """Add what begins in ``windows`` to ``found``, as a search of the whole text would have it.
+
+        ``margin``: how many characters after a window the pattern may have to see. ``timed``: it may take long.
+        """
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """A recognizer with a search of its own that need not see the whole text.
+
+    ``shape`` is a regular expression for all that it considers: a finding, with all that decides on it, lies in a run
+    of the characters of ``shape``, apart from two characters on either side. ``core`` is one that each such run holds.
+    """
+
+    shape: str
+    core: str
+    supported_entities: list[str]
+
+    def within(self, text: str, low: int, high: int) -> Iterable[tuple[int, int, float]]:
+        """Return begin, end and score of the findings in ``text[low:high]``, with a view of what is beside it."""
+
+
+class WindowRule:
+    """The search of a `Windowed` recognizer."""
+
+    def __init__(self, owner: int, recognizer: Windowed) -> None:
+        self.owner = owner
+        self.name = recognizer.supported_entities[0]
+        self.pattern = recognizer.shape
+        self.core = recognizer.core
+        self.flags = exact.FLAGS
+        self._within = recognizer.within
+
+    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+        """Add what lies in ``windows``."""
+        del margin, timed
+        for low, high in windows:
+            for start, end, score in self._within(text, low, high):
+                found.append((start, end, score, self.owner, self.name, score, False, self.name))
+
+
+class PatternRule:
+    """A pattern with the validators of its recognizer."""
+
+    def __init__(
+        self, owner: int, recognizer: PatternRecognizer, pattern: Pattern, verdicts: Verdicts
+    ) -> None:
+        self.owner = owner
+        self.name = pattern.name
+        self.pattern = pattern.regex
+        self.flags = recognizer.global_regex_flags
+        self._recognizer = recognizer
+        self._score = pattern.score
+        self._entity = recognizer.supported_entities[0]
+        self._verdicts = verdicts
+        self._validates = _has_validators(recognizer)
+        self._value = "(?P<value>" in pattern.regex and isinstance(recognizer, ExactPatterns)
+        self._search: Any = None
+
+    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+        """Add what begins in ``windows``."""
+        known = self._verdicts.of(id(self))
+        group = "value" if self._value else 0
+        for match in self.matches(text, windows, margin, timed=timed):
+            start, end = match.span(group)
+            if start == end:
+                continue
+            what = text[start:end]
+            score = self._score
+            if self._validates:
+                verdict = known.get(what)
+                if verdict is None:
+                    verdict = self._judged(what)
+                    self._verdicts.keep(id(self), what, verdict)
+                score = verdict
+            if score > 0:
+                found.append(
+                    (start, end, score, self.owner, self.name, self._score, what.isdigit(), self._entity)
+                )
+
+    def matches(self, text: str, windows: Windows, margin: int, *, timed: bool) -> Iterable[Any]:
+        """Yield the matches that begin in ``windows``; raise ScanTimeoutError rather than leave one out."""
+        if self._search is None:
+            self._search = compiled(self.pattern, self.flags).finditer
+        search, size = self._search, len(text)
+        limits = {"timeout": exact.TIMEOUT_S} if timed else {}
+        try:
+            for low, high in windows:
+                for match in search(text, low, min(size, high + margin), **limits):
+                    if match.start() >= high:
+                        break
+                    if match.end() > high and high + margin < size:
+                        # Cut off by the end of the window, or beginning outside of what was hit: look at all of it.
+                        yield from self._unlimited(text, match.start(), high)
+                        break
+                    yield match
+        except TimeoutError:
+            raise ScanTimeoutError(f"{self._recognizer.name} took too long") from None
+
+    def _unlimited(self, text: str, low: int, high: int) -> Iterable[Any]:
+        for match in self._search(text, low, timeout=exact.TIMEOUT_S):
+            if match.start() >= high:
+                break
+            yield match
+
+    def _judged(self, what: str) -> float:
+        """Return the score that the recognizer gives to ``what``; 0 for none."""
+        valid = self._recognizer.validate_result(what)
+        score = self._score if valid is None else float(valid)
+        return 0.0 if self._recognizer.invalidate_result(what) else score
+
+
+class ExactRule(PatternRule):
+    """A pattern of a recognizer of ours that makes its findings of a match itself."""
+
+    def __init__(self, owner: int, recognizer: ExactPatterns, pattern: Pattern, verdicts: Verdicts) -> None:
+        super().__init__(owner, recognizer, pattern, verdicts)
+        self._add: Callable[[list[Any], Any, Pattern], None] = recognizer._add  # noqa: SLF001 - the hook of subclasses
+        self._whole = pattern
+
+    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+        """Add what the recognizer makes of the matches that begin in ``windows``."""
+        results: list[Any] = []
+        for match in self.matches(text, windows, margin, timed=timed):
+            self._add(results, match, self._whole)
+        for result in results:
+            bare = bool(result.recognition_metadata.get("bare"))
+            found.append(
+                (
+                    result.start,
+                    result.end,
+                    result.score,
+                    self.owner,
+                    self.name,
+                    self._score,
+                    bare,
+                    self._entity,
+                ),
+            )
+
+
+class IbanRule(PatternRule):
+    """Presidio's IBANs: of each match the longest part with a right check sum."""
+
+    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+        """Add what begins in ``windows``."""
+        known = self._verdicts.of(id(self))
+        for match in self.matches(text, windows, margin, timed=timed):
+            start = match.start()
+            for group in range(len(match.groups()), 0, -1):
+                end = match.end(group) if match.end(group) > 0 else match.end()
+                what = text[start:end]
+                verdict = known.get(what)
+                if verdict is None:
+                    valid = self._recognizer.validate_result(what) if what else False
+                    verdict = self._score if valid is None else float(valid)
+                    self._verdicts.keep(id(self), what, verdict)
+                if verdict > 0:
+                    found.append(
+                        (start, end, verdict, self.owner, self.name, self._score, False, self._entity)
+                    )
+                    break
+
+
+def rules_of(owner: int, recognizer: EntityRecognizer, verdicts: Verdicts) -> list[PatternRule] | None:
+    """Return the rules of a recognizer, or None where it does more than look for its patterns."""
+    kind: type[PatternRule]
+    if isinstance(recognizer, ExactPatterns):
+        if not _same(recognizer, ExactPatterns, "analyze"):
+            return None
+        kind = PatternRule if _same(recognizer, ExactPatterns, "_add") else ExactRule  # type: ignore[assignment]
+    elif isinstance(recognizer, IbanRecognizer):
+        if not _same(recognizer, IbanRecognizer, "analyze"):
+            return None
+        kind = IbanRule
+    elif isinstance(recognizer, PatternRecognizer) and _same(recognizer, PatternRecognizer, "analyze"):
+        kind = PatternRule
+    else:
+        return None
+    return [kind(owner, recognizer, pattern, verdicts) for pattern in recognizer.patterns]
+
+
+def _same(recognizer: EntityRecognizer, original: type, name: str) -> bool:
+    """Say whether nobody replaced a method."""
+    mine = getattr(recognizer, name)
+    return getattr(mine, "__func__", mine) is getattr(original, name)
+
+
+def _has_validators(recognizer: PatternRecognizer) -> bool:
+    return not all(
+        _same(recognizer, PatternRecognizer, name) for name in ("validate_result", "invalidate_result")
+    )

@@ -1,0 +1,117 @@
+"""What words near a finding do to its score: Presidio's own rule, and ours."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from presidio_analyzer import EntityRecognizer
+
+from app.engines.pii.labels import RULES
+from app.engines.pii.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
+from app.engines.pii.scan.bytesets import EVERY, LETTERS, character, exactly
+
+_NOT_A_LETTER = exactly(EVERY & ~LETTERS)
+
+Support = Callable[[Sequence[str]], str]
+"""From the words nearby to the word of the context that is among them, or nothing."""
+
+
+class Weighing(Protocol):
+    """How words nearby change the score of a finding."""
+
+    before: int
+    after: int
+
+    def support(self, recognizer: EntityRecognizer) -> Support | None:
+        """Return what looks for the words of ``recognizer``; None where nothing changes its scores."""
+
+    def expression(self, word: str) -> bytes:
+        """Return what hits in every image of a text in which ``word`` of a context can be found."""
+
+    def weighed(
+        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
+    ) -> float:
+        """Return the score of a finding near ``word``, or near no word of its context where that is empty."""
+
+
+class PresidioWeighing:
+    """The rules of Presidio's `LemmaContextAwareEnhancer`, with its settings."""
+
+    def __init__(self, enhancer: Any) -> None:
+        self.before = enhancer.context_prefix_count
+        self.after = enhancer.context_suffix_count
+        self._factor = enhancer.context_similarity_factor
+        self._least = enhancer.min_score_with_context_similarity
+        self._whole = enhancer.context_matching_mode == "whole_word"
+
+    def support(self, recognizer: EntityRecognizer) -> Support | None:
+        """Return what looks for the words of ``recognizer``."""
+        wanted = [(word, word.lower()) for word in recognizer.context or ()]
+        whole = self._whole
+
+        def find(near: Sequence[str]) -> str:
+            if whole:
+                return next((word for word, lower in wanted if lower in near), "")
+            row = "\0".join(near)
+            return next((word for word, lower in wanted if lower in row), "")
+
+        return find if wanted else None
+
+    def expression(self, word: str) -> bytes:
+        """Return the word in any case."""
+        return _in_any_case(word)
+
+    def weighed(
+        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
+    ) -> float:
+        """Return the raised score."""
+        del recognizer, entity, bare
+        return min(max(score + self._factor, self._least), EntityRecognizer.MAX_SCORE) if word else score
+
+
+class PhraseWeighing(PresidioWeighing):
+    """Context words whole and phrases in sequence; what needs its context and stands without counts for less."""
+
+    def __init__(self) -> None:
+        super().__init__(PhraseContextEnhancer())
+
+    def support(self, recognizer: EntityRecognizer) -> Support | None:
+        """Return what looks for the words and phrases of ``recognizer``."""
+        wanted = [(word, f" {' '.join(context_words(word))} ") for word in recognizer.context or ()]
+
+        def find(near: Sequence[str]) -> str:
+            row = f" {' '.join(near)} |  "
+            return next((word for word, phrase in wanted if phrase in row), "")
+
+        return find if wanted else None
+
+    def expression(self, word: str) -> bytes:
+        """Return the longest word of a phrase, where it may be a word by itself or a hump of camel case."""
+        longest = max(context_words(word), key=len, default="")
+        first, rest = longest[:1], _in_any_case(longest[1:])
+        end = rb"[sS]?[^a-z]"
+        if not (first.isascii() and first.isalpha()):
+            return _in_any_case(longest) + (end if longest else b"")
+        return (
+            b"(?:"
+            + _NOT_A_LETTER
+            + _in_any_case(first)
+            + b"|[A-Za-z]"
+            + first.upper().encode()
+            + b")"
+            + rest
+            + end
+        )
+
+    def weighed(
+        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
+    ) -> float:
+        """Return the raised or lowered score."""
+        if word:
+            return super().weighed(recognizer, entity, score, word, bare=bare)
+        need = RULES[entity].context if entity in RULES else "no"
+        return score * WITHOUT_CONTEXT if need == "yes" or (need == "bare" and bare) else score
+
+
+def _in_any_case(word: str) -> bytes:
+    return b"".join(exactly(character(ord(letter), re.IGNORECASE).may) for letter in word)
