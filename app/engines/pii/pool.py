@@ -206,7 +206,8 @@ class PoolDetector:
                 await asyncio.sleep(0)
                 began = clock()
         if sum(len(texts[place]) for place in recall.stale) <= _INLINE:
-            recall.carry(names)
+            if recall.stale:
+                recall.carry(names)
             return
         common = {"ask": "carry", "names": names, "options": frames.raw_options(options)}
         parts = [[place for (place,) in part] for part in _parts([(one,) for one in recall.stale], texts)]

@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii import frames
+from app.engines.pii.carrying import carried, carries, names_in
+from app.engines.pii.languages import evidence
 from app.engines.pii.lean import without_spacy
+from app.engines.pii.names import Names
 from app.engines.pii.startup import Startup
 
 if TYPE_CHECKING:
-    from app.engines.pii.names import Names
+    from app.engines.pii.analyzer import Analyzer
 
 _PR_SET_PDEATHSIG = 1
 _WARM_UP = "Call Jane Roe at +1-202-555-0173 or jane@example.com, SSN 219-09-9999, card 4111 1111 1111 1111, 10.0.0.1."
@@ -46,7 +49,7 @@ def prepared(questions: BinaryIO, answers: BinaryIO) -> "Service":
     if given is None:
         raise SystemExit(1)
     try:
-        return Service(Startup.given(given))
+        return Service.loaded(Startup.given(given))
     except Exception as error:  # noqa: BLE001 - whatever it is, the pool must hear of it
         frames.write(answers, _failure(error))
         raise SystemExit(1) from None
@@ -68,31 +71,29 @@ def serve(service: "Service", questions: BinaryIO, answers: BinaryIO) -> None:
 class Service:
     """The work of one process."""
 
-    def __init__(self, startup: Startup) -> None:
-        self.startup = startup
-        with without_spacy():
-            from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
-            from app.engines.pii.carrying import carried, carries, names_in  # noqa: PLC0415
-            from app.engines.pii.languages import evidence  # noqa: PLC0415
-            from app.engines.pii.names import Names  # noqa: PLC0415
-
-        self._analyzer = Analyzer()
-        self._evidence = evidence
-        self._names_in = names_in
-        self._carries = carries
-        self._carried = carried
-        self._names = Names
+    def __init__(self, analyzer: "Analyzer") -> None:
+        self._analyzer = analyzer
         self._answers: dict[str, Callable[[frames.Frame], frames.Frame]] = {
             "scan": self._scan,
             "carry": self._carry,
             "explain": self._explain,
             "operate": self._operate,
         }
+
+    @classmethod
+    def loaded(cls, startup: Startup) -> "Service":
+        """Return the service with everything loaded that workers share; before any fork, and with one thread."""
+        del startup
+        with without_spacy():
+            from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
+
+        analyzer = Analyzer()
         for strict in (False, True):
-            self._analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
+            analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
+        return cls(analyzer)
 
     def answer(self, frame: frames.Frame) -> frames.Frame:
         """Return the answer to one question."""
@@ -105,13 +106,13 @@ class Service:
         texts = [text for run in runs for text in run]
         spans = [one for run in found for one in run]
         known: list[str] = frame["names"]
-        names = known + sorted(set(self._names_in(texts, spans)) - set(known))
-        prepared = self._names(names if self._carries(options) else ())
+        names = known + sorted(set(names_in(texts, spans)) - set(known))
+        prepared = Names(names if carries(options) else ())
         answers = []
         for text, own in zip(texts, spans, strict=True):
             answer = self._with_names(text, own, prepared, options)
             answers.append(
-                answer | {"spans": frames.raw_spans(own), "evidence": self._evidence(text, options.language)}
+                answer | {"spans": frames.raw_spans(own), "evidence": evidence(text, options.language)}
             )
         return {"texts": answers, "names": names}
 
@@ -121,7 +122,7 @@ class Service:
 
     def _carry(self, frame: frames.Frame) -> frames.Frame:
         options = frames.given_options(frame["options"])
-        prepared = self._names(frame["names"])
+        prepared = Names(frame["names"])
         return {
             "texts": [
                 self._with_names(text, frames.given_spans(spans), prepared, options)
@@ -130,9 +131,9 @@ class Service:
         }
 
     def _with_names(
-        self, text: str, own: list[Span], names: "Names", options: DetectionOptions
+        self, text: str, own: list[Span], names: Names, options: DetectionOptions
     ) -> frames.Frame:
-        spans, relevant = self._carried(text, own, names, options)
+        spans, relevant = carried(text, own, names, options)
         return {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
 
     def _explain(self, frame: frames.Frame) -> frames.Frame:
@@ -143,7 +144,7 @@ class Service:
         return {
             "spans": frames.raw_spans(spans),
             "candidates": list(map(frames.raw_candidate, candidates)),
-            "evidence": self._evidence(frame["text"], options.language),
+            "evidence": evidence(frame["text"], options.language),
         }
 
     def _operate(self, frame: frames.Frame) -> frames.Frame:
