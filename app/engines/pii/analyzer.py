@@ -1,4 +1,4 @@
-"""Find personal data in texts: recognizers and tagger, a plain view against disguise, lists, names carried on."""
+"""Find personal data in texts: recognizers and tagger, views against disguise, lists, names carried on."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,8 @@ from app.engines.pii.nlp import NameTagger
 from app.engines.pii.recognizers_secret import long_secrets
 from app.engines.pii.searching import Finding, Search
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, without
-from app.engines.views.plain import plain_view
+from app.engines.views.mapping import View
+from app.engines.views.reading import readings
 
 
 class Analyzer:
@@ -40,18 +41,36 @@ class Analyzer:
 
     def candidates(self, seen: str, options: DetectionOptions) -> Iterable[Finding]:
         """Yield all that is found in ``seen``, whichever way it is read, before overlaps and the allow list."""
-        yield from self._search.findings(seen, options)
+        plain = list(self._search.findings(seen, options))
+        yield from plain
         yield from self._runs(seen, options)
         yield from _listed(seen, options)
-        view = plain_view(seen)
-        if view is None:
-            return
-        for one in self._search.findings(view.text, options, list(view.windows())):
+        other = readings(seen)
+        known = {(one.start, one.end, one.label) for one in plain} if other.views else set()
+        for view in other.views:
+            yield from self._viewed(view, options, known)
+        if OPAQUE in thresholds(options):
+            yield from (
+                Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
+            )
+
+    def _viewed(
+        self, view: View, options: DetectionOptions, known: set[tuple[int, int, str]]
+    ) -> Iterable[Finding]:
+        """Yield what one view shows, at its place in the original; not what is ``known`` and stands there as it is."""
+        allowed = folded(options.allow_list)
+        found = [
+            *self._search.findings(view.text, options, list(view.windows())),
+            *_listed(view.text, options),
+        ]
+        for one in (*found, *self._runs(view.text, options)):
+            span = Span(one.start, one.end, one.label, one.score)
+            if one.label != CUSTOM and is_allowed(view.text, span, allowed):
+                continue
             start, end = view.original_span(one.start, one.end)
-            yield one._replace(start=start, end=end, view="plain")
-        for one in _listed(view.text, options):
-            start, end = view.original_span(one.start, one.end)
-            yield one._replace(start=start, end=end, view="plain")
+            way = view.way(one.start, one.end)
+            if way or (start, end, one.label) not in known:
+                yield one._replace(start=start, end=end, view=way or view.ways)
 
     @staticmethod
     def _runs(seen: str, options: DetectionOptions) -> Iterable[Finding]:

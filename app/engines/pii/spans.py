@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from app.core.engines import Span
 from app.engines.pii.labels import NAME_LABELS, OPAQUE, RANK
+from app.engines.views.encoded import is_settled
 
 HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
 """What already looks like a handle; the redaction treats it as such, so it is no finding."""
@@ -16,8 +17,11 @@ _OPAQUE = re.compile(r"[^\s\"'`<>{}()\[\],;]{4096,}+")
 
 
 def opaque_runs(text: str) -> list[tuple[int, int]]:
-    """Return the runs of over 4,096 characters without any break: too long to be words, long enough to hide some."""
-    return [match.span() for match in _OPAQUE.finditer(text)]
+    """Return the runs of 4,096 characters and more without any break: too long to be words, long enough to hide some.
+
+    Base64 is none of them: what is text in it is read, and what is none (an image) hides nothing that could be read.
+    """
+    return [match.span() for match in _OPAQUE.finditer(text) if not is_settled(match.group())]
 
 
 def handles(text: str) -> list[tuple[int, int]]:

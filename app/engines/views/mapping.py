@@ -63,6 +63,11 @@ class View:
             ways = [way for way in outer.split("+") if way not in ways] + ways
         return "+".join(filter(None, ways))
 
+    @property
+    def ways(self) -> str:
+        """Return all ways in which this view was read, sorted."""
+        return "+".join(sorted({way for _, _, way in self.changed}))
+
     def windows(self) -> Iterator[tuple[int, int]]:
         """Yield the parts of the view that differ from the text below, with enough around them."""
         low, high = -1, -1

@@ -1,0 +1,127 @@
+"""Runs of base64 and hexadecimal that are text; keys, hashes and images are not, and stay as they are."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from app.engines.views.mapping import Change
+
+_RUN: Final = re.compile(r"[A-Za-z0-9+/_\-]{11,}+={0,2}")
+_NEXT_LINE: Final = re.compile(
+    r"(?:\r?\n|(?:\\r)?\\n)[ \t>]{0,8}([A-Za-z0-9+/_\-]{1,1024}+={0,2})(?=[\s\"'<>\\\])},;]|\Z)"
+)
+_BETWEEN: Final = re.compile(r"[^/_\-]{11,}+")
+_HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
+_SHORT: Final = 16
+_LINE: Final = 16
+_STANDARD: Final = str.maketrans("-_", "+/")
+_TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
+_SURE: Final = 24
+_MOSTLY: Final = 0.85
+"""The share of printable ASCII from which a long run is text, though some of it be damaged."""
+_MIXED: Final = re.compile(r"(?=.{0,256}[a-z])(?=.{0,256}[A-Z])(?=.{0,256}[0-9])[A-Za-z0-9+/]*+\Z")
+_NUMBER: Final = re.compile(r"[0-9]{10}")
+
+
+def encoded_runs(text: str) -> Iterator[Change]:
+    """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
+    done = 0
+    for run in _RUN.finditer(text):
+        if run.start() < done:
+            continue
+        for change in _readings(text, run):
+            yield change
+            done = change.end
+
+
+def is_settled(run: str) -> bool:
+    """Say whether a long run is base64: of text, which is read, or of something else that hides no number."""
+    bare = run.rstrip("=").translate(_STANDARD)
+    return _MIXED.match(bare) is not None and (_from_base64(run) is not None or not _NUMBER.search(bare))
+
+
+def _readings(text: str, run: re.Match[str]) -> Iterator[Change]:
+    """Yield what a run says: with the lines that go on, by itself, or between the separators of a path."""
+    spelled = run.group()
+    if spelled.islower() and not any(map(str.isdigit, spelled)):
+        return
+    end, lines = _continued(text, run)
+    if lines and (plain := _from_base64(lines)) is not None:
+        yield Change(run.start(), end, f" {plain} ", "base64")
+        return
+    whole = _decoded(spelled)
+    if whole is not None:
+        yield Change(*run.span(), f" {whole[0]} ", whole[1])
+        return
+    if "/" in spelled or "-" in spelled or "_" in spelled:
+        for part in _BETWEEN.finditer(spelled):
+            if (piece := _decoded(part.group())) is not None:
+                yield Change(run.start() + part.start(), run.start() + part.end(), f" {piece[0]} ", piece[1])
+
+
+def _continued(text: str, run: re.Match[str]) -> tuple[int, str]:
+    """Return the end and the characters of lines of one width that go on a run, as in mail; none: an empty string."""
+    width = run.end() - run.start()
+    if width < _LINE or width % 4 or text[run.end() : run.end() + 1] not in ("\n", "\r", "\\"):
+        return run.end(), ""
+    lines, end = [run.group()], run.end()
+    while (line := _NEXT_LINE.match(text, end)) is not None and len(line[1]) <= width:
+        lines.append(line[1])
+        end = line.end()
+        if len(line[1]) < width:
+            break
+    return (end, "".join(lines)) if len(lines) > 1 else (run.end(), "")
+
+
+def _decoded(run: str) -> tuple[str, str] | None:
+    """Return the text of a run and how it was encoded."""
+    if (pairs := _HEX.match(run)) is not None:
+        plain = _readable(bytes.fromhex(pairs[1]))
+        if plain is not None:
+            return plain, "hex"
+    plain = _from_base64(run)
+    return None if plain is None else (plain, "base64")
+
+
+def _from_base64(run: str) -> str | None:
+    bare = run.rstrip("=").translate(_STANDARD)
+    if len(bare) % 4 == 1 or bare.isdigit() or bare.islower() or bare.isupper():
+        return None
+    if len(bare) < _SHORT and len(bare) == len(run) and not any(map(str.isdigit, bare)):
+        return None
+    try:
+        return _readable(base64.b64decode(bare + "=" * (-len(bare) % 4)))
+    except binascii.Error:
+        return None
+
+
+def _readable(data: bytes) -> str | None:
+    """Return ``data`` as text, or None where it is none: UTF-8, UTF-16, or mostly printable."""
+    strange = len(data.translate(None, _TEXT))
+    if not strange:
+        return data.decode("ascii")
+    if len(data) >= _SURE and strange <= len(data) * (1 - _MOSTLY):
+        return data.decode("utf-8", "replace")
+    if not len(data) % 2 and strange <= len(data) * 0.6:
+        for zeros, encoding in ((data[1::2], "utf-16-le"), (data[::2], "utf-16-be")):
+            if zeros.count(0) * 4 >= len(zeros) * 3:
+                return data.decode(encoding, "replace").lstrip("\ufeff")
+    return _utf8(data)
+
+
+def _utf8(data: bytes) -> str | None:
+    """Return ``data`` where it is UTF-8 of letters and nothing that text does not hold; a cut last one is left off."""
+    try:
+        plain = data.decode()
+    except UnicodeDecodeError as error:
+        if error.start < len(data) - 3 or error.reason != "unexpected end of data":
+            return None
+        plain = data[: error.start].decode()
+    controls = any(char < " " and char not in "\t\r\n" for char in plain)
+    return plain if not controls and _mostly_printable(plain) else None
+
+
+def _mostly_printable(plain: str) -> bool:
+    return sum(map(str.isprintable, plain)) >= len(plain) * _MOSTLY

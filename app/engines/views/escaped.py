@@ -1,0 +1,172 @@
+"""Escapes that stand for single characters: of URLs, HTML, JSON and programs, mail, and addresses spelled out.
+
+However often one of them was applied over itself (``%2540``, ``&amp;#64;``), it is read at once.
+"""
+
+import html
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from html.entities import html5
+from typing import Final
+
+from app.engines.views.mapping import Change
+
+_PERCENT: Final = re.compile(r"(?:%(?:25)*[0-9A-Fa-f]{2})+|%u(?P<unit>[0-9A-Fa-f]{4})")
+_PERCENT_BYTE: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")
+_ENTITY: Final = re.compile(
+    r"&(?:amp;)*+(?:#[xX][0-9A-Fa-f]{1,6}+;?|#[0-9]{1,7}+;?|(?!amp;)[A-Za-z][A-Za-z0-9]{1,30}+;)|&(?:amp;)+"
+)
+_ESCAPE: Final = re.compile(
+    r"(?<!\\)\\++(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt](?=\w)|/)"
+)
+_WHITE: Final = {"n": "\n", "r": "\r", "t": "\t", "/": "/"}
+_QUOTED: Final = re.compile(r"(?:=[0-9A-F]{2})+|(?<=\S)=\r?\n(?=\S)")
+_QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
+_QUOTED_LEAST: Final = 3
+"""Letters and digits are never written so by a mail program, so one or two (``x=42``) mean something else."""
+
+_BRACKETED: Final = re.compile(r"[\[({<] ?(?:[aA@dDpPkKcCäÄ.]|hy|mi)")
+_SPELLED: Final = re.compile(
+    r"(?<=\w) ?(?:\[ ?(?P<word>@|\.|\w{1,12}+(?: commercial)?) ?\]|\( ?(?P<round>@|\.|\w{1,12}+(?: commercial)?) ?\)"
+    r"|\{ ?(?P<curly>@|\.|\w{1,12}+) ?\}|< ?(?P<angle>@|\.|\w{1,12}+) ?>) ?(?=\w)"
+)
+_AT: Final = frozenset(
+    {"@", "at", "ät", "aet", "arobase", "arobas", "arroba", "chiocciola", "klammeraffe", "a commercial"}
+    | {"apenstaartje", "kukac", "snabel"}
+)
+_DOT: Final = frozenset({".", "dot", "punkt", "point", "punto", "ponto", "punt", "period"})
+_LOUD: Final = re.compile(
+    r"(?<![\w.])[a-z0-9][\w.+-]{0,63}+(?P<at> AT )[\w-]{1,63}+(?:(?: DOT |\.)[\w-]{1,63}+){1,4}"
+)
+_DIGITS: Final = re.compile(r"[0-9] (?:- )?[0-9] (?:- )?[0-9] (?:- )?[0-9]")
+_SINGLY: Final = re.compile(
+    r"(?<![0-9] )(?<![0-9] - )(?<![\w.,])[0-9](?: (?:- )?[0-9](?![\w.,])){8,18}(?! (?:- )?[0-9])"
+)
+_LETTERS: Final = re.compile(r"(?<!\S)(?:\S ){5,120}\S(?!\S)")
+_HIGH_SURROGATES: Final = range(0xD800, 0xDC00)
+_LOW_SURROGATES: Final = range(0xDC00, 0xE000)
+_CONTROL: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
+
+
+def escapes(text: str) -> Iterator[Change]:
+    """Yield every escape in ``text`` with the characters that it stands for."""
+    if "%" in text:
+        yield from _percent(text)
+    if "&" in text:
+        yield from _entities(text)
+    if "\\" in text:
+        yield from _backslashes(text)
+    if "=" in text:
+        yield from _quoted_printable(text)
+    if _BRACKETED.search(text):
+        yield from _spelled(text)
+    if " AT " in text:
+        yield from _loud(text)
+    yield from _spaced(text)
+
+
+def _percent(text: str) -> Iterator[Change]:
+    for run in _PERCENT.finditer(text):
+        if run["unit"]:
+            yield from _character(*run.span(), int(run["unit"], 16), "percent")
+            continue
+        units = _PERCENT_BYTE.finditer(text, *run.span())
+        yield from _characters(((unit.start(), unit.end(), int(unit[1], 16)) for unit in units), "percent")
+
+
+def _entities(text: str) -> Iterator[Change]:
+    for entity in _ENTITY.finditer(text):
+        name = entity.group().rpartition("amp;")[2] or "&amp;"
+        name = name if name[0] == "&" else f"&{name}"
+        plain = html.unescape(name) if name[1] == "#" else html5.get(name[1:])
+        if plain is not None and plain != name:
+            yield Change(*entity.span(), "" if plain in _CONTROL else plain, "html")
+
+
+def _backslashes(text: str) -> Iterator[Change]:
+    half, begin, end = "", -1, -1
+    for escape in _ESCAPE.finditer(text):
+        written = escape.group().lstrip("\\")
+        if written[0] in _WHITE:
+            yield Change(*escape.span(), _WHITE[written[0]], "escapes")
+            continue
+        octal = written[0] in "0123"
+        number = int(written, 8) if octal else int(written[1:].strip("{}"), 16)
+        if end == escape.start() and number in _LOW_SURROGATES:
+            number = ord((half + chr(number)).encode("utf-16", "surrogatepass").decode("utf-16"))
+            yield from _character(begin, escape.end(), number, "escapes")
+        elif number in _HIGH_SURROGATES:
+            half, (begin, end) = chr(number), escape.span()
+        else:
+            yield from _character(*escape.span(), number, "escapes")
+
+
+def _quoted_printable(text: str) -> Iterator[Change]:
+    for run in _QUOTED.finditer(text):
+        if run.group()[1].isspace():
+            yield Change(*run.span(), "", "quoted-printable")
+            continue
+        units = [
+            (unit.start(), unit.end(), int(unit[1], 16)) for unit in _QUOTED_BYTE.finditer(text, *run.span())
+        ]
+        if len(units) >= _QUOTED_LEAST or not bytes(value for _, _, value in units).isalnum():
+            yield from _characters(units, "quoted-printable")
+
+
+def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Change]:
+    """Yield the characters that bytes in UTF-8 make, each with its place; other bytes are Latin-1."""
+    pending = list(units)
+    data = bytes(value for _, _, value in pending)
+    place = 0
+    while place < len(pending):
+        plain = _first_of(data[place : place + 4])
+        size = 1 if plain is None else len(plain.encode())
+        spelled = chr(data[place]) if plain is None else plain
+        yield Change(
+            pending[place][0], pending[place + size - 1][1], "" if spelled in _CONTROL else spelled, way
+        )
+        place += size
+
+
+def _first_of(data: bytes) -> str | None:
+    """Return the character that ``data`` begins with in UTF-8, or None."""
+    for size in range(1, len(data) + 1):
+        try:
+            return data[:size].decode()
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+def _character(start: int, end: int, number: int, way: str) -> Iterator[Change]:
+    if number <= sys.maxunicode and number not in _LOW_SURROGATES and number not in _HIGH_SURROGATES:
+        plain = chr(number)
+        yield Change(start, end, "" if plain in _CONTROL else plain, way)
+
+
+def _spelled(text: str) -> Iterator[Change]:
+    """Yield ``(at)`` and ``[dot]`` between words, in some languages."""
+    for sign in _SPELLED.finditer(text):
+        word = next(filter(None, sign.groups())).lower()
+        plain = "@" if word in _AT else "." if word in _DOT else ""
+        if plain:
+            yield Change(*sign.span(), plain, "spelled")
+
+
+def _loud(text: str) -> Iterator[Change]:
+    for address in _LOUD.finditer(text):
+        yield Change(*address.span("at"), "@", "spelled")
+        for dot in re.finditer(" DOT ", text[: address.end()][address.end("at") :]):
+            yield Change(address.end("at") + dot.start(), address.end("at") + dot.end(), ".", "spelled")
+
+
+def _spaced(text: str) -> Iterator[Change]:
+    """Yield the blanks between digits that stand alone, and between the letters of an address."""
+    runs = list(_SINGLY.finditer(text)) if _DIGITS.search(text) else []
+    if " @ " in text:
+        runs += [run for run in _LETTERS.finditer(text) if "@" in run.group() and "." in run.group()]
+    for run in runs:
+        for place in range(*run.span()):
+            if text[place] == " ":
+                yield Change(place, place + 1, "", "spaced")

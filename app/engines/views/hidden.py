@@ -1,0 +1,42 @@
+"""Text that no reader sees as it is stored: shown from right to left, or written in characters that show nothing."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from app.engines.views.mapping import Change, View, respelled
+
+_OVERRIDDEN: Final = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")
+_TAGS: Final = re.compile("[\U000e0020-\U000e007e]{2,}")
+_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+
+
+def hidden_views(text: str) -> Iterator[View]:
+    """Yield the readings of a text that is not ASCII in which what is hidden is written out."""
+    backwards = [
+        Change(*run.span(1), run[1][::-1], "reversed", backwards=True) for run in _OVERRIDDEN.finditer(text)
+    ]
+    if backwards:
+        yield respelled(text, backwards)
+    unseen = sorted([*_tags(text), *_selectors(text)])
+    if unseen:
+        yield respelled(text, unseen)
+
+
+def _tags(text: str) -> Iterator[Change]:
+    for run in _TAGS.finditer(text):
+        for place in range(*run.span()):
+            yield Change(place, place + 1, chr(ord(text[place]) - 0xE0000), "tags")
+
+
+def _selectors(text: str) -> Iterator[Change]:
+    """Yield bytes that were hidden as variation selectors, one each; the run is one change."""
+    for run in _SELECTORS.finditer(text):
+        data = bytes(_byte(character) for character in run.group())
+        if data.isascii() and data.decode().isprintable():
+            for place, value in zip(range(*run.span()), data.decode(), strict=True):
+                yield Change(place, place + 1, value, "selectors")
+
+
+def _byte(selector: str) -> int:
+    return ord(selector) - 0xFE00 if selector <= "\ufe0f" else ord(selector) - 0xE0100 + 16
