@@ -100,6 +100,7 @@ def create_app(
             service.state.services = _services(house, anonymous)
             readiness.checks.update(_checks(house))
             metrics.watch_servers(house.upstreams.counts)
+            metrics.watch_detection(house.detector.counts)
             mcp = _mcp(house, anonymous, primitives)
             surface.append(mcp)
             stack.callback(house.changes.subscribe(mcp.changed))

@@ -12,6 +12,8 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import generate_latest
 
+from app.api.detection_metrics import DetectionCollector
+
 UNMATCHED: Final = "unmatched"
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -96,6 +98,10 @@ class Metrics:
         """Show how many MCP servers behind this process are in each state; ``counts`` is asked at each exposition."""
         for state in _SERVER_STATES:
             self._servers.labels(state).set_function(partial(_count_of, counts, state))
+
+    def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
+        """Show what the detector counts, see `DetectionCollector`."""
+        self.registry.register(DetectionCollector(counts))
 
     def begin(self) -> None:
         """Count a request as running."""

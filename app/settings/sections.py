@@ -182,10 +182,16 @@ class DetectionSettings(Section):
     """The processes that look for personal data."""
 
     workers: int = Field(
-        default=1,
+        default=2,
         ge=1,
         le=32,
-        description="Detector processes of each server process, each with its own model.",
+        description="Detector processes of each server process; on Linux they share their memory.",
+    )
+    cache_bytes: int = Field(
+        default=67_108_864,
+        ge=0,
+        description="Memory in each server process for findings in texts seen before: keyed digests, offsets and "
+        "types, no text; 0 remembers nothing.",
     )
     deadline_s: float = Field(
         default=20, gt=0, description="Time for one detection; then the request is refused."

@@ -169,3 +169,16 @@ def test_a_collector_makes_a_tracer() -> None:
     tracer = tracer_to("http://127.0.0.1:9/v1/traces", "1")
     assert tracer is not None
     tracer.shutdown()
+
+
+def test_the_memory_of_detection_is_shown_as_it_is_at_each_exposition() -> None:
+    counts = {"hits": 3, "misses": 2, "evictions": 1, "bytes": 4096, "deaths": 0}
+    metrics = Metrics()
+    metrics.watch_detection(lambda: counts)
+    shown = metrics.exposition().decode()
+    assert 'sluice_detection_cache_lookups_total{outcome="hit"} 3.0' in shown
+    assert 'sluice_detection_cache_lookups_total{outcome="miss"} 2.0' in shown
+    assert "sluice_detection_cache_evictions_total 1.0" in shown
+    assert "sluice_detection_cache_bytes 4096.0" in shown
+    counts["deaths"] = 2
+    assert "sluice_detection_worker_deaths_total 2.0" in metrics.exposition().decode()
