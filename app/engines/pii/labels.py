@@ -1,5 +1,6 @@
 """The one table from Presidio's entity types to the short labels that callers see, and when each is a finding."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -252,7 +253,17 @@ RANK: Final[dict[str, int]] = {
 }
 """The fixed order of labels; the deny list comes first."""
 
+BUILT_IN: Final = frozenset(RULES)
+"""The entity types that no recognizer of a user's may take for its own."""
+
 _ASKED = 0.4
+
+
+def extend(rules: Mapping[str, Rule]) -> None:
+    """Add the types of a user's recognizers to those that this process looks for; they come last."""
+    for entity, rule in rules.items():
+        RULES[entity] = rule
+        RANK.setdefault(rule.label, len(RANK))
 
 
 def thresholds(options: DetectionOptions) -> dict[str, float]:

@@ -9,10 +9,10 @@ from app.core.engines import Detection, DetectionOptions, Explanation
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.engines.pii import frames
-from app.engines.pii.labels import LABELS, label_of
 from app.engines.pii.languages import warnings
 from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.startup import Startup
+from app.engines.pii.user_recognizers import read_definitions
 from app.engines.pii.workers import WorkerPool
 
 ENGINE = "presidio+embedded"
@@ -48,6 +48,7 @@ class PoolDetector:
     ) -> None:
         self._deadline_s = deadline_s
         self._memory = Memory(cache_bytes)
+        self._definitions = read_definitions(startup.recognizers if startup else "")
         self._workers = WorkerPool(workers, startup or Startup())
 
     async def __aenter__(self) -> Self:
@@ -87,11 +88,11 @@ class PoolDetector:
 
     def labels(self) -> frozenset[str]:
         """Return every label that a span can carry."""
-        return LABELS
+        return self._definitions.labels()
 
     def label_of(self, name: str) -> str | None:
         """Return the label that ``name`` stands for: itself, or Presidio's name of a type."""
-        return label_of(name)
+        return self._definitions.label_of(name)
 
     async def start(self) -> None:
         """Start the workers in the background; does nothing where they run already."""
@@ -99,6 +100,7 @@ class PoolDetector:
 
     async def reload(self, startup: Startup) -> None:
         """Go on with workers that are started anew, with other options; what was found before counts no more."""
+        self._definitions = read_definitions(startup.recognizers)
         await self._workers.reload(startup)
 
     async def close(self) -> None:
@@ -153,11 +155,11 @@ class PoolDetector:
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):
-            unknown = sorted(set(labels) - LABELS)
+            unknown = sorted(set(labels) - self.labels())
             if unknown:
                 raise InvalidArgumentsError(
                     f"Unknown labels in {argument}.",
-                    details={"pointer": f"/{argument}", "unknown": unknown, "known": sorted(LABELS)},
+                    details={"pointer": f"/{argument}", "unknown": unknown, "known": sorted(self.labels())},
                 )
 
     def _until(self, characters: int, limit: float | None = None) -> float:

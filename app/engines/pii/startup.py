@@ -12,14 +12,12 @@ Matcher = Literal["auto", "hyperscan", "re2", "plain"]
 class Startup:
     """The options of all processes of a pool; they travel through a pipe, never as arguments or in the environment.
 
-    ``matcher`` runs the patterns. ``recognizers`` are a user's, as the text of a file in Presidio's YAML format;
-    ``modules`` are the Python modules that hold a user's recognizers. ``accurate`` says whether the accurate tagger may
-    be loaded. All values are such as `marshal` can write.
+    ``matcher`` runs the patterns. ``recognizers`` are a user's, as the text of a file, see `user_recognizers`.
+    ``accurate`` says whether the accurate tagger may be loaded. All values are such as `marshal` can write.
     """
 
     matcher: Matcher = "auto"
     recognizers: str = ""
-    modules: tuple[str, ...] = ()
     accurate: bool = True
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from app.engines.pii.labels import LABELS, RULES, Rule
+from app.engines.pii.labels import BUILT_IN, LABELS, Rule, label_of
 
 if TYPE_CHECKING:
     from presidio_analyzer import EntityRecognizer
@@ -80,7 +80,7 @@ class Definition(_Part):
             return self
         if self.supported_entity is None:
             raise ValueError("supported_entity is missing")
-        if self.supported_entity in RULES:
+        if self.supported_entity in BUILT_IN:
             raise ValueError(f"{self.supported_entity} is a type that exists already; choose another")
         if self.class_name is not None and not _CLASS.fullmatch(self.class_name):
             raise ValueError("class wants package.module:Class")
@@ -124,8 +124,13 @@ class Definitions(_Part):
         }
 
     def labels(self) -> frozenset[str]:
-        """Return the labels that are new."""
-        return frozenset(one.shown for one in self.custom) - LABELS
+        """Return every label that there is with them."""
+        return LABELS | {one.shown for one in self.custom}
+
+    def label_of(self, name: str) -> str | None:
+        """Return the label behind ``name``, a label or a type of theirs or of the table; None: unknown."""
+        added = {str(one.supported_entity): one.shown for one in self.custom}
+        return name if name in self.labels() else added.get(name) or label_of(name)
 
 
 def read_definitions(text: str) -> Definitions:

@@ -50,7 +50,8 @@ def test_presidios_yaml_gives_recognizers_rules_and_labels():
         "BADGE": "BADGE",
         "PROJECT": "CODE_NAME",
     }
-    assert found.labels() == {"BADGE", "CODE_NAME"} and found.taken_away == {"UsSsnRecognizer"}
+    assert {"BADGE", "CODE_NAME"} < found.labels() and found.label_of("PROJECT") == "CODE_NAME"
+    assert found.taken_away == {"UsSsnRecognizer"}
 
 
 def test_no_file_has_no_recognizers():
