@@ -168,7 +168,7 @@ def _told(error: ValidationError, given: Any) -> str:
 
 def build(definitions: Iterable[Definition]) -> "Sequence[EntityRecognizer]":
     """Return the recognizers; raises FaultyRecognizersError where a class is not there or is none."""
-    from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer  # noqa: PLC0415 - heavy
+    from presidio_analyzer import Pattern, PatternRecognizer  # noqa: PLC0415 - heavy
 
     from app.engines.pii.nlp import LANGUAGE  # noqa: PLC0415
     from app.engines.pii.patterns import FLAGS  # noqa: PLC0415
@@ -176,7 +176,7 @@ def build(definitions: Iterable[Definition]) -> "Sequence[EntityRecognizer]":
     built: list[EntityRecognizer] = []
     for one in definitions:
         if one.class_name is not None:
-            built.append(_made(one, EntityRecognizer))
+            built.append(_made(one))
             continue
         patterns = [Pattern(found.name, found.regex, found.score) for found in one.patterns]
         # Presidio's annotations leave out the None that it wants for what is not there.
@@ -191,7 +191,9 @@ def build(definitions: Iterable[Definition]) -> "Sequence[EntityRecognizer]":
     return built
 
 
-def _made(one: Definition, base: "type[EntityRecognizer]") -> "EntityRecognizer":
+def _made(one: Definition) -> "EntityRecognizer":
+    from presidio_analyzer import EntityRecognizer  # noqa: PLC0415
+
     module, _, name = str(one.class_name).partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
@@ -200,7 +202,7 @@ def _made(one: Definition, base: "type[EntityRecognizer]") -> "EntityRecognizer"
         raise FaultyRecognizersError(
             f"Recognizer {one.name!r}: {one.class_name} cannot be made ({type(error).__name__})."
         ) from None
-    if not isinstance(recognizer, base) or one.supported_entity not in recognizer.supported_entities:
+    if not isinstance(recognizer, EntityRecognizer) or one.supported_entity not in recognizer.supported_entities:
         raise FaultyRecognizersError(
             f"Recognizer {one.name!r}: {one.class_name} is no EntityRecognizer for {one.supported_entity}."
         )
