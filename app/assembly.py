@@ -167,7 +167,7 @@ async def opened(
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
-        detector = PoolDetector(**settings.detection.model_dump(include={"workers", "deadline_s", "cache_bytes"}))
+        detector = PoolDetector(**settings.detection.model_dump(exclude={"warm"}))
         chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
         indexes = _indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
