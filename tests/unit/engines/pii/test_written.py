@@ -60,3 +60,20 @@ def test_a_slot_is_filled_in_the_language_of_its_text() -> None:
     assert example.text == "Hallo de-first-f-1,\nherzlich, Jan [x](y) C:\\neu"
     assert [example.text[start:end] for start, end, _ in example.spans] == ["de-first-f-1", "Jan"]
     assert text.varies
+
+
+@pytest.mark.parametrize(
+    ("language", "least"),
+    [("en", 1_000), ("de", 120), ("fr", 120), ("es", 120), ("it", 120), ("pt", 120), ("nl", 120)],
+)
+def test_each_language_has_its_share_and_a_part_that_only_judges(language: str, least: int) -> None:
+    assert sum(text.language == language for text in TRAINING) >= least
+    assert sum(text.language == language for text in HELD_OUT) >= 25
+
+
+def test_a_third_of_the_texts_names_nobody_and_every_label_is_learnt() -> None:
+    labels = [{label for _, _, label in text.example(named).spans} for text in TRAINING]
+
+    assert 0.3 <= sum("PERSON" not in found for found in labels) / len(labels) <= 0.5
+    counts = Counter(label for found in labels for label in found)
+    assert all(counts[label] >= 150 for label in LABELS.values())
