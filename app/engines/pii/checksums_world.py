@@ -202,11 +202,11 @@ def nz_ird(text: str) -> bool:
 
 
 def nz_nhi(text: str) -> bool:
-    """Health index, New Zealand: three letters and digits by 11, or with letters at the end by 23."""
+    """Health index, New Zealand: three letters and digits by 11, or with letters at the end by 23 or 24."""
     values = [int(c) if c.isdigit() else _NHI.index(c) + 1 for c in text[:6]]
     total = sum(value * weight for value, weight in zip(values, range(7, 1, -1), strict=True))
     if text[6].isalpha():
-        return _NHI[22 - total % 23 if total % 23 else 22] == text[6]
+        return text[6] in {_NHI[22 - total % 23], _NHI[23 - total % 24]}
     return total % 11 != 0 and (11 - total % 11) % 10 == int(text[6])
 
 

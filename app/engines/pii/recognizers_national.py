@@ -22,7 +22,7 @@ _FLAGS = regex.DOTALL | regex.MULTILINE
 # Not inside words, UUIDs, decimals, versions or prices, nor after the plus of a phone number. Letters of scripts
 # that put no spaces between words may stand next to a number.
 _WORD = r"0-9A-Za-z_\u00aa-\u0dff\u0f00-\u1fff\uff10-\uff19"
-_BEFORE = rf"(?<![{_WORD}+$€£-])(?<!\d[./])"
+_BEFORE = rf"(?<![{_WORD}+$€£@-])(?<!\d[./])"
 _AFTER = rf"(?![{_WORD}-])(?!\.\d)"
 _NAMED = "(?P<value>"
 """What a pattern holds that names the word of its context itself."""
@@ -30,11 +30,11 @@ _NAMED = "(?P<value>"
 _NATIONAL = (
     "national id, national id number, national identity number, national identification number, national number, "
     "identity number, personal identification number, personal id, personal id number, personal identity code, "
-    "personal code, personal number, citizen id, citizen number, identification number, identity no, id number, "
+    "personal code, personal number, citizen id, citizen number, identification number, id number, "
     "nationalid, idnumber, national identifier, identity document, id document"
 )
 _TAX = (
-    "tax id, tax number, tax no, taxid, tax identification, tax identification number, tax identifier, "
+    "tax id, tax number, taxid, tax identification, tax identification number, tax identifier, "
     "taxpayer id, taxpayer number, taxpayer identification, taxpayer identification number, tin, tax reference, "
     "tax code"
 )
@@ -50,12 +50,12 @@ _NAMED_ID = (
     "national identity card, identity card number, id card number, citizen id, personal identification number, "
     "national identifier"
 )
-_PASSPORT = "passport, passport number, passport no, travel document"
+_PASSPORT = "passport, passport number, travel document"
 _LICENCE = (
     "driving licence, driving license, driver licence, driver license, driver's licence, driver's license, "
-    "drivers licence, drivers license, licence number, license number, licence no, license no"
+    "drivers licence, drivers license, licence number, license number"
 )
-_VAT = "vat, vat number, vat no, vat id, vat registration, vat reg, vatin"
+_VAT = "vat, vat number, vat id, vat registration, vat reg, vatin"
 
 WORDS: Final[dict[str, str]] = {
     "": "",

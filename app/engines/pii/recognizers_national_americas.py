@@ -21,8 +21,8 @@ ROWS: Final = (
     ),
     Identifier(
         "AR_DNI",
-        "national",
-        "dni, d.n.i, documento nacional de identidad, documento de identidad, libreta cívica",
+        "",
+        "dni, documento nacional de identidad, documento de identidad, libreta cívica",
         likely=(r"\d{1,2}\.\d{3}\.\d{3}", r"[1-9]\d{6,7}"),
     ),
     Identifier(
@@ -30,7 +30,7 @@ ROWS: Final = (
         "both",
         "cpf, cpf mf, cadastro de pessoa física, cadastro de pessoas físicas, c.p.f, contribuinte, cpfcnpj",
         sure=(r"\d{3}\.\d{3}\.\d{3}-\d\d",),
-        likely=(r"\d{3}[ .]?\d{3}[ .]?\d{3}[ ./-]?\d\d",),
+        likely=(r"\d{9}[ ./-]?\d\d", r"\d{3}[ .]\d{3}[ .]\d{3}[ ./-]?\d\d"),
         check=check.br_cpf,
     ),
     Identifier(
@@ -43,7 +43,7 @@ ROWS: Final = (
     ),
     Identifier(
         "BR_RG",
-        "card",
+        "",
         "rg, r.g, registro geral, carteira de identidade, identidade, cédula de identidade, documento de identidade",
         likely=(
             r"(?:[A-Z]{2}[ -]?)?\d{1,2}\.\d{3}\.\d{3}(?:-?[0-9X])?",
@@ -62,7 +62,7 @@ ROWS: Final = (
         "social",
         "pis, pasep, pis pasep, nis, nit, pispasep, número de identificação social",
         sure=(r"\d{3}\.\d{5}\.\d\d-\d",),
-        likely=(r"\d{3}[ .]?\d{5}[ .]?\d\d[ -]?\d",),
+        likely=(r"\d{11}", r"\d{3}[ .]\d{5}[ .]\d\d[ -]?\d"),
         check=check.br_pis,
     ),
     Identifier(
@@ -93,12 +93,12 @@ ROWS: Final = (
         "both",
         "rut, r.u.t, r.u.n, rol único tributario, rol único nacional, cédula de identidad, rol unico tributario",
         sure=(r"\d{1,2}\.\d{3}\.\d{3}-[0-9K]",),
-        likely=(r"\d{1,2}\.?\d{3}\.?\d{3}[ -]?[0-9K]",),
+        likely=(r"\d{7,8}[ -]?[0-9K]", r"\d{1,2}\.\d{3}\.\d{3}[ -]?[0-9K]"),
         check=check.cl_rut,
     ),
     Identifier(
         "CO_CEDULA",
-        "national",
+        "",
         "cédula, cédula de ciudadanía, cedula de ciudadania, cédula de identidad, cedula, nuip",
         likely=(r"\d{1,3}\.\d{3}\.\d{3}(?:\.\d{3})?", r"[1-9]\d{6,9}"),
     ),
@@ -148,7 +148,7 @@ ROWS: Final = (
     Identifier(
         "UK_NINO",
         "social",
-        "national insurance, national insurance number, ni number, nino, ni no, national insurance no, nin",
+        "national insurance, national insurance number, ni number, nino, national insurance no",
         sure=(r"(?!BG|GB|NK|KN|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?: ?\d\d){3} ?[A-D]",),
         likely=(r"(?!BG|GB|NK|KN|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z](?:[ -]?\d\d){3}[ -]?[A-D]?",),
     ),

@@ -23,15 +23,14 @@ ROWS: Final = (
     Identifier(
         "AU_ABN",
         "tax",
-        "abn, australian business number, a.b.n",
-        sure=(r"\d{2} \d{3} \d{3} \d{3}",),
+        "abn, australian business number",
         likely=(r"\d{2}[ -]?\d{3}[ -]?\d{3}[ -]?\d{3}",),
         check=check.au_abn,
     ),
     Identifier(
         "AU_ACN",
         "",
-        "acn, australian company number, a.c.n, arbn",
+        "acn, australian company number, arbn",
         likely=(r"\d{3}[ -]?\d{3}[ -]?\d{3}",),
         check=check.au_acn,
     ),
@@ -45,7 +44,7 @@ ROWS: Final = (
     Identifier(
         "AU_TFN",
         "tax",
-        "tfn, tax file number, t.f.n, tax file no",
+        "tfn, tax file number",
         likely=(r"\d{3}[ -]?\d{3}[ -]?\d{3}",),
         check=check.au_tfn,
     ),
@@ -110,7 +109,7 @@ ROWS: Final = (
     Identifier(
         "JP_MY_NUMBER",
         "both",
-        "my number, mynumber, individual number, マイナンバー, 個人番号, my number card",
+        "mynumber, individual number, マイナンバー, 個人番号",
         likely=(r"\d{4}[ -]?\d{4}[ -]?\d{4}",),
         check=check.jp_my_number,
     ),
@@ -118,7 +117,7 @@ ROWS: Final = (
         "JP_MY_NUMBER_NAMED",
         "",
         "",
-        sure=(r"(?:マイナンバー|個人番号|My ?Number)[^\d\n]{0,8}(?P<value>\d{4}[ -]?\d{4}[ -]?\d{4})",),
+        sure=(r"(?:マイナンバー|個人番号|[Mm]y ?[Nn]umber)[^\d\n]{0,8}(?P<value>\d{4}[ -]?\d{4}[ -]?\d{4})",),
         check=check.jp_my_number,
     ),
     Identifier(

@@ -21,7 +21,7 @@ ROWS: Final = (
     Identifier(
         "CZ_RODNE_CISLO",
         "national",
-        "rodné číslo, rodne cislo, rč, r.č, rc, birth number, rodného čísla, rodným číslem, rodnécislo, rodnecislo, "
+        "rodné číslo, rodne cislo, rč, r.č, birth number, rodného čísla, rodným číslem, rodnécislo, rodnecislo, "
         "rodnym cislom, rodné č",
         sure=(rf"{_RODNE}/(?!00)\d{{4}}",),
         likely=(rf"{_RODNE}[ /-]?\d{{3,4}}",),
@@ -29,7 +29,7 @@ ROWS: Final = (
     ),
     Identifier(
         "CZ_ID_CARD",
-        "card",
+        "",
         "občanský průkaz, číslo občanského průkazu, obcansky prukaz, op číslo, občanský preukaz, občiansky preukaz, "
         "číslo op, číslo občianskeho preukazu, čop",
         likely=(r"\d{9}", r"[A-Z]{2}[ ]?\d{6}"),
@@ -44,21 +44,21 @@ ROWS: Final = (
     Identifier(
         "EE_ISIKUKOOD",
         "national",
-        "isikukood, isikukoodi, isikukoodiga, ik, isiku kood, estonian id",
+        "isikukood, isikukoodi, isikukoodiga, isiku kood, estonian id",
         likely=(r"[1-8]\d\d[01]\d[0-3]\d{5}",),
         check=check.ee_isikukood,
     ),
     Identifier(
         "LT_ASMENS_KODAS",
         "national",
-        "asmens kodas, asmens kodą, asmens kodo, asmens kodu, a.k, lithuanian id, asmenskodas",
+        "asmens kodas, asmens kodą, asmens kodo, asmens kodu, lithuanian id, asmenskodas",
         likely=(r"[1-8]\d\d[01]\d[0-3]\d{5}",),
         check=check.ee_isikukood,
     ),
     Identifier(
         "LV_PERSONAS_KODS",
         "national",
-        "personas kods, personas koda, personas kodu, p.k, pk, latvian id, personaskods",
+        "personas kods, personas koda, personas kodu, latvian id, personaskods",
         likely=(r"[0-3]\d{5}[ -]?\d{5}",),
         check=check.lv_personas_kods,
     ),
@@ -95,7 +95,7 @@ ROWS: Final = (
     ),
     Identifier(
         "HU_ID_CARD",
-        "card",
+        "",
         "személyi igazolvány, személyigazolvány, személyi szám, igazolványszám, személyi igazolvány szám, "
         "személyi igazolványszám, személyigazolvány szám",
         likely=(r"\d{6}[ ]?[A-Z]{2}", r"[A-Z]{2}[ ]?\d{6}", r"[1-8][ -]?\d{6}[ -]?\d{4}"),
@@ -146,7 +146,7 @@ ROWS: Final = (
     ),
     Identifier(
         "RO_ID_CARD",
-        "card",
+        "",
         "carte de identitate, buletin, seria, ci seria, serie ci, cartea de identitate, act de identitate",
         likely=(r"[A-Z]{2}[ ]?\d{6}", r"[A-Z]{2}[ ](?:nr|numar|număr)\.?[ ]?\d{6}"),
     ),
@@ -184,7 +184,7 @@ ROWS: Final = (
     ),
     Identifier(
         "SK_ID_CARD",
-        "card",
+        "",
         "občiansky preukaz, číslo občianskeho preukazu, obciansky preukaz, číslo op, občianskeho preukazu",
         likely=(r"[A-Z]{2}[ ]?\d{6}",),
     ),

@@ -31,7 +31,10 @@ ROWS: Final = (
         "rijksregisternummer, rijksregister, insz, insz nummer, niss, numéro niss, registre national, numéro national, "
         "numéro de registre national, nationalregisternummer, nationaal nummer, rrn, bis nummer, numéro bis",
         sure=(r"\d\d\.[0-5]\d\.[0-3]\d-\d{3}\.\d\d",),
-        likely=(r"\d\d[ .-]?[0-5]\d[ .-]?[0-3]\d[ .-]?\d{3}[ .-]?\d\d",),
+        likely=(
+            r"\d\d[0-5]\d[0-3]\d[ -]?\d{3}[ .-]?\d\d",
+            r"\d\d[ .-][0-5]\d[ .-][0-3]\d[ .-]\d{3}[ .-]\d\d",
+        ),
         check=check.be_niss,
     ),
     Identifier(
@@ -39,7 +42,8 @@ ROWS: Final = (
         "social",
         "ahv, ahv nummer, avs, numéro avs, ahvn13, navs13, versichertennummer, sozialversicherungsnummer, avs nummer, "
         "numero avs",
-        sure=(r"756\.\d{4}\.\d{4}\.\d\d", r"756\d{10}", r"756[ ]\d{4}[ ]\d{4}[ ]\d\d"),
+        sure=(r"756\.\d{4}\.\d{4}\.\d\d", r"756 \d{4} \d{4} \d\d"),
+        likely=(r"756[ .-]?\d{4}[ .-]?\d{4}[ .-]?\d\d",),
         check=check.ch_ahv,
     ),
     Identifier(
@@ -85,7 +89,7 @@ ROWS: Final = (
     ),
     Identifier(
         "DE_ID_CARD",
-        "card",
+        "",
         "personalausweis, personalausweisnummer, ausweis, ausweisnummer, ausweisnr, perso, ausweis nr",
         likely=(r"[CFGHJKLMNPRTVWXYZ](?=[A-Z0-9]{0,7}\d)[CFGHJKLMNPRTVWXYZ0-9]{8}",),
     ),
@@ -101,11 +105,11 @@ ROWS: Final = (
     Identifier(
         "ES_NIF",
         "both",
-        "dni, nif, d.n.i, n.i.f, documento nacional de identidad, número de identificación fiscal, "
+        "dni, nif, documento nacional de identidad, número de identificación fiscal, "
         "documento de identidad, "
         "carnet de identidad, identificación, dninif, documento identidad",
         sure=(
-            r"\d{8}-?[A-HJ-NP-TV-Z]",
+            r"(?!(?:19|20)\d\d[01]\d[0-3]\d)\d{8}-?[A-HJ-NP-TV-Z]",
             r"\d{2}\.\d{3}\.\d{3}[ -]?[A-HJ-NP-TV-Z]",
             r"[KLM]\d{7}-?[A-HJ-NP-TV-Z]",
         ),
@@ -115,7 +119,7 @@ ROWS: Final = (
     Identifier(
         "ES_NIE",
         "both",
-        "nie, n.i.e, número de identidad de extranjero, número de identificación de extranjero, tarjeta de residencia, "
+        "nie, número de identidad de extranjero, número de identificación de extranjero, tarjeta de residencia, "
         "permiso de residencia, extranjero",
         sure=(r"[XYZ]-?\d{7}-?[A-HJ-NP-TV-Z]",),
         likely=(r"[XYZ][ -]?\d{7}[ -]?[A-HJ-NP-TV-Z]",),
@@ -124,7 +128,7 @@ ROWS: Final = (
     Identifier(
         "ES_CIF",
         "tax",
-        "cif, c.i.f, nif, código de identificación fiscal, identificación fiscal, razón social",
+        "cif, nif, código de identificación fiscal, identificación fiscal, razón social",
         likely=(r"[ABCDEFGHJNPQRSUVW][ -]?\d{7}[ -]?[0-9A-J]", r"[A-W]-?\d{2}\.\d{3}\.\d{2}[0-9A-J]"),
         check=check.es_cif,
     ),
@@ -166,28 +170,28 @@ ROWS: Final = (
     ),
     Identifier(
         "FR_ID_CARD",
-        "card",
+        "",
         "carte d'identité, carte nationale d'identité, cni, cnie, numéro de carte d'identité, pièce d'identité, "
         "carte nationale, carte d'identite",
-        likely=(r"\d{12}", r"(?=[A-Z0-9]{0,8}\d)(?=[A-Z0-9]{0,8}[A-Z])[A-Z0-9]{9}"),
+        likely=(r"\d{12}", r"[A-Z](?:\d[A-Z0-9]|[A-Z0-9]\d)[A-Z0-9]{5}\d"),
     ),
     Identifier(
         "GR_AFM",
         "tax",
-        "αφμ, α.φ.μ, afm, a.f.m, αριθμός φορολογικού μητρώου, φορολογικό μητρώο, φορολογικού μητρώου",
+        "αφμ, α.φ.μ, afm, αριθμός φορολογικού μητρώου, φορολογικό μητρώο, φορολογικού μητρώου",
         likely=(r"\d{9}",),
         check=check.gr_afm,
     ),
     Identifier(
         "GR_AMKA",
         "social",
-        "αμκα, α.μ.κ.α, amka, a.m.k.a, αριθμός μητρώου κοινωνικής ασφάλισης, κοινωνικής ασφάλισης",
+        "αμκα, α.μ.κ.α, amka, αριθμός μητρώου κοινωνικής ασφάλισης, κοινωνικής ασφάλισης",
         likely=(rf"{_DAY}{_MONTH}\d{{7}}",),
         check=check.gr_amka,
     ),
     Identifier(
         "GR_ID_CARD",
-        "card",
+        "",
         "αδτ, α.δ.τ, δελτίο ταυτότητας, αριθμός ταυτότητας, ταυτότητα, αριθμός δελτίου ταυτότητας, adt",
         likely=(r"[ABEZHIKMNOPTYXΑ-Ω]{1,2}[ -]?\d{6}",),
     ),
@@ -202,7 +206,7 @@ ROWS: Final = (
     Identifier(
         "IT_FISCAL_CODE",
         "both",
-        "codice fiscale, cf, c.f, cod fisc, codicefiscale, cod. fiscale",
+        "codice fiscale, cf, cod fisc, codicefiscale, cod. fiscale",
         sure=(r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]",),
         likely=(
             r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]",
@@ -213,7 +217,7 @@ ROWS: Final = (
     Identifier(
         "IT_VAT_CODE",
         "vat",
-        "partita iva, p.iva, piva, p. iva, p.i, partitaiva, iva",
+        "partita iva, p.iva, piva, partitaiva, iva",
         likely=(r"\d{11}",),
         check=lambda text: is_luhn(text) and text != "00000000000",
     ),
@@ -243,7 +247,7 @@ ROWS: Final = (
     Identifier(
         "PT_CC",
         "card",
-        "cartão de cidadão, cartao de cidadao, cc, cartão do cidadão, bilhete de identidade, número de documento, "
+        "cartão de cidadão, cartao de cidadao, cartão do cidadão, bilhete de identidade, número de documento, "
         "documento de identificação, nic",
         sure=(r"\d{8} \d [A-Z][A-Z0-9]\d", r"\d{8}-\d-[A-Z][A-Z0-9]\d"),
         likely=(r"\d{8}[ -]?\d[ -]?[A-Z0-9]{2}\d",),
@@ -253,8 +257,8 @@ ROWS: Final = (
         "PT_NIF",
         "tax",
         "nif, contribuinte, número de contribuinte, numero de contribuinte, nipc, número fiscal, nº contribuinte, "
-        "número de identificação fiscal, n.i.f, numero fiscal",
-        likely=(r"[1-35689]\d{2}[ .]?\d{3}[ .]?\d{3}",),
+        "número de identificação fiscal, numero fiscal",
+        likely=(r"[1-35689]\d{8}", r"[1-35689]\d{2}[ .]\d{3}[ .]\d{3}"),
         check=check.pt_nif,
     ),
     Identifier(
