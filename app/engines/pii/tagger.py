@@ -1,90 +1,99 @@
 """Find people, places, organizations and addresses with a small convolutional network that needs only numpy.
 
-Words become sums of hashed sub-word embeddings, cached per word; a few narrow convolutions look at the
-neighbours; Viterbi reads the best sequence of BILOU tags. The recipe that trains the weights is in
-`app/engines/pii/training`.
+All that is known of a word by itself is computed once and cached: a vector, and how likely a name is at it and
+around it. That gate, a few sums a token, says where the convolutions are worth their time; they look at the
+neighbours there, and Viterbi reads the best sequence of BILOU tags. The recipe that trains the weights
+is in `app/engines/pii/training`.
 Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, more threads only cost time and never change a span.
 """
 
-import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from itertools import islice, pairwise
 from threading import Lock
 from typing import IO, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, hashed, normal_word, word_features
+from app.engines.pii.decoding import LABELS, TAGS, Floats, TaggedSpan, decoded, joined_addresses
+from app.engines.pii.words import TOKEN, Gazetteer, body, features, normal_word
 
-LABELS = ("PERSON", "LOCATION", "ORGANIZATION", "ADDRESS")
-TAGS = ("O", *(f"{position}-{label}" for label in LABELS for position in "BILU"))
-_CACHE_WORDS = 32_768
-_WINDOW = 1_024
-_LONGEST_RUN = 1_024
+__all__ = ["LABELS", "TAGS", "TaggedSpan", "Tagger"]
+
+_CACHED_TOKENS = 24_576
+_WINDOW = 2_048
+_CHUNK = 16_384
 _CERTAINLY_NOTHING = 0.9
-_EDGE = " \t\r\n\"'\u201c\u201d\u2018\u2019`,;:!?()[]{}<>|*#=/\\_"
-_POSSESSIVE = re.compile(r"['\u2019][sS]$")
-_ADDRESS_GAP = re.compile(r"[\s,;.\-\u2013]{0,4}")
-_ADDRESS_TAIL = re.compile(
-    r"[ ,\n]{1,4}(?:[A-Z]{2}\b(?:[ ,]{1,3}\d{4,6}(?:-\d{4})?\b)?|\d{4,6}(?:-\d{3,4})?\b"
-    r"|(?:[A-Z]{1,2}\d[A-Z\d]? ?)?\d[A-Z]{2}\b)"
-)
-_TAIL_REACH = 24
-_CODE_REST = 4
 
-Floats = npt.NDArray[np.float32]
+Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedSpan:
-    """Hold one finding: character offsets, a label of `LABELS`, and how sure it is (0 to 1)."""
+class _Lexicon:
+    """Compute the vector of a word from the embeddings of its features and the table of frequent words."""
 
-    start: int
-    end: int
-    label: str
-    score: float
-
-
-class _Words:
-    """Keep the vectors of recent words; a full table is emptied between two windows, never within one."""
-
-    def __init__(self, embedding: npt.NDArray[np.int8], scales: Floats, gazetteer: Gazetteer) -> None:
-        self._embedding = embedding
-        self._scales = scales
-        self._gazetteer = gazetteer
-        self._rows: dict[str, int] = {}
-        self._vectors = np.zeros((1_024, embedding.shape[1]), np.float32)
-        self._lock = Lock()
+    embedding: npt.NDArray[np.int8]
+    scales: Floats
+    keys: npt.NDArray[np.uint32]
+    table: npt.NDArray[np.int8]
+    table_scales: Floats
+    hidden: Floats
+    hidden_bias: Floats
+    mixing: Floats
+    gazetteer: Gazetteer
 
     def vectors(self, words: Sequence[str]) -> Floats:
-        """Return one row a word; `words` is one window."""
-        with self._lock:
-            if len(self._rows) + len(words) > _CACHE_WORDS:
-                self._rows.clear()
-            if new := [word for word in dict.fromkeys(words) if word not in self._rows]:
-                self._add(new)
-            found: Floats = self._vectors[[self._rows[word] for word in words]]
-            return found
+        """Return one row a word."""
+        found = features([normal_word(word) for word in words], self.gazetteer)
+        total = self._sums(found.whole, found.whole_sizes)
+        total += self._sums(found.grams, found.gram_sizes)
+        total += self._sums(found.listed, found.listed_sizes)
+        sizes = found.whole_sizes + found.gram_sizes + found.listed_sizes
+        x = np.concatenate(
+            [total / np.sqrt(sizes)[:, None], self._known(found.keys)], axis=1, dtype=np.float32
+        )
+        mixed: Floats = x + np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.mixing
+        return mixed
 
-    def _add(self, words: list[str]) -> None:
-        hashes: list[int] = []
-        starts: list[int] = []
-        for word in words:
-            starts.append(len(hashes))
-            surface, listed = word_features(normal_word(word), self._gazetteer)
-            hashes += hashed(surface)
-            hashes += hashed(listed)
-        rows = self._embedding[hashes].astype(np.float32) * self._scales[hashes][:, None]
-        sizes = np.diff([*starts, len(hashes)]).astype(np.float32)
-        known = len(self._rows)
-        while known + len(words) > len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
-        self._vectors[known : known + len(words)] = np.add.reduceat(rows, starts) / np.sqrt(sizes)[:, None]
-        self._rows.update(zip(words, range(known, known + len(words)), strict=True))
+    def _sums(self, rows: npt.NDArray[np.int64], sizes: Places) -> Floats:
+        sums = np.zeros((len(sizes), self.embedding.shape[1]), np.float32)
+        some = np.flatnonzero(sizes)
+        if len(some):
+            starts = (np.cumsum(sizes) - sizes)[some]
+            values = self.embedding[rows] * self.scales[rows, None]
+            sums[some] = np.add.reduceat(values, starts)
+        return sums
+
+    def _known(self, wanted: npt.NDArray[np.uint32]) -> Floats:
+        """Return the table's vectors, zeros for words that it does not hold."""
+        places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        scales = np.where(self.keys[places] == wanted, self.table_scales[places], np.float32(0))
+        known: Floats = self.table[places].astype(np.float32) * scales[:, None]
+        return known
+
+
+class _Entries:
+    """Hold what is cached of tokens. Rows are only ever added, so readers need no lock."""
+
+    def __init__(self, width: int, taps: int) -> None:
+        self.rows: dict[str, int] = {}
+        self.vectors = np.zeros((512, width), np.float32)
+        self.gates = np.zeros((512, taps), np.float32)
+        self.sizes = np.zeros((512, 2), np.int32)
+
+    def add(self, tokens: list[str], vectors: Floats, gates: Floats) -> None:
+        """Add tokens; `sizes` are the characters of each, without and with the blanks behind."""
+        known, count = len(self.rows), len(self.rows) + len(tokens)
+        while count > len(self.vectors):
+            self.gates = np.concatenate([self.gates, np.zeros_like(self.gates)])
+            self.sizes = np.concatenate([self.sizes, np.zeros_like(self.sizes)])
+            self.vectors = np.concatenate([self.vectors, np.zeros_like(self.vectors)])
+        self.vectors[known:count] = vectors
+        self.gates[known:count] = gates
+        self.sizes[known:count, 0] = [len(body(token)) for token in tokens]
+        self.sizes[known:count, 1] = list(map(len, tokens))
+        self.rows.update(zip(tokens, range(known, count), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,36 +109,52 @@ class _Layer:
         """Return how many tokens to each side it looks at."""
         return self.dilation * (len(self.taps) // 2)
 
-    def __call__(self, x: Floats) -> Floats:
-        """Return the rectified convolution of the rows of `x`, zeros beyond both ends."""
-        count, width = x.shape
-        padded = np.zeros((count + 2 * self.reach, width), np.float32)
-        padded[self.reach : self.reach + count] = x
-        y: Floats = padded[:count] @ self.taps[0]
+    def __call__(self, x: Floats, at: Places) -> Floats:
+        """Return the rectified convolution at the places `at`, none nearer to an end than `reach`."""
+        first = at - self.reach
+        y: Floats = x[first] @ self.taps[0]
         for index in range(1, len(self.taps)):
-            y += padded[index * self.dilation : index * self.dilation + count] @ self.taps[index]
+            y += x[first + index * self.dilation] @ self.taps[index]
         y += self.bias
         np.maximum(y, 0, out=y)
         return y
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
-    """Hold consecutive tokens: those from `first` to `last` are judged; the text before them ends at `before`."""
+class _Gate:
+    """Say where a name is likely enough to look closer: a convolution of few units, its products cached by word."""
 
-    offsets: list[tuple[int, int]]
-    first: int
-    last: int
-    before: int
+    taps: Floats
+    bias: Floats
+    out: Floats
+    out_bias: float
+
+    @property
+    def reach(self) -> int:
+        """Return how many tokens to each side it looks at."""
+        return int(self.taps.shape[1]) // len(self.bias) // 2
+
+    def __call__(self, products: Floats) -> Places:
+        """Return the places of likely names among tokens whose words times `taps` are given."""
+        count, units = len(products), len(self.bias)
+        sums = np.empty((count + 2 * self.reach, units), np.float32)
+        sums[:] = self.bias
+        for tap in range(2 * self.reach + 1):
+            first = 2 * self.reach - tap
+            sums[first : first + count] += products[:, tap * units : (tap + 1) * units]
+        sums = sums[self.reach : self.reach + count]
+        np.maximum(sums, 0, out=sums)
+        return np.flatnonzero(sums @ self.out > -self.out_bias)
 
 
 @dataclass(frozen=True, slots=True)
-class _Hot:
-    """Hold the tokens that may be part of a name: their positions among all tokens, tag probabilities, offsets."""
+class _Window:
+    """Hold consecutive tokens, of which those from `first` to `last` are judged; `start` is where they begin."""
 
-    positions: npt.NDArray[np.intp]
-    probabilities: Floats
-    offsets: list[tuple[int, int]]
+    tokens: list[str]
+    first: int
+    last: int
+    start: int
 
 
 class Tagger:
@@ -138,16 +163,29 @@ class Tagger:
     def __init__(self, weights: IO[bytes]) -> None:
         with np.load(weights, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-        gazetteer = Gazetteer.from_arrays(arrays["gazetteer_keys"], arrays["gazetteer_bits"])
-        self._words = _Words(arrays["embedding"], arrays["scales"].astype(np.float32), gazetteer)
-        self._spaced: Floats = arrays["spaced"].astype(np.float32)
+        single = {name: a.astype(np.float32) for name, a in arrays.items() if a.dtype == np.float16}
+        self._lexicon = _Lexicon(
+            arrays["embedding"],
+            single["scales"],
+            arrays["table_keys"],
+            arrays["table"],
+            single["table_scales"],
+            single["hidden"],
+            single["hidden_bias"],
+            single["mixing"],
+            Gazetteer.from_arrays(arrays["gazetteer_keys"], arrays["gazetteer_bits"]),
+        )
+        self._blank = single["blank"]
+        self._gate = _Gate(
+            single["gate"], single["gate_bias"], single["gate_out"], float(single["gate_out_bias"])
+        )
         self._layers = [
-            _Layer(arrays[f"taps{i}"].astype(np.float32), int(d), arrays[f"bias{i}"].astype(np.float32))
-            for i, d in enumerate(arrays["dilations"])
+            _Layer(single[f"taps{i}"], int(d), single[f"bias{i}"]) for i, d in enumerate(arrays["dilations"])
         ]
-        self._out: Floats = arrays["out"].astype(np.float32)
-        self._out_bias: Floats = arrays["out_bias"].astype(np.float32)
+        self._out, self._out_bias = single["out"], single["out_bias"]
         self._reach = sum(layer.reach for layer in self._layers)
+        self._entries = _Entries(len(self._blank), self._gate.taps.shape[1])
+        self._lock = Lock()
 
     @classmethod
     def embedded(cls) -> Self:
@@ -160,188 +198,110 @@ class Tagger:
 
         The threshold also moves the balance between a name and nothing, so a low one finds more.
         """
-        found: list[TaggedSpan] = []
-        hot = self._hot(text)
-        for first, last in _runs(hot.positions):
-            spans = _read(hot.probabilities[first:last], hot.offsets[first:last], threshold)
-            found.extend(trimmed for span in spans if (trimmed := _trimmed(text, span)) is not None)
-        return _joined_addresses(text, found)
-
-    def _hot(self, text: str) -> _Hot:
-        """Return the tokens that may be part of a name; the others are forgotten window by window."""
-        positions = [np.empty(0, np.intp)]
-        rows = [np.empty((0, len(TAGS)), np.float32)]
-        offsets: list[tuple[int, int]] = []
+        positions, rows, offsets = [np.empty(0, np.intp)], [np.empty((0, len(TAGS)), np.float32)], []
         begin = 0
-        for window in _windows(text, self._reach):
-            core = self._probabilities(text, window)[window.first : window.last]
-            hot = np.flatnonzero(core[:, 0] < _CERTAINLY_NOTHING)
-            positions.append(hot + begin)
-            rows.append(core[hot])
-            offsets += [window.offsets[window.first + index] for index in hot.tolist()]
-            begin += len(core)
-        return _Hot(np.concatenate(positions), np.concatenate(rows), offsets)
+        for window in _windows(text, self._reach + self._gate.reach):
+            hot, probabilities, where = self._hot(window)
+            positions.append(hot + begin - window.first)
+            rows.append(probabilities)
+            offsets += where
+            begin += window.last - window.first
+        found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
+        return joined_addresses(text, found)
 
-    def _probabilities(self, text: str, window: _Window) -> Floats:
-        spaced = np.empty(len(window.offsets), np.float32)
-        before = window.before
-        for index, (start, end) in enumerate(window.offsets):
-            spaced[index] = start > before
-            before = end
-        x = self._words.vectors([text[start : min(end, start + MAX_WORD)] for start, end in window.offsets])
-        x += spaced[:, None] * self._spaced
+    def _hot(self, window: _Window) -> tuple[Places, Floats, list[tuple[int, int]]]:
+        """Return the places of the tokens that may be part of a name, their tag probabilities, and their offsets."""
+        entries, rows = self._look_up(window.tokens)
+        likely = self._gate(entries.gates[rows])
+        likely = likely[(likely >= window.first) & (likely < window.last)]
+        if not len(likely):
+            return likely, np.empty((0, len(TAGS)), np.float32), []
+        probabilities = self._probabilities(entries.vectors, rows, likely)
+        hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+        places = likely[hot]
+        sizes = entries.sizes[rows]
+        starts = (np.cumsum(sizes[:, 1]) - sizes[:, 1])[places] + window.start
+        ends = starts + sizes[places, 0]
+        return places, probabilities[hot], list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+    def _probabilities(self, vectors: Floats, rows: Places, at: Places) -> Floats:
+        """Return the tag probabilities of the tokens `at`; each layer works only where the next one looks."""
+        edge = max(layer.reach for layer in self._layers)
+        beyond = self._reach
+        near = _near(at, beyond, len(rows))
+        x = np.zeros((len(rows) + 2 * edge, vectors.shape[1]), np.float32)
+        x[near + edge] = vectors[rows[near]]
         for index, layer in enumerate(self._layers):
-            y = layer(x)
-            x = y + x if index else y
-        logits: Floats = x @ self._out + self._out_bias
+            beyond -= layer.reach
+            near = _near(at, beyond, len(rows)) + edge
+            y = layer(x, near)
+            if index:
+                y += x[near]
+            x = np.zeros((len(x), y.shape[1]), np.float32)
+            x[near] = y
+        logits: Floats = y @ self._out + self._out_bias
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
         return logits
 
+    def _look_up(self, tokens: list[str]) -> tuple[_Entries, Places]:
+        """Return the cache and the rows of tokens in it. A full cache is replaced, so rows in use stay right."""
+        entries = self._entries
+        try:
+            return entries, np.fromiter(map(entries.rows.__getitem__, tokens), np.intp, len(tokens))
+        except KeyError:
+            with self._lock:
+                entries = self._entries
+                new = [token for token in dict.fromkeys(tokens) if token not in entries.rows]
+                if len(entries.rows) + len(new) > _CACHED_TOKENS:
+                    entries = self._entries = _Entries(len(self._blank), self._gate.taps.shape[1])
+                    new = list(dict.fromkeys(tokens))
+                self._learn(entries, new)
+        return entries, np.fromiter(map(entries.rows.__getitem__, tokens), np.intp, len(tokens))
 
-def _windows(text: str, reach: int) -> Iterator[_Window]:
-    """Yield the tokens in windows whose neighbours to each side are the ones that the layers look at."""
-    tokens = (match.span() for match in TOKEN.finditer(text))
-    held: list[tuple[int, int]] = []
-    first = before = 0
-    while chunk := list(islice(tokens, _WINDOW)):
+    def _learn(self, entries: _Entries, tokens: list[str]) -> None:
+        bodies = [body(token) for token in tokens]
+        distinct = {word: place for place, word in enumerate(dict.fromkeys(bodies))}
+        vectors = self._lexicon.vectors(list(distinct))[[distinct[word] for word in bodies]]
+        followed = [len(token) > len(word) for token, word in zip(tokens, bodies, strict=True)]
+        vectors[followed] += self._blank
+        entries.add(tokens, vectors, vectors @ self._gate.taps)
+
+
+def _near(places: Places, reach: int, count: int) -> Places:
+    """Return all places at most `reach` away, from 0 to `count`."""
+    if not reach:
+        return places
+    mask = np.zeros(count + 2 * reach, bool)
+    mask[np.add.outer(places, np.arange(2 * reach + 1)).ravel()] = True
+    return np.flatnonzero(mask[reach : reach + count])
+
+
+def _tokens(text: str) -> Iterator[list[str]]:
+    """Yield the tokens of a text, a bounded number at a time."""
+    start = 0
+    while start < len(text):
+        stop = start + _CHUNK
+        tokens = TOKEN.findall(text, start, stop)
+        if stop < len(text):
+            # The last two may be cut, or depend on what follows.
+            del tokens[-2:]
+        start += sum(map(len, tokens))
+        yield tokens
+
+
+def _windows(text: str, margin: int) -> Iterator[_Window]:
+    """Yield the tokens in windows whose neighbours to each side are the ones that the network looks at."""
+    held: list[str] = []
+    first = start = 0
+    for chunk in _tokens(text):
         held += chunk
-        last = len(held) - reach
-        if last <= first:
-            continue
-        yield _Window(held, first, last, before)
-        keep = max(0, last - reach)
-        before = held[keep - 1][1] if keep else before
-        first = last - keep
-        held = held[keep:]
+        while len(held) - first >= _WINDOW + margin:
+            last = first + _WINDOW
+            yield _Window(held[: last + margin], first, last, start)
+            gone = max(0, last - margin)
+            start += sum(map(len, held[:gone]))
+            held, first = held[gone:], last - gone
     if first < len(held):
-        yield _Window(held, first, len(held), before)
-
-
-def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Return where runs of consecutive positions begin and end, none longer than `_LONGEST_RUN`."""
-    edges = [0, *(np.flatnonzero(np.diff(positions) > 1) + 1).tolist(), len(positions)]
-    return [
-        (begin, min(begin + _LONGEST_RUN, end))
-        for start, end in pairwise(edges)
-        for begin in range(start, end, _LONGEST_RUN)
-    ]
-
-
-_OPENING = [index for index, tag in enumerate(TAGS) if tag[0] in "OBU"]
-_CLOSING = [index for index, tag in enumerate(TAGS) if tag[0] in "OLU"]
-# An inner or last tag follows the first or an inner tag of the same label.
-_INNER = [(1 + 4 * n + place, 1 + 4 * n, 2 + 4 * n) for n in range(len(LABELS)) for place in (1, 2)]
-_IMPOSSIBLE = -1e9
-_FOLLOWS = [
-    [
-        after[0] in "OBU" if before[0] in "OLU" else after[0] in "IL" and before[2:] == after[2:]
-        for after in TAGS
-    ]
-    for before in TAGS
-]
-
-
-def _best_tags(scores: Floats) -> list[int]:
-    """Return the best legal sequence of tags; mostly the best tag of each token already is one."""
-    tags: list[int] = scores.argmax(axis=1).tolist()
-    ends = [0, *tags, 0]
-    if all(_FOLLOWS[before][after] for before, after in pairwise(ends)):
-        return tags
-    return _viterbi(scores.tolist())
-
-
-def _viterbi(scores: list[list[float]]) -> list[int]:
-    """Return the best legal sequence of tags for rows of log-probabilities."""
-    best = [_IMPOSSIBLE] * len(TAGS)
-    for tag in _OPENING:
-        best[tag] = scores[0][tag]
-    came_from: list[list[int]] = []
-    for row in scores[1:]:
-        closed = max(_CLOSING, key=best.__getitem__)
-        following = [0.0] * len(TAGS)
-        source = [closed] * len(TAGS)
-        for tag in _OPENING:
-            following[tag] = best[closed] + row[tag]
-        for tag, first, inner in _INNER:
-            source[tag] = first if best[first] >= best[inner] else inner
-            following[tag] = best[source[tag]] + row[tag]
-        best = following
-        came_from.append(source)
-    path = [max(_CLOSING, key=best.__getitem__)]
-    for source in reversed(came_from):
-        path.append(source[path[-1]])
-    return path[::-1]
-
-
-def _read(probabilities: Floats, offsets: list[tuple[int, int]], threshold: float) -> Iterator[TaggedSpan]:
-    """Yield the spans of one run of tokens; the threshold shifts the log-odds of being nothing."""
-    limit = min(max(threshold, 0.01), 0.99)
-    scores = np.log(probabilities + 1e-9)
-    scores[:, 0] += math.log(limit / (1 - limit))
-    sureness = (1 - probabilities[:, 0]).tolist()
-    for span in _spans(_best_tags(scores), offsets, sureness):
-        if span.score >= threshold:
-            yield span
-
-
-def _spans(tags: list[int], offsets: list[tuple[int, int]], sureness: list[float]) -> list[TaggedSpan]:
-    """Return the spans that a legal sequence of tags names; the score is the mean over the tokens."""
-    spans: list[TaggedSpan] = []
-    first = 0
-    for index, tag in enumerate(tags):
-        if TAGS[tag][0] in "BU":
-            first = index
-        if TAGS[tag][0] in "LU":
-            score = sum(sureness[first : index + 1]) / (index + 1 - first)
-            spans.append(TaggedSpan(offsets[first][0], offsets[index][1], TAGS[tag][2:], score))
-    return spans
-
-
-def _trimmed(text: str, span: TaggedSpan) -> TaggedSpan | None:
-    """Return the span without a possessive and enclosing punctuation; None when nothing is left."""
-    start, end = span.start, span.end
-    if _POSSESSIVE.search(text, max(start, end - 2), end):
-        end -= 2
-    while start < end and text[start] in _EDGE:
-        start += 1
-    while start < end and text[end - 1] in _EDGE:
-        end -= 1
-    if start == end or not any(c.isalnum() for c in text[start : min(end, start + MAX_WORD)]):
-        return None
-    return TaggedSpan(start, end, span.label, span.score)
-
-
-def _joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
-    """Return the spans with an address and the city, state or post code that follows it as one."""
-    joined: list[TaggedSpan] = []
-    for found in spans:
-        last = joined[-1] if joined else None
-        span = found if last is None or found.start >= last.end else _rest(text, found, last.end)
-        if span is None:
-            continue
-        if last is not None and _continues(text, last, span):
-            joined.pop()
-            span = TaggedSpan(last.start, span.end, "ADDRESS", max(last.score, span.score))
-        joined.append(_with_tail(text, span) if span.label == "ADDRESS" else span)
-    return joined
-
-
-def _with_tail(text: str, span: TaggedSpan) -> TaggedSpan:
-    """Return the address with the rest of a post code it ends in, and with a state or post code that follows."""
-    end = span.end
-    while end < min(len(text), span.end + _CODE_REST) and text[end].isalnum():
-        end += 1
-    tail = _ADDRESS_TAIL.match(text, end, end + _TAIL_REACH)
-    return TaggedSpan(span.start, tail.end() if tail else end, "ADDRESS", span.score)
-
-
-def _rest(text: str, span: TaggedSpan, start: int) -> TaggedSpan | None:
-    return _trimmed(text, TaggedSpan(start, span.end, span.label, span.score)) if start < span.end else None
-
-
-def _continues(text: str, last: TaggedSpan, span: TaggedSpan) -> bool:
-    if last.label != "ADDRESS" or span.label not in ("ADDRESS", "LOCATION"):
-        return False
-    return _ADDRESS_GAP.fullmatch(text, last.end, span.start) is not None
+        yield _Window(held, first, len(held), start)

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -20,16 +20,26 @@ MAX_WORD = 48
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _LETTER = rf"[^\W\d_{_CJK}]"
 _MARKS = "[\u0300-\u036f]"
-# A word with accents and inner apostrophes; possessive; one CJK character; digits; line breaks; symbol runs.
+_RUNS = "|".join(rf"{re.escape(symbol)}{re.escape(symbol)}{{0,63}}" for symbol in ".-=*#!?~+/<>")
+# A plain word (first, for speed); a word with accents and inner apostrophes; possessive; one CJK character; digits;
+# line breaks; runs of a symbol; and behind each the blanks that follow, so that the tokens, joined, are the text.
 TOKEN = re.compile(
-    rf"{_LETTER}+(?:{_MARKS}+{_LETTER}*|['\u2019](?![sS](?!\w)){_LETTER}+)*"
-    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1{{0,63}}|_+|\w"
+    rf"(?:[A-Za-z]{{1,48}}(?![^\s!-&(-@\[-`{{-~])"
+    rf"|{_LETTER}{{1,48}}(?:{_MARKS}{{1,8}}{_LETTER}{{0,48}}|['\u2019](?![sS](?!\w)){_LETTER}{{1,48}}){{0,16}}"
+    rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d{{1,48}}|\n{{1,64}}|{_RUNS}|_{{1,48}}|[^\s]|[^\S\n])[^\S\n]{{0,64}}"
 )
+
+Rows = npt.NDArray[np.int64]
+Sizes = npt.NDArray[np.intp]
+
 _YEAR_DIGITS = 4
 _SHORTEST_GLUED = 6
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
+_SPREAD = 0x9E3779B1
+_BITS_32 = 0xFFFFFFFF
+_LETTERS_OF_GRAMS = 20
+_GRAMS = (3, 4, 5)
+_LENGTHS = 10
 _KINDS = tuple(
     "".join(kind for position, kind in enumerate(GAZETTEER_KINDS) if bits >> position & 1)
     for bits in range(1 << len(GAZETTEER_KINDS))
@@ -49,67 +59,153 @@ class Gazetteer:
 
     def kinds(self, word: str) -> str:
         """Return the letters of `GAZETTEER_KINDS` whose list holds the lower-case word."""
-        return _KINDS[self.bits.get(crc32(word.encode("utf-8", "surrogatepass")), 0)]
+        return _KINDS[self.bits.get(key_of(word), 0)]
 
 
-def shape(word: str) -> str:
-    """Return the outline of a word: capitals, small letters and other characters, long runs shortened."""
-    outline = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
-    return re.sub(r"(.)\1{2,}", r"\1\1+", outline)
+class Features(NamedTuple):
+    """Hold of several words the key (0 for what is no word) and embedding rows.
+
+    `whole` are two or more rows a word, `grams` and `listed` any number.
+    """
+
+    keys: npt.NDArray[np.uint32]
+    whole: Rows
+    whole_sizes: Sizes
+    grams: Rows
+    gram_sizes: Sizes
+    listed: Rows
+    listed_sizes: Sizes
 
 
-def word_features(word: str, gazetteer: Gazetteer) -> tuple[list[str], list[str]]:
-    """Return the features of a token: of its surface, the two of the whole word first, and of the lists."""
-    if word.isdigit():
-        return _number_features(word), []
-    if not word[0].isalpha():
-        return [f"P{word[:3]}", f"p{word[0]}"], []
-    lower = word.lower()
-    framed = f"^{lower}$"
-    case = "U" if word[0].isupper() else "l"
-    surface = [f"L:{lower}", f"W:{word[:20]}", f"S:{shape(word)}", f"1:{lower[0]}{case}"]
-    surface += [f"<{lower[:size]}" for size in (2, 3, 4)] + [f">{lower[-size:]}" for size in (2, 3, 4)]
-    surface += [f"3{framed[i : i + 3]}" for i in range(min(len(framed) - 2, 10))]
-    surface += [f"4{framed[i : i + 4]}" for i in range(min(len(framed) - 3, 9))]
-    kinds = gazetteer.kinds(lower)
-    listed = [*(f"G{kind}{case}" for kind in kinds), f"GG{kinds}{case}"]
-    return surface, listed + _glued_features(word, kinds, gazetteer)
+def key_of(lower: str) -> int:
+    """Return the number under which lists and tables hold a lower-case word."""
+    return crc32(lower.encode("utf-8", "surrogatepass"))
 
 
-def _glued_features(word: str, kinds: str, gazetteer: Gazetteer) -> list[str]:
-    """Return what the parts of a name written as one word say, as in JaneSmith or janesmith."""
-    if len(word) < _SHORTEST_GLUED:
-        return []
-    if not word.islower() and not word[1:].islower() and not word.isupper():
-        pieces = [piece.lower() for piece in _PIECE.findall(word)[:4]]
-        return [f"C{gazetteer.kinds(piece)}" for piece in pieces]
-    if kinds:
-        return []
-    lower = word.lower()
-    found = "".join(
-        f"{first}{rest}"
-        for size in range(3, min(9, len(lower) - 2))
-        if "f" in (first := gazetteer.kinds(lower[:size])) and (rest := gazetteer.kinds(lower[size:]))
-    )
-    return [f"J{found[:6]}"] if found else []
-
-
-def _number_features(word: str) -> list[str]:
-    size = min(len(word), 9)
-    features = [f"D{size}", f"d{word[0]}{size}"]
-    if len(word) == _YEAR_DIGITS:
-        features.append(f"y{word[:2]}")
-    if len(word) < _YEAR_DIGITS - 1:
-        features.append(f"L:{word}")
-    return features
-
-
-def hashed(features: Sequence[str]) -> list[int]:
-    """Return the embedding rows of features."""
-    return [crc32(feature.encode("utf-8", "surrogatepass")) & (ROWS - 1) for feature in features]
+def body(token: str) -> str:
+    """Return the token without the blanks behind it; line breaks and a lone blank are bodies too."""
+    stripped = token.rstrip()
+    if stripped:
+        return stripped
+    return "\n" * token.count("\n") or " "
 
 
 def normal_word(word: str) -> str:
     """Return the form of a token that features are made of: `MAX_WORD` characters, accents composed."""
     word = word[:MAX_WORD]
     return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def features(words: Sequence[str], gazetteer: Gazetteer) -> Features:
+    """Return the rows of normal words, in their order."""
+    whole: list[int] = []
+    listed: list[int] = []
+    whole_sizes: list[int] = []
+    listed_sizes: list[int] = []
+    framed: list[str] = []
+    keys: list[int] = []
+    for word in words:
+        before = len(whole), len(listed)
+        if word[0].isalpha():
+            lower = word.lower()
+            framed.append(f"^{lower[:_LETTERS_OF_GRAMS]}$")
+            keys.append(key := key_of(lower))
+            _describe(word, lower, key, gazetteer, whole, listed)
+        else:
+            keys.append(0)
+            framed.append("")
+            whole += _number_rows(word) if word[0].isdigit() else [_row(f"P{word[:3]}"), _row(f"p{word[0]}")]
+        whole_sizes.append(len(whole) - before[0])
+        listed_sizes.append(len(listed) - before[1])
+    grams, gram_sizes = _grams(framed)
+    return Features(
+        np.array(keys, np.uint32),
+        np.array(whole, np.int64),
+        np.array(whole_sizes, np.intp),
+        grams,
+        gram_sizes,
+        np.array(listed, np.int64),
+        np.array(listed_sizes, np.intp),
+    )
+
+
+def _row(feature: str) -> int:
+    return crc32(feature.encode("utf-8", "surrogatepass")) & (ROWS - 1)
+
+
+def _mixed(key: int, salt: int) -> int:
+    """Return the row of a number in the sense that the salt stands for."""
+    return ((key + salt * 0x85EBCA6B) * _SPREAD & _BITS_32) >> 16
+
+
+def _case(word: str) -> int:
+    """Return 0 small letters, 1 one capital at the start, 2 capitals, 3 one capital letter, 4 mixed."""
+    if word.islower():
+        return 0
+    if len(word) == 1:
+        return 3
+    if word.isupper():
+        return 2
+    return 1 if word[0].isupper() and word[1:].islower() else 4
+
+
+def _describe(
+    word: str, lower: str, key: int, gazetteer: Gazetteer, whole: list[int], listed: list[int]
+) -> None:
+    """Add the rows of a word of letters: of the whole word and its outline, and of the lists."""
+    case = _case(word)
+    bits = gazetteer.bits.get(key, 0)
+    outline = (case * 4 + (0 if word.isascii() else 1 if lower[0] < "\u0250" else 2)) * 16
+    whole += (
+        key & (ROWS - 1),
+        _mixed(key, case + 1),
+        _mixed(outline + min(len(word), _LENGTHS), 7),
+        _mixed((ord(lower[0]) << 3) + case, 8),
+    )
+    listed.append(_mixed(bits * 8 + case, 9))
+    listed += [_mixed(bit * 8 + case, 10) for bit in range(len(GAZETTEER_KINDS)) if bits >> bit & 1]
+    if len(word) >= _SHORTEST_GLUED:
+        listed += _glued(word, lower, bits, case, gazetteer)
+
+
+def _glued(word: str, lower: str, bits: int, case: int, gazetteer: Gazetteer) -> list[int]:
+    """Return what the parts of a name written as one word say, as in JaneSmith or janesmith."""
+    if case == _case("aB"):
+        return [_row(f"C{gazetteer.kinds(piece.lower())}") for piece in _PIECE.findall(word)[:4]]
+    if bits:
+        return []
+    found = "".join(
+        f"{first}{rest}"
+        for size in range(3, min(9, len(lower) - 2))
+        if "f" in (first := gazetteer.kinds(lower[:size])) and (rest := gazetteer.kinds(lower[size:]))
+    )
+    return [_row(f"J{found[:6]}")] if found else []
+
+
+def _number_rows(word: str) -> list[int]:
+    size = min(len(word), 9)
+    found = [_row(f"D{size}"), _row(f"d{word[0]}{size}")]
+    if len(word) == _YEAR_DIGITS:
+        found.append(_row(f"y{word[:2]}"))
+    if len(word) < _YEAR_DIGITS - 1:
+        found.append(_row(f"L:{word}"))
+    return found
+
+
+def _grams(framed: Sequence[str]) -> tuple[Rows, Sizes]:
+    """Return the rows of all pieces of three to five letters, word by word, computed for all words at once."""
+    sizes = np.fromiter(map(len, framed), np.intp, len(framed))
+    letters = np.frombuffer("".join(framed).encode("utf-32-le", "surrogatepass"), np.uint32)
+    padded = np.concatenate([letters, np.zeros(max(_GRAMS), np.uint32)])
+    ends = np.cumsum(sizes)
+    left = np.repeat(ends, sizes) - np.arange(len(letters))
+    hashes = np.zeros(len(letters), np.uint32)
+    columns, inside = [], []
+    for place in range(max(_GRAMS)):
+        hashes = hashes * np.uint32(0x01000193) + padded[place : place + len(letters)]
+        if place + 1 in _GRAMS:
+            columns.append((hashes + np.uint32(place)) * np.uint32(_SPREAD) >> np.uint32(16))
+            inside.append(left > place)
+    rows = np.stack(columns, axis=1)[np.stack(inside, axis=1)].astype(np.int64)
+    counts = sum(np.maximum(sizes - size + 1, 0) for size in _GRAMS)
+    return rows, np.asarray(counts, np.intp)

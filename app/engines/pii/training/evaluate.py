@@ -1,6 +1,6 @@
 """Print precision, recall and F1 per label (strict, partial, character) of a tagger on labelled files.
 
-python -m app.engines.pii.training.evaluate FILE.jsonl ... [--weights tagger.npz] [--threshold 0.5]
+python -m app.engines.pii.training.evaluate FILE.jsonl ... [--weights tagger.npz] [--threshold 0.5 | --curve]
 """
 
 import argparse
@@ -13,6 +13,8 @@ from app.engines.pii.training.examples import Example, Span, read_examples
 from app.engines.pii.training.negatives import code_and_logs
 
 Tag = Callable[[str], list[Span]]
+
+THRESHOLDS = tuple(step / 10 for step in range(1, 10))
 
 
 @dataclass(slots=True)
@@ -93,36 +95,56 @@ def _print(title: str, counts: dict[str, dict[str, Counts]]) -> None:
         print(f"{title:28s} {label:13s} {kinds['strict'].there:5d}   {figures}")
 
 
+def _loaded(weights: Path | None) -> Tagger:
+    if weights is None:
+        return Tagger.embedded()
+    with weights.open("rb") as stored:
+        return Tagger(stored)
+
+
+def _tag_at(tagger: Tagger, threshold: float) -> Tag:
+    return lambda text: [(span.start, span.end, span.label) for span in tagger(text, threshold)]
+
+
+def _print_curve(title: str, examples: Sequence[Example], tagger: Tagger) -> None:
+    print(f"{title}: threshold; label precision recall F1 (partial)")
+    for threshold in THRESHOLDS:
+        counts = evaluate(examples, _tag_at(tagger, threshold))
+        figures = "   ".join(
+            f"{label} " + " ".join(f"{figure:.3f}" for figure in kinds["partial"].figures())
+            for label, kinds in counts.items()
+        )
+        print(f"{threshold:.1f}   {figures}")
+
+
+def _print_file(path: Path, tag: Tag) -> None:
+    examples = read_examples(path)
+    _print(path.stem, evaluate(examples, tag))
+    if any(without_mentions(example) != example for example in examples):
+        plain = [without_mentions(example) for example in examples]
+        _print(f"{path.stem} (no @name)", evaluate(plain, _no_mentions(tag)))
+
+
 def main() -> None:
     """Measure the weights on the files given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--threshold", type=float, default=0.5)
+    parser.add_argument("--curve", action="store_true", help="figures for thresholds from 0.1 to 0.9")
     options = parser.parse_args()
-    if options.weights:
-        with options.weights.open("rb") as weights:
-            tagger = Tagger(weights)
+    tagger = _loaded(options.weights)
+    if options.curve:
+        for path in options.files:
+            _print_curve(path.stem, read_examples(path), tagger)
     else:
-        tagger = Tagger.embedded()
-
-    def tag(text: str) -> list[Span]:
-        return [(span.start, span.end, span.label) for span in tagger(text, options.threshold)]
-
-    print("file, label, number there; precision, recall, F1")
-    for path in options.files:
-        examples = read_examples(path)
-        _print(path.stem, evaluate(examples, tag))
-        if any(without_mentions(example) != example for example in examples):
-            _print(
-                f"{path.stem} (no @name)",
-                evaluate([without_mentions(e) for e in examples], _no_mentions(tag)),
-            )
-    figures = false_names(tag, code_and_logs())
-    print(
-        "false per 1,000 words of code and logs: ",
-        {label: round(figure, 2) for label, figure in figures.items()},
-    )
+        print("file, label, number there; precision, recall, F1")
+        for path in options.files:
+            _print_file(path, _tag_at(tagger, options.threshold))
+    for threshold in THRESHOLDS if options.curve else (options.threshold,):
+        figures = false_names(_tag_at(tagger, threshold), code_and_logs())
+        shown = {label: round(figure, 2) for label, figure in figures.items()}
+        print(f"false per 1,000 words of code and logs at {threshold}: {shown}")
 
 
 def _no_mentions(tag: Tag) -> Tag:

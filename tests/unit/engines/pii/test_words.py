@@ -4,13 +4,18 @@ from zlib import crc32
 
 import pytest
 
-from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, hashed, normal_word, word_features
+from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, Rows, body, features, normal_word
 
 NOTHING = Gazetteer({})
 
 
 def tokens(text: str) -> list[str]:
-    return [match[0] for match in TOKEN.finditer(text)]
+    return [body(token) for token in TOKEN.findall(text)]
+
+
+def described(word: str, lists: Gazetteer = NOTHING) -> dict[str, list[int]]:
+    found = features([normal_word(word)], lists)
+    return {name: value.tolist() for name, value in found._asdict().items()}
 
 
 @pytest.mark.parametrize(
@@ -22,40 +27,73 @@ def tokens(text: str) -> list[str]:
         ("a......b\n\nc", ["a", "......", "b", "\n\n", "c"]),
         ("王伟 Wei", ["王", "伟", "Wei"]),
         ("Jose\u0301 10115", ["Jose\u0301", "10115"]),
+        ("Zoë, Zoé", ["Zoë", ",", "Zoé"]),
+        (" a\n  b", [" ", "a", "\n", "b"]),
     ],
 )
 def test_text_is_cut_into_words_numbers_and_runs_of_one_symbol(text: str, expected: list[str]) -> None:
     assert tokens(text) == expected
 
 
-def test_every_character_but_blanks_belongs_to_exactly_one_token() -> None:
-    text = "(a), [b]; Aé1_\u0301\ud800\x00-ß 😀²٣ॐी\u200b’S\n'"
-    assert "".join(tokens(text)) == "".join(c for c in text if not c.isspace() or c == "\n")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(a), [b]; Aé1_\u0301\ud800\x00-ß 😀²٣ॐी\u200b’S\n'",
+        "  \t x \r\n\u3000y\u00a0",
+        "'" * 50 + "a'" * 50 + "e\u0301" * 50 + "\u0301" * 50,
+        "w" * 5_000 + "7" * 5_000 + " " * 5_000 + "=" * 5_000,
+    ],
+)
+def test_the_tokens_with_the_blanks_behind_them_are_the_text(text: str) -> None:
+    found = TOKEN.findall(text)
+    assert "".join(found) == text
+    assert max(map(len, found)) < 1_000
+
+
+@pytest.mark.parametrize("end", [*" .,:;!?'\"-_/)1山’\n", "é", "'s", "\u0301"])
+def test_plain_words_are_cut_as_words_with_accents_are(end: str) -> None:
+    assert [len(token) for token in tokens(f"Zoe{end}x")] == [len(token) for token in tokens(f"Zoë{end}x")]
 
 
 def test_a_decomposed_accent_makes_the_features_of_the_composed_one() -> None:
-    assert word_features(normal_word("Jose\u0301"), NOTHING) == word_features("José", NOTHING)
+    assert described("Jose\u0301") == described("José")
 
 
 def test_the_features_of_a_word_are_few_however_long_it_is() -> None:
-    surface, listed = word_features(normal_word("a" * 1_000_000), NOTHING)
-    assert len(surface) + len(listed) < 50
+    assert sum(map(len, described("a" * 1_000_000).values())) < 100
     assert normal_word("a" * 1_000_000) == "a" * MAX_WORD
+
+
+def test_words_are_described_together_as_they_are_alone() -> None:
+    words = ["Jane", "7", "山", "O'Brien", "-", "janesmith", "x", "2024", "JaneSmith", "a" * 40]
+    lists = Gazetteer({crc32(b"jane"): 1, crc32(b"smith"): 2})
+    together = features(words, lists)
+    for name in ("whole", "grams", "listed"):
+        rows: Rows = getattr(together, name)
+        sizes = getattr(together, f"{name.removesuffix('s')}_sizes").tolist()
+        assert len(rows) == sum(sizes)
+        at = 0
+        for word, size in zip(words, sizes, strict=True):
+            assert rows[at : at + size].tolist() == described(word, lists)[name]
+            at += size
 
 
 def test_a_word_is_described_by_the_lists_that_hold_it_in_any_case() -> None:
     lists = Gazetteer({crc32(b"jane"): 0b11, crc32(b"smith"): 0b10})
     assert lists.kinds("jane") == "fl"
-    assert "GfU" in word_features("Jane", lists)[1]
-    assert "Gll" in word_features("smith", lists)[1]
-    assert word_features("walrus", lists)[1] == ["GGl"]
+    assert len(described("Jane", lists)["listed"]) == 3
+    assert len(described("smith", lists)["listed"]) == 2
+    assert len(described("tree", lists)["listed"]) == 1
+    assert described("Smith", lists)["listed"] != described("smith", lists)["listed"]
 
 
 def test_names_written_as_one_word_are_recognised_by_their_parts() -> None:
     lists = Gazetteer({crc32(b"jane"): 1, crc32(b"smith"): 2})
-    assert word_features("janesmith", lists)[1][-1] == "Jfl"
-    assert word_features("JaneSmith", lists)[1][-2:] == ["Cf", "Cl"]
+    assert len(described("janesmith", lists)["listed"]) == 2
+    assert len(described("janessmith", lists)["listed"]) == 1
+    assert described("JaneSmith", lists)["listed"][-2:] == described("JaneSmithSmith", lists)["listed"][1:3]
 
 
-def test_unpaired_surrogates_are_hashed_like_anything_else() -> None:
-    assert hashed(["L:\ud800"]) == hashed(["L:\ud800"])
+def test_unpaired_surrogates_are_described_like_anything_else() -> None:
+    assert described("\ud800") == described("\ud800")
+    assert described("a\ud800") == described("a\ud800")
