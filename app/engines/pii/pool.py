@@ -12,10 +12,10 @@ from app.engines.pii import frames
 from app.engines.pii.languages import warnings
 from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.startup import Startup
+from app.engines.pii.taggers import Settled, settled
 from app.engines.pii.user_recognizers import read_definitions
 from app.engines.pii.workers import WorkerPool
 
-ENGINE = "presidio+embedded"
 CACHE_BYTES = 64 * 1024 * 1024
 
 _FRAME = 32_768
@@ -124,10 +124,13 @@ class PoolDetector:
         self._check(options)
         await self.start()
         until = self._until(sum(map(len, texts)), deadline_s)
+        plan = await _settled(options)
+        options = plan.options
         recall = await self._recall(texts, options, tenant, runs_of(len(texts), joined))
         await self._scan(recall, texts, options, until)
         await self._search(recall, texts, options, until)
-        return Detection(recall.spans(), ENGINE, warnings(recall.evidence(), options.language))
+        told = [*plan.warnings, *warnings(recall.evidence(), options.language)]
+        return Detection(recall.spans(), plan.engine, told)
 
     async def apply_operator(
         self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
@@ -147,11 +150,14 @@ class PoolDetector:
         del tenant
         self._check(options)
         await self.start()
-        question = {"ask": "explain", "text": text, "options": frames.raw_options(options)}
+        plan = await _settled(options)
+        question = {"ask": "explain", "text": text, "options": frames.raw_options(plan.options)}
         (answer,) = await self._workers.ask_all([(len(text), question)], self._until(len(text)))
-        told = warnings([answer["evidence"]], options.language)
+        told = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
         candidates = [frames.given_candidate(one) for one in answer["candidates"]]
-        return Explanation(frames.given_spans(answer["spans"]), candidates, ENGINE, options.language, told)
+        return Explanation(
+            frames.given_spans(answer["spans"]), candidates, plan.engine, options.language, told
+        )
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):
@@ -223,6 +229,11 @@ class PoolDetector:
         ]
         for part, answer in zip(parts, await self._workers.ask_all(questions, until), strict=True):
             recall.take_carried(part, names, answer["texts"])
+
+
+async def _settled(options: DetectionOptions) -> Settled:
+    """Return how ``options`` are met; weights are read to see that they are whole, so not on the event loop."""
+    return settled(options) if options.names == "fast" else await asyncio.to_thread(settled, options)
 
 
 def _parts(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[list[Run]]:

@@ -1,0 +1,189 @@
+"""Find people, places, organizations and addresses with the fine-tuned sentence encoder; slower than `tagger`."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from app.core.errors import UpstreamUnavailableError
+from app.engines.encoder import model as encoder
+from app.engines.pii.decoding import TAGS, Floats, TaggedSpan, decoded, joined_addresses
+from app.engines.pii.transformer.pieces import FIRST, LAST, LOWER, Cutter
+from app.engines.pii.transformer.windows import Window, windows
+
+WEIGHTS = Path(__file__).with_name("weights")
+MODEL = "names-int8.onnx"
+LISTS = "lists.npz"
+MANIFEST = "manifest.json"
+HIDDEN = 384
+
+_CERTAINLY_NOTHING = 0.9
+_WINDOWS_AT_ONCE = 64
+_PIECES_AT_ONCE = 512
+
+Ids = npt.NDArray[np.int64]
+Network = Callable[[Floats, Ids, Ids, Ids], Floats]
+"""From the vectors of word-pieces, their outlines, their lists and which are there to a row of tag scores each."""
+
+
+class TransformerUnavailableError(UpstreamUnavailableError):
+    """The accurate tagger's weights or its runtime are not installed, or are not those of this release."""
+
+
+class TransformerTagger:
+    """Tag names in text; deterministic, linear in the length of the text; not for use by two threads at once."""
+
+    engine_name = "transformer"
+
+    def __init__(self, network: Network, words: "Words", cutter: Cutter) -> None:
+        self._network = network
+        self._words = words
+        self._cutter = cutter
+
+    @classmethod
+    def embedded(cls, folder: Path | None = None) -> "TransformerTagger":
+        """Load the weights that ship inside the package, or those of ``folder``; words are the sentence encoder's."""
+        # Heavy, so imported on first use: a service that never asks for accurate names never pays.
+        try:
+            import onnxruntime  # noqa: PLC0415
+            from tokenizers import Tokenizer  # noqa: PLC0415
+        except ImportError:
+            raise TransformerUnavailableError(
+                "The accurate tagger's runtime is not installed: install onnxruntime and tokenizers."
+            ) from None
+        folder = folder or WEIGHTS
+        about = _checked(folder)
+        try:
+            session = onnxruntime.InferenceSession(
+                str(folder / MODEL), encoder.options(onnxruntime), providers=[encoder.PROVIDER]
+            )
+            with np.load(folder / LISTS, allow_pickle=False) as stored:
+                lists = dict(zip(stored["keys"].tolist(), stored["bits"].tolist(), strict=True))
+            tokenizer = Tokenizer.from_file(str(encoder.WEIGHTS / encoder.TOKENIZER))
+            words = Words(encoder.WEIGHTS / encoder.MODEL, about["words"])
+        except Exception:  # noqa: BLE001 the libraries raise bare exceptions for files that they cannot read
+            raise TransformerUnavailableError("The accurate tagger's files cannot be loaded.") from None
+
+        def network(vectors: Floats, outlines: Ids, listed: Ids, mask: Ids) -> Floats:
+            given = {"vectors": vectors, "outlines": outlines, "lists": listed, "mask": mask}
+            scores: Floats = session.run(None, given)[0]
+            return scores
+
+        return cls(network, words, Cutter(tokenizer, lists))
+
+    def __call__(self, text: str, threshold: float = 0.5) -> list[TaggedSpan]:
+        """Return the findings of at least ``threshold``, sorted, without overlap.
+
+        The threshold also moves the balance between a name and nothing, so a low one finds more.
+        """
+        positions, rows = [np.empty(0, np.intp)], [np.empty((0, len(TAGS)), np.float32)]
+        offsets: list[tuple[int, int]] = []
+        for window, probabilities in self.probabilities(text):
+            hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+            positions.append(hot + window.begin)
+            rows.append(probabilities[hot])
+            offsets += [window.tokens[window.first + place][:2] for place in hot.tolist()]
+        found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
+        return joined_addresses(text, found)
+
+    def probabilities(self, text: str) -> Iterator[tuple[Window, Floats]]:
+        """Yield windows in their order, each with a row of tag probabilities for every token that it judges.
+
+        Windows of like lengths are computed together; those without a letter are left out.
+        """
+        waiting = (window for window in windows(text, self._cutter) if window.may_name)
+        while block := list(islice(waiting, _WINDOWS_AT_ONCE)):
+            found: dict[int, Floats] = {}
+            for places in _batches([window.size for window in block]):
+                rows = self._judged([block[place] for place in places])
+                found.update(zip(places, rows, strict=True))
+            yield from ((window, found[place]) for place, window in enumerate(block))
+
+    def _judged(self, given: Sequence[Window]) -> list[Floats]:
+        length = max(window.size for window in given) + 2
+        ids, outlines, lists, mask = np.zeros((4, len(given), length), np.int64)
+        firsts: list[list[int]] = []
+        for row, window in enumerate(given):
+            row_ids, row_outlines, row_lists, starts = [FIRST], [0], [0], []
+            for token in window.tokens:
+                count = len(token.ids)
+                starts.append(len(row_ids))
+                row_ids += token.ids
+                row_outlines += [2 * token.outline + token.spaced] * count
+                row_lists += [2 * token.lists + (token.outline > LOWER) if token.lists else 0] * count
+            size = len(row_ids)
+            ids[row, :size] = row_ids
+            ids[row, size] = LAST
+            outlines[row, :size] = row_outlines
+            lists[row, :size] = row_lists
+            mask[row, : size + 1] = 1
+            firsts.append(starts[window.first : window.last])
+        scores = self._network(self._words.vectors(ids), outlines, lists, mask)
+        return [_shares(scores[row, starts]) for row, starts in enumerate(firsts)]
+
+
+class Words:
+    """The vectors of the encoder's vocabulary in 8 bits, read where they lie in its file: nothing is kept twice."""
+
+    def __init__(self, file: Path, places: dict[str, int]) -> None:
+        rows = places["rows"]
+        self._values = np.memmap(file, np.int8, "r", places["values"], (rows, HIDDEN))
+        self._scales = np.array(np.memmap(file, "<f4", "r", places["scales"], (rows, 1)))
+
+    def vectors(self, ids: Ids) -> Floats:
+        """Return the vectors of word-pieces."""
+        found: Floats = self._values[ids].astype(np.float32)
+        found *= self._scales[ids]
+        return found
+
+
+def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield positions in ``sizes``, those of like sizes together, a bounded piece of work at a time."""
+    waiting: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if waiting and (len(waiting) + 1) * sizes[place] > _PIECES_AT_ONCE:
+            yield waiting
+            waiting = []
+        waiting.append(place)
+    if waiting:
+        yield waiting
+
+
+def _shares(scores: Floats) -> Floats:
+    scores = scores - scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    shares: Floats = scores / scores.sum(axis=1, keepdims=True)
+    return shares
+
+
+def available() -> bool:
+    """Say whether the runtime and the very weights of this release are installed, without loading them."""
+    if not all(find_spec(module) for module in ("onnxruntime", "tokenizers")):
+        return False
+    try:
+        _checked(WEIGHTS)
+    except UpstreamUnavailableError:
+        return False
+    return True
+
+
+def _checked(folder: Path) -> dict[str, Any]:
+    """Return the manifest of the weights in ``folder``, or refuse files that are not those it names."""
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        for name in (MODEL, LISTS):
+            with (folder / name).open("rb") as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != manifest[name]["sha256"]:
+                    raise TransformerUnavailableError(f"The accurate tagger's file {name} is damaged.")
+    except OSError:
+        raise TransformerUnavailableError("The accurate tagger's weights are not installed.") from None
+    if encoder.checked(encoder.WEIGHTS) != manifest[MODEL]["words"]["encoder"]:
+        raise TransformerUnavailableError("The accurate tagger was trained on another sentence encoder.")
+    about: dict[str, Any] = manifest[MODEL]
+    return about
