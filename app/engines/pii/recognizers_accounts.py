@@ -100,7 +100,7 @@ _CLAIM_WORDS = (
         "número de siniestro",
         "numero (?:di )?sinistro",
     ),
-    *("número do sinistro", "schadenummer", "claim"),
+    *("número do sinistro", "schadenummer"),
 )
 _USER = (
     *(
@@ -117,7 +117,7 @@ _USER = (
         "benutzer ?kennung",
         "anmelde ?name",
         "nutzer ?name",
-        "nom d['’ _]?utilisateur",
+        "nom d['’]?(?: )?utilisateur",
         "identifiant",
     ),
     *(
@@ -142,10 +142,10 @@ _USER = (
     ),
 )
 _NO_NAME = (
-    r"(?!(?:self|this|os|get\w*|req|request|res|args|config|options|user|users|ctx|context|settings|process|params|data|form"
+    r"(?!(?:self|this|os|get\w{0,20}|req|request|res|args|config|options|user|users|ctx|context|settings|process|params|data|form"
     r"|db|str|string|none|null|true|false|admin|root|test|required|optional|text|email|name|username|default|settings"
-    r"|session|current\w*|my_\w+|new_\w+|old_\w+|\w+_name|\w+_id|\w+_user|user_\w+|not|the|is|must|in|on|and|or|with|for|is"
-    r"|undefined|varchar|char|int|integer|password|example)(?![\w@-]))(?!\w+\.(?:get|name|user|id|com|org|net|py|js|md)\w*)"
+    r"|session|current\w{0,20}|(?:my|new|old|user)_\w{1,20}|\w{1,20}_(?:name|id|user)|not|the|is|must|in|on|and|or|with|for|is"
+    r"|undefined|varchar|char|int|integer|password|example)(?![\w@-]))(?!\w{1,32}\.(?:get|name|user|id|com|org|net|py|js|md))"
 )
 _HANDLE = rf"@?{_NO_NAME}[A-Z](?:[\w]|[.\-](?=\w)){{2,31}}(?![\w(\[]|\.\w|@)"
 _WITH_DIGIT = rf"(?=@?[A-Z._\-]{{1,24}}\d){_HANDLE}|\d{{5,12}}"
@@ -174,8 +174,8 @@ _PASSWORD = (
     *("login credentials", "new password", "temp password"),
 )
 _SECRECY = (
-    r"(?![A-Z_]\w{0,40}(?:\.[A-Z_]\w{0,40}){1,6}(?![\w!@#$%^&*+?]))(?![$%]?[({\[])(?=[^\s\"'<>,;)\]}|]{0,40}[\d!@#$%^&*+?~])"
-    r"(?=[^\s\"'<>,;)\]}|]{0,40}(?:[A-Z]|\d{5}))(?![\w.]{1,60}[(\[{])[^\s\"'<>,;()\[\]{}|]{5,64}(?<![.?:=])"
+    r"(?![A-Z_]\w{0,40}(?:\.[A-Z_]\w{0,40}){1,6}(?![\w!@#$%^&*+?]))(?![$%]?[(\x7b\[])(?=[^\s\"'<>,;)\]\x7d|]{0,40}[\d!@#$%^&*+?~])"
+    r"(?=[^\s\"'<>,;)\]\x7d|]{0,40}(?:[A-Z]|\d{5}))(?![\w.]{1,60}[(\[\x7b])[^\s\"'<>,;()\[\]\x7b\x7d|]{5,64}(?<![.?:=])"
 )
 _PIN = (
     *(
@@ -221,10 +221,7 @@ def account_recognizers() -> list[EntityRecognizer]:
             CuedRecognizer(
                 name,
                 entity,
-                [
-                    (cued(nouns, NUMBER, noun=True), _LIKELY),
-                    (cued(whole, NUMBER, firm=whole is _CLAIM_WORDS), _LIKELY),
-                ],
+                [(cued(nouns, NUMBER, noun=True), _LIKELY), (cued(whole, NUMBER), _LIKELY)],
             )
             for name, entity, nouns, whole in numbered
         ),
@@ -254,7 +251,9 @@ class UserNameRecognizer(CuedRecognizer):
     def _add(self, results: list[Any], match: Any, pattern: Any) -> None:
         before = match.string[match.start() : match.start("value")]
         if "=" in before and not any(mark in before or mark in match["value"] for mark in "\"'0123456789"):
-            return
+            after = match.string[match.end("value") :][:1]
+            if before.endswith(" ") or (after and after not in " \t&;"):
+                return  # an assignment or a keyword argument of a program
         super()._add(results, match, pattern)
 
 
@@ -264,4 +263,10 @@ class PasswordRecognizer(CuedRecognizer):
     needs_digit = False
 
     def __init__(self) -> None:
-        super().__init__("PasswordRecognizer", "PASSWORD", [(cued(_PASSWORD, _SECRECY, firm=True), _LIKELY)])
+        here = r"[^\s\"'<>,;)\]\x7d|]{0,40}"
+        told = rf"(?={here}\d)(?={here}[!@#$%^&*+?~])(?!\S{{1,60}}\()(?:{_SECRECY})"
+        super().__init__(
+            "PasswordRecognizer",
+            "PASSWORD",
+            [(cued(_PASSWORD, _SECRECY, firm=True), _LIKELY), (cued(_PASSWORD, told), _LIKELY)],
+        )

@@ -8,7 +8,10 @@ from app.engines.pii.patterns import ExactPatterns
 
 _LETTER = "A-ZÀ-ÖØ-Þ"
 _NAME = rf"[{_LETTER}][\w'’.\-]{{0,24}}"
-_TOWN = rf"(?-i:(?:Saint|St\.?|San|Los|Las|New|Le|La|Den|Bad|Sankt)?\s?{_NAME}(?:\s(?:de[lr]?|la|am|an|der|sur|upon|do|di|{_NAME})){{0,3}})"
+_TOWN = (
+    rf"(?-i:(?:Saint|St\.?|San|Los|Las|New|Le|La|Den|Bad|Sankt)?\s?{_NAME}"
+    rf"(?:\s(?:de[lr]?|la|am|an|der|sur|upon|do|di|{_NAME})){{0,3}}(?<![.'’\-]))"
+)
 _STATE = (
     r"(?-i:A[LKSZR]|C[AOT]|D[EC]|F[LM]|G[AU]|HI|I[ADLN]|K[SY]|LA|M[ADEHINOPST]|N[CDEHJMVY]|O[HKR]|P[AWR]|RI|S[CD]|T[NX]|UT|V[AIT]"
     r"|W[AIVY]|Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois"
@@ -49,7 +52,6 @@ _ENGLISH = (
     (rf"(?<![\w.,$\-])\d{{2,5}}\s(?:[nsew]\.?\s)?{_LOW}\s(?:street|avenue|ave|boulevard|blvd|road|st|rd|lane|drive|dr)\.?(?:,\s|\s){_LOW},?\s(?:{_STATE}|[a-z]{{2}}),?\s{_ZIP}(?!\w)", 0.65),
     (rf"(?<![\w.,$\-])\d{{2,5}}\s{_LOW}\s(?:street|avenue|boulevard|blvd)(?!\w)", 0.55),
     (rf"(?<!\w){_TOWN},\s{_STATE},?\s{_ZIP}(?![\w\-])", 0.65),
-    (rf"(?<!\w){_TOWN},?\s(?-i:[A-Z]{{1,2}}\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{{2}})(?!\w)", 0.6),
     (rf"(?<!\w)(?:p\.?\s?o\.?\s?box|post\soffice\sbox|postfach|apartado(?:\sde\scorreos|\spostal)?|casella\spostale|caixa\spostal|postbus)\s{{1,2}}#?\d{{1,6}}(?!\w){_TAIL}", 0.7),
     (r"(?<!\w)(?-i:Apartment|Apt|Flat|Suite)\.?\s?#?(?=\w{0,2}\d)[\w\-]{1,5}(?![\w\-])", 0.5),
 )  # fmt: skip
@@ -79,9 +81,9 @@ _ASIAN = (
 )  # fmt: skip
 _POST_CODE_CUES = (
     *(
-        "zip[+ -]?(?:4|code)?",
+        "zip ?(?:\\+ ?4|4|code)?",
         "zip(?:code)?",
-        "post(?:al)?[ -]?code",
+        "post(?:al)? ?code",
         "plz",
         "postleitzahl",
         "code postal",
@@ -104,6 +106,8 @@ _POST_CODE = (
     r"\d{5}(?:-\d{3,4})?|\d{4}\s?(?-i:[A-Z]{2})|[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}|[A-Z]\d[A-Z]\s?\d[A-Z]\d|\d{3}-\d{4}|\d{2}-\d{3}"
     r"|\d{3}\s\d{2,3}|\d{6}|[1-9]\d{3}|[A-Z]\d{2}\s?[A-Z0-9]{4}"
 )
+_AFTER_TOWN = r"(?-i:(?<=[a-z],\s|[a-z]\s)[A-PR-UWYZ][A-HK-Y]?\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}(?!\w))"
+"""A British post code behind a word that is no code."""
 _DEGREE = r"\d{1,3}\s?[°º]\s?(?:\d{1,2}(?:\.\d{1,6})?\s?['′’]\s?(?:\d{1,2}(?:\.\d{1,6})?\s?(?:[\"″”]|''|\\\")\s?)?)?"
 _DECIMAL = r"[+\-−]?\d{1,3}\.\d{2,15}"
 _PAIR = rf"\(?{_DECIMAL}°?\s?[NS]?\s?[,;/ ]\s?{_DECIMAL}(?:°?\s?[EWO](?!\w))?\)?"
@@ -117,7 +121,15 @@ def address_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
     return [
         StreetAddressRecognizer(),
-        CuedRecognizer("PostCodeRecognizer", "POSTAL_CODE", [(cued(_POST_CODE_CUES, _POST_CODE), 0.6)]),
+        CuedRecognizer(
+            "PostCodeRecognizer",
+            "POSTAL_CODE",
+            [
+                (cued(_POST_CODE_CUES, _POST_CODE), 0.6),
+                (cued(("pincode",), r"\d{3}\s?\d{3}"), 0.8),
+                (_AFTER_TOWN, 0.5),
+            ],
+        ),
         CoordinatesRecognizer(),
     ]
 

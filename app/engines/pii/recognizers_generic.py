@@ -14,6 +14,7 @@ from app.engines.pii.recognizers_dates import date_recognizers
 from app.engines.pii.recognizers_devices import device_recognizers
 from app.engines.pii.recognizers_health import health_recognizers
 from app.engines.pii.recognizers_payment import payment_recognizers
+from app.engines.pii.recognizers_phone import CuedPhoneRecognizer
 
 _SHORTEST_IP = 7
 _DOUBTFUL = 0.2
@@ -33,6 +34,7 @@ def generic_recognizers() -> list[EntityRecognizer]:
         *account_recognizers(),
         *device_recognizers(),
         *address_recognizers(),
+        CuedPhoneRecognizer(),
     ]
 
 

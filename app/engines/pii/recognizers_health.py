@@ -162,7 +162,7 @@ _TAKEN = "(?:template|scan|profile|sample|record|enrol?lment|print|vector|hash)"
 
 def health_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
-    body = [f"{part}(?: {_TAKEN})?" for part in _BODY]
+    body = [*_BODY, *(f"{part} {_TAKEN}" for part in _BODY)]
     return [
         CuedRecognizer(
             "MedicalRecordNumberRecognizer",

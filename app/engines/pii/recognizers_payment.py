@@ -289,8 +289,8 @@ class BicRecognizer(CuedRecognizer):
 
     def __init__(self) -> None:
         strong = (
-            "bic(?:[ /]?swift)?(?: code)?",
-            "swift[ /]?bic",
+            "bic(?: swift)?(?: code)?",
+            "swift bic",
             "swift code",
             "code bic",
             "código swift",

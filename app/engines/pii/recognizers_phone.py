@@ -7,6 +7,7 @@ import phonenumbers
 from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
 from presidio_analyzer.nlp_engine import NlpArtifacts
 
+from app.engines.pii.cues import NOT_A_DATE, CuedRecognizer, cued
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts
 
 _REGIONS = (
@@ -58,6 +59,72 @@ _FEWEST, _MOST = 7, 15
 
 _INTERNATIONAL, _FORMATTED, _NATIONAL, _BARE, _SHORT = 0.75, 0.6, 0.4, 0.3, 0.1
 """Scores: with +, a North American form, a national form with groups, ten digits in a row, seven digits."""
+
+
+_CUES = (
+    *(
+        "(?:tele)?phone",
+        "phones?",
+        "tel\\.?",
+        "telephone",
+        "telefon(?:nummer)?",
+        "téléphone",
+        "teléfono",
+        "telefono",
+        "telefone",
+    ),
+    *(
+        "(?:cell|mobile|home|work|office|daytime|evening|business|contact)(?: ?phone)?",
+        "cellular",
+        "mobil(?:nummer)?",
+        "mobiltelefon",
+    ),
+    *(
+        "handy(?:nummer)?",
+        "móvil",
+        "portable",
+        "cellulare",
+        "celular",
+        "telemóvel",
+        "mobiel",
+        "telefoonnummer",
+        "fax",
+        "telefax",
+    ),
+    *(
+        "facsimile",
+        "télécopie(?:ur)?",
+        "whatsapp",
+        "sms",
+        "pager",
+        "landline",
+        "festnetz",
+        "rufnummer",
+        "durchwahl",
+        "ph\\.?",
+    ),
+    *(
+        "hotline",
+        "call(?: me| us)?(?: at| on)?",
+        "dial",
+        "text(?: me)?(?: at| on)?",
+        "msisdn",
+        "call ?back",
+        "reach (?:me|us)(?: at| on)?",
+    ),
+)
+_CUED_NUMBER = (
+    rf"{NOT_A_DATE}(?=[+(]?(?:\D?\d){{7,15}}(?!\d))(?!\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!\d))"
+    r"\(?\+?\(?\d(?:[ .\-/()\u00a0]{0,3}\d){6,14}\)?(?![ .\-/\u00a0]?\d)"
+    r"(?:[ ,;]{0,2}(?:x|ext\.?|extension|#)[ :.]?\d{1,6})?"
+)
+
+
+class CuedPhoneRecognizer(CuedRecognizer):
+    """Find numbers of any form behind a word for phone, mobile or fax."""
+
+    def __init__(self) -> None:
+        super().__init__("CuedPhoneRecognizer", "PHONE_NUMBER", [(cued(_CUES, _CUED_NUMBER), 0.5)])
 
 
 class PhoneRecognizer(EntityRecognizer):
