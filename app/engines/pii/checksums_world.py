@@ -228,6 +228,12 @@ def tw_id(text: str) -> bool:
     return (tens + 9 * ones + weighted(text[1:9], (8, 7, 6, 5, 4, 3, 2, 1)) + int(text[9])) % 10 == 0
 
 
+def us_itin(text: str) -> bool:
+    """United States, taxpayers without a social security number: a 9, and a group that was issued."""
+    group = int(text[3:5])
+    return text[0] == "9" and group >= 50 and group not in {66, 67, 68, 69, 89, 93}
+
+
 def za_id(text: str) -> bool:
     """South Africa: birth date, sex, citizenship, Luhn."""
     return is_year_first(text) and text[10] in "012" and is_luhn(text)

@@ -118,6 +118,7 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
         (r"(?<![\w-])(?=[A-Z0-9-]{6,20}(?![\w-]))(?=[A-Z-]{1,20}\d)[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-])", 0.1)
     ],
     "US_BANK_NUMBER": [(r"(?<![\w.-])\d{8,17}(?![\w-])(?!\.\d)", 0.05)],
+    "IN_PASSPORT": [(r"(?<![\w-])[A-Z][1-9]\d ?\d{4}[1-9](?![\w-])", 0.1)],
     "US_PASSPORT": [(r"(?<![\w.-])[A-Z]?\d{8,9}(?![\w-])(?!\.\d)", 0.1)],
     "US_DRIVER_LICENSE": [
         (r"(?<![\w-])[A-Z]{1,2}(?=[-\d])(?:-?\d){4,14}[A-Z]?(?![\w-])", 0.3),
@@ -150,6 +151,7 @@ def build_registry() -> RecognizerRegistry:
     own: list[EntityRecognizer] = [*generic_recognizers(), PhoneRecognizer(), SecretRecognizer()]
     national = national_recognizers()
     ours = {row.supported_entities[0] for row in national}
+    ours.add("DE_VAT_ID")  # one of EU_VAT, which checks it
     theirs = [other for other in predefined() if other.supported_entities[0] not in ours]
     names = SpacyRecognizer(LANGUAGE, sorted(NAME_LABELS), name="EmbeddedNameRecognizer")
     return FixedRegistry([*own, *national, *theirs, names])

@@ -12,8 +12,11 @@ from app.engines.pii.patterns import ExactPatterns
 SURE: Final = 1.0
 """The shape and the check together are rare in ordinary text: found without a word of context."""
 
-CHECKED: Final = 0.29
-"""The check passes by chance once in ten to a hundred numbers: needs a word of its context, even in *strict*."""
+CHECKED: Final = 0.5
+"""The check passes by chance once in ten to a hundred numbers: counts with a word of its context alone."""
+
+SPELLED: Final = 0.29
+"""Another spelling of what `SURE` patterns find: too low to count without a word of its context, even in *strict*."""
 
 SHAPED: Final = 0.15
 """There is no check: needs a word of its context, and yields to what has one."""
@@ -90,7 +93,7 @@ class Identifier:
 
     def patterns(self) -> list[tuple[str, float]]:
         """Return the patterns with boundaries, each with its score."""
-        weak = SHAPED if self.check is None else CHECKED
+        weak = SHAPED if self.check is None else SPELLED if self.sure else CHECKED
         return [
             *(
                 (f"{'' if _NAMED in pattern else _BEFORE}(?:{pattern}){_AFTER}", SURE)

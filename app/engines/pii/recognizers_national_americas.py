@@ -46,8 +46,8 @@ ROWS: Final = (
         "",
         "rg, r.g, registro geral, carteira de identidade, identidade, cédula de identidade, documento de identidade",
         likely=(
-            r"(?:[A-Z]{2}[ -]?)?\d{1,2}\.\d{3}\.\d{3}(?:-?[0-9X])?",
-            r"(?:[A-Z]{2}[ -]?)?\d{7,9}-?[0-9X]",
+            r"(?:[A-Z]{2}-)?\d{1,2}\.\d{3}\.\d{3}(?:-?[0-9X])?",
+            r"(?:[A-Z]{2}-)?\d{7,9}-?[0-9X]",
         ),
     ),
     Identifier(
@@ -133,14 +133,14 @@ ROWS: Final = (
     ),
     Identifier(
         "UK_NHS",
-        "health",
+        "",
         "nhs, national health service, nhs number, health service number, nhs no",
         likely=(r"\d{3}[ -]?\d{3}[ -]?\d{4}",),
         check=checksums_europe.uk_nhs,
     ),
     Identifier(
         "UK_CHI",
-        "health",
+        "",
         "chi, chi number, community health index, chi no",
         likely=(rf"{_DAY}{_MONTH}\d\d[ ]?\d{{4}}",),
         check=checksums_europe.uk_chi,
@@ -163,7 +163,8 @@ ROWS: Final = (
         "US_ITIN",
         "tax",
         "itin, individual taxpayer, individual taxpayer identification number, irs",
-        likely=(r"9\d{2}[ -]?(?:5\d|6[0-5]|7\d|8[0-8]|9[0-24-9])[ -]?\d{4}",),
+        likely=(r"9\d{2}[ -]?\d{2}[ -]?\d{4}",),
+        check=check.us_itin,
     ),
     Identifier(
         "NG_NIN",

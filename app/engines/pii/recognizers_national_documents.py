@@ -77,14 +77,14 @@ ROWS: Final = (
             _CHE,
             *(f"{prefix}[ ]?(?:{digits})" for prefix, digits in _DIGITS.items() if prefix not in _FEW),
         ),
-        likely=tuple(f"{prefix}[ -]?(?:{digits})" for prefix, digits in _DIGITS.items()),
+        likely=tuple(f"{prefix}-?(?:{digits})" for prefix, digits in _DIGITS.items()),
         check=is_vat,
     ),
     Identifier(
         "EU_VAT",
         "vat",
         _VAT_WORDS,
-        likely=(_CHE, *(f"{prefix}[ -]?(?:{digits})" for prefix, digits in _DIGITS.items())),
+        likely=(_CHE, *(f"{prefix}-?(?:{digits})" for prefix, digits in _DIGITS.items())),
     ),
     Identifier(
         "ANY_PASSPORT",
@@ -111,7 +111,7 @@ ROWS: Final = (
         "ajokortti, řidičský průkaz, "
         "vodičský preukaz, jogosítvány, vezetői engedély, permis auto, vozačka dozvola, vozniško dovoljenje, "
         "juhiluba, vadītāja apliecība, vairuotojo pažymėjimas, шофьорска книжка, άδεια οδήγησης, ehliyet",
-        likely=(_SHAPED, r"\d{2,3}[ /-]\d{2,6}(?:[ /-]\d{2,8})?", r"\d{7,14}", r"U1[A-Z0-9]{7}[A-Z]"),
+        likely=(_SHAPED, r"\d{2,5}[ /-]\d{2,6}(?:[ /-]\d{2,8})?", r"\d{7,14}", r"U1[A-Z0-9]{7}[A-Z]"),
     ),
     Identifier(
         "ANY_NATIONAL_ID",
@@ -120,7 +120,7 @@ ROWS: Final = (
         "personalausweis, personalausweisnummer, dowód osobisty, identitetskort, henkilökortti, občanský průkaz, "
         "osobna iskaznica, osebna izkaznica, лична карта, ταυτότητα, isikutunnistus, id kaart, "
         "asmens tapatybės kortelė",
-        likely=(_SHAPED, r"\d{6,14}", r"\d{2,4}[ .-]\d{2,6}[ .-]\d{2,6}(?:[ .-]\d{1,4})?"),
+        likely=(_SHAPED, r"\d{6,14}", r"\d{2,4}[ .-]\d{2,7}[ .-]\d{2,6}(?:[ .-]\d{1,4})?"),
     ),
     Identifier(
         "ANY_TAX_ID",

@@ -171,7 +171,7 @@ ROWS: Final = (
     Identifier(
         "FR_ID_CARD",
         "",
-        "carte d'identité, carte nationale d'identité, cni, cnie, numéro de carte d'identité, pièce d'identité, "
+        "carte d'identité, d'identité, carte nationale d'identité, cni, cnie, numéro de carte d'identité, "
         "carte nationale, carte d'identite",
         likely=(r"\d{12}", r"[A-Z](?:\d[A-Z0-9]|[A-Z0-9]\d)[A-Z0-9]{5}\d"),
     ),
@@ -206,7 +206,7 @@ ROWS: Final = (
     Identifier(
         "IT_FISCAL_CODE",
         "both",
-        "codice fiscale, cf, cod fisc, codicefiscale, cod. fiscale",
+        "codice fiscale, fiscal code, cf, cod fisc, codicefiscale, cod. fiscale",
         sure=(r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]",),
         likely=(
             r"[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]",
