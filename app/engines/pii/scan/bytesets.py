@@ -53,7 +53,6 @@ _LETTER = ByteSet(
     _ASCII_WORD | _UNCASED | mask_of(CASED),
 )
 WORD: Final = _LETTER
-LETTERS: Final = _LETTER.must & ~_ASCII_DIGIT & ~mask_of(ord("_"))
 _BY_NAME: Final = {
     "DIGIT": ByteSet(_ASCII_DIGIT | mask_of(DIGIT), _ASCII_DIGIT),
     "SPACE": ByteSet(_SPACE, _SURE_SPACE),

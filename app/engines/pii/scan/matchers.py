@@ -3,6 +3,8 @@
 import hashlib
 import logging
 import platform
+import re
+import struct
 import threading
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -13,6 +15,7 @@ from app.engines.pii.scan.superset import WIDEST
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
 Hits = dict[int, list[int]]
 
+_SYNTAX = re.compile(rb"[\[({]")
 _log = logging.getLogger(__name__)
 
 
@@ -28,6 +31,9 @@ class Matcher(Protocol):
     def hits(self, image: bytes) -> Hits | None:
         """Return the hits of each expression that has any, sorted."""
 
+    def serialized(self) -> bytes | None:
+        """Return what another process can start from without compiling; None where there is nothing to compile."""
+
 
 class PlainMatcher:
     """Knows nothing, so that every pattern runs over the whole text."""
@@ -40,12 +46,22 @@ class PlainMatcher:
         del image
         return None
 
+    def serialized(self) -> bytes | None:
+        """Return None."""
+        return None
+
 
 class HyperscanMatcher:
-    """One automaton for all expressions, at gigabytes a second; the database is shared, the scratch is a thread's."""
+    """Automata at hundreds of megabytes a second; the databases are shared, the scratch is a thread's.
+
+    Plain words are one database, all else a few: the time to compile grows with the square of what one holds.
+    """
 
     name = "hyperscan"
     grain = 1
+
+    _TOGETHER: Final = 24
+    _SIZE: Final = struct.Struct(">I")
 
     def __init__(
         self, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
@@ -56,11 +72,12 @@ class HyperscanMatcher:
         self._local = threading.local()
         self._digest = digest(expressions)
         loaded = self._loaded(serialized) if serialized else None
-        self._database = loaded if loaded is not None else self._compiled(expressions, first_word)
+        self._databases = loaded if loaded is not None else self._compiled(expressions, first_word)
 
     def serialized(self) -> bytes:
-        """Return the database with what it was made from, for other processes and later starts."""
-        return self._digest + bytes(self._library.dumpb(self._database))
+        """Return the databases with what they were made from, for other processes and later starts."""
+        parts = [bytes(self._library.dumpb(database)) for database in self._databases]
+        return self._digest + b"".join(self._SIZE.pack(len(part)) + part for part in parts)
 
     def hits(self, image: bytes) -> Hits:
         """Return where hits end."""
@@ -72,36 +89,54 @@ class HyperscanMatcher:
             else:
                 found[number] = [end]
 
-        self._database.scan(image, match_event_handler=add, scratch=self._scratch())
+        for database, scratch in zip(self._databases, self._scratches(), strict=True):
+            database.scan(image, match_event_handler=add, scratch=scratch)
         return found
 
-    def _scratch(self) -> Any:
-        scratch = getattr(self._local, "scratch", None)
-        if scratch is None:
-            scratch = self._local.scratch = self._library.Scratch(self._database)
-        return scratch
+    def _scratches(self) -> list[Any]:
+        scratches: list[Any] | None = getattr(self._local, "scratches", None)
+        if scratches is None:
+            scratches = [self._library.Scratch(database) for database in self._databases]
+            self._local.scratches = scratches
+        return scratches
 
-    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> Any:
-        library = self._library
-        database = library.Database()
-        pattern = library.HS_FLAG_DOTALL | library.HS_FLAG_CASELESS
-        word = library.HS_FLAG_DOTALL | library.HS_FLAG_SINGLEMATCH
-        database.compile(
-            expressions=list(expressions),
-            ids=list(range(len(expressions))),
-            elements=len(expressions),
-            flags=[pattern] * first_word + [word] * (len(expressions) - first_word),
-        )
-        return database
+    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> list[Any]:
+        pattern = self._library.HS_FLAG_DOTALL | self._library.HS_FLAG_CASELESS
+        flags = {
+            number: pattern | (self._library.HS_FLAG_SINGLEMATCH if number >= first_word else 0)
+            for number in range(len(expressions))
+        }
+        plain = [number for number in flags if not _SYNTAX.search(expressions[number])]
+        others = sorted(flags.keys() - set(plain))
+        groups = [others[start : start + self._TOGETHER] for start in range(0, len(others), self._TOGETHER)]
+        databases = []
+        for group in (plain, *groups):
+            if group:
+                database = self._library.Database()
+                database.compile(
+                    expressions=[expressions[number] for number in group],
+                    ids=group,
+                    elements=len(group),
+                    flags=[flags[number] for number in group],
+                )
+                databases.append(database)
+        return databases
 
-    def _loaded(self, serialized: bytes) -> Any:
-        """Return the database of ``serialized``, or None where it was made of or for something else."""
+    def _loaded(self, serialized: bytes) -> list[Any] | None:
+        """Return the databases of ``serialized``, or None where they were made of or for something else."""
         if serialized[: len(self._digest)] != self._digest:
             return None
+        databases, place = [], len(self._digest)
         try:
-            return self._library.loadb(serialized[len(self._digest) :], self._library.HS_MODE_BLOCK)
-        except self._library.HyperscanError:
+            while place < len(serialized):
+                (size,) = self._SIZE.unpack_from(serialized, place)
+                place += self._SIZE.size
+                part = bytearray(serialized[place : place + size])
+                databases.append(self._library.loadb(part, self._library.HS_MODE_BLOCK))
+                place += size
+        except (self._library.HyperscanError, struct.error):
             return None
+        return databases
 
 
 class Re2Matcher:
@@ -113,7 +148,7 @@ class Re2Matcher:
     _OVERLAP: Final = WIDEST + 2
     _MEMORY: Final = 256 << 20
 
-    def __init__(self, expressions: Sequence[bytes], first_word: int) -> None:
+    def __init__(self, expressions: Sequence[bytes]) -> None:
         import re2  # noqa: PLC0415 - first use only
 
         options = re2.Options()
@@ -122,8 +157,8 @@ class Re2Matcher:
         options.log_errors = False
         options.dot_nl = True
         self._set = re2.Set.SearchSet(options)
-        for number, expression in enumerate(expressions):
-            self._set.Add(b"(?i)" + expression if number < first_word else expression)
+        for expression in expressions:
+            self._set.Add(b"(?i)" + expression)
         # RE2 says nothing where it gives up for want of memory; then this one is missing too.
         self._canary = self._set.Add(b"")
         self._set.Compile()
@@ -139,6 +174,10 @@ class Re2Matcher:
                 if number != self._canary:
                     found.setdefault(number, []).append(end)
         return found
+
+    def serialized(self) -> bytes | None:
+        """Return None: RE2 builds its automaton while it searches."""
+        return None
 
 
 def digest(expressions: Sequence[bytes]) -> bytes:
@@ -164,7 +203,7 @@ def build(
 ) -> Matcher:
     """Return the matcher of that name; ``auto`` takes the fastest that this platform has.
 
-    The expressions from ``first_word`` on are of words: case counts, and one hit tells as much as all.
+    The expressions from ``first_word`` on are of words: one hit tells as much as all.
     """
     if name == "plain":
         return PlainMatcher()
@@ -175,4 +214,4 @@ def build(
             if name == "hyperscan":
                 raise
             _log.warning("no Hyperscan on this platform: RE2 looks for personal data, with the same findings")
-    return Re2Matcher(expressions, first_word)
+    return Re2Matcher(expressions)

@@ -89,11 +89,7 @@ class ScanOnce:
         if hits is None:
             yield from ((unit, None) for unit in self.plan.units)
         else:
-            yield from (
-                (self.plan.units[number], ends)
-                for number, ends in hits.items()
-                if number < self.plan.first_word
-            )
+            yield from ((self.plan.units[number], ends) for number, ends in self.plan.by_unit(hits).items())
         if self.plan.whole.rules:
             yield self.plan.whole, None
 

@@ -43,13 +43,31 @@ class Plan:
         self.whole = Unit(None)
         self.undivided: list[str] = []
         """What runs over the whole text, by name, since nothing could be derived from it."""
-        units: dict[tuple[bytes, Probe], Unit] = {}
+        units: dict[Probe, Unit] = {}
         for owner, recognizer in enumerate(recognizers):
             self._add(owner, recognizer, units)
         self.units = list(units.values())
-        self.expressions = [expression for expression, _ in units]
+        by_expression: dict[bytes, list[int]] = {}
+        for number, probe in enumerate(units):
+            for expression in probe.expressions:
+                by_expression.setdefault(expression, []).append(number)
+        self.expressions = list(by_expression)
+        self.units_of = list(by_expression.values())
+        """For each expression the places of the units that it is for."""
         self.first_word = len(self.expressions)
         self._owners_of_word = self._words(recognizers, weighing)
+
+    def by_unit(self, hits: Hits) -> Hits:
+        """Return the hits of each unit."""
+        found: Hits = {}
+        for number, ends in hits.items():
+            if number < self.first_word:
+                for unit in self.units_of[number]:
+                    if unit in found:
+                        found[unit] = found[unit] + ends
+                    else:
+                        found[unit] = ends
+        return found
 
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
         """Return the recognizers of which a context word may be in the text; None: any."""
@@ -62,7 +80,7 @@ class Plan:
                 found |= self._owners_of_word[number - first]
         return frozenset(found)
 
-    def _add(self, owner: int, recognizer: EntityRecognizer, units: dict[tuple[bytes, Probe], Unit]) -> None:
+    def _add(self, owner: int, recognizer: EntityRecognizer, units: dict[Probe, Unit]) -> None:
         rules = self._rules(owner, recognizer)
         if rules is None:
             self.custom.append(owner)
@@ -79,7 +97,7 @@ class Plan:
                 self.whole.rules.append(rule)
                 self._undivided(f"{recognizer.name}: {rule.name}", str(error))
             else:
-                units.setdefault((probe.expression, probe), Unit(probe)).rules.append(rule)
+                units.setdefault(probe, Unit(probe)).rules.append(rule)
 
     def _rules(self, owner: int, recognizer: EntityRecognizer) -> Sequence[Rule] | None:
         if isinstance(recognizer, Windowed):

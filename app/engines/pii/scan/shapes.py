@@ -21,6 +21,7 @@ from app.engines.pii.scan.bytesets import (
 UNLIMITED: Final = 1 << 30
 _LINE_END: Final = mask_of(ord("\n"))
 _FUZZY = re.compile(r"\{[^{}]*[eids<][^{}]*\}|\[:\^?\w+:\]")
+_EVERYWHERE = "(?i)"
 _GLOBAL = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.ASCII
 
 
@@ -117,6 +118,19 @@ def alphabet(shape: Shape) -> int:
             return 0
 
 
+def positions(shape: Shape) -> int:
+    """Return the size of the automaton of a shape."""
+    match shape:
+        case Chars():
+            return 1
+        case Sequence(items) | Choice(items):
+            return min(UNLIMITED, sum(map(positions, items)))
+        case Repeat(item, _, most):
+            return 2 if isinstance(item, Chars) else min(UNLIMITED, positions(item) * most)
+        case _:
+            return 0
+
+
 def effort(shape: Shape) -> int:
     """Return an upper estimate of the ways to match at one place: what backtracking may have to try."""
     match shape:
@@ -145,6 +159,9 @@ class Reading:
         self._open: set[int] = set()
         if _FUZZY.search(pattern):
             raise NotDerivableError("fuzzy matching or set operations")
+        if _EVERYWHERE in pattern:
+            # Wherever it stands, it holds for the whole of a pattern.
+            pattern, flags = pattern.replace(_EVERYWHERE, ""), flags | re.IGNORECASE
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

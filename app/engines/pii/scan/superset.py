@@ -7,7 +7,6 @@ that ordinary text holds least often; what stands before and after that part is 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from app.engines.pii.scan.bytesets import AT_EDGE, EVERY, WORD, members, rendered
@@ -23,27 +22,33 @@ from app.engines.pii.scan.shapes import (
     Shape,
     alphabet,
     effort,
+    positions,
     width,
 )
 from app.engines.pii.scan.shapes import Sequence as Row
+from app.engines.pii.scan.spelling import Words, words_of
+from app.engines.pii.scan.spelling import rarity_of as _bits
 
 WIDEST: Final = 128
 """Longest match of an expression: more would make the automaton large, and no value needs more to be recognised."""
 
 _LEAST_BITS = 1.0
+_ENOUGH_BITS = 13.0
+_POSITIONS = 96
+"""The size of an automaton that is cheap to build; what is left of a larger expression has to do."""
+
 _TRIES = 200_000
-_COMMON = {" ": 0.15, **dict.fromkeys("etaoinshrdl", 0.055), **dict.fromkeys("cumwfgypbvkjxqz", 0.013)}
 
 
 class Probe(NamedTuple):
-    """An expression, and what to search where it hits.
+    """Expressions of which each match holds one, and what to search where one hits.
 
     A match begins at most ``back`` characters before the end of a hit, or earlier where only bytes of ``left`` lie
     between; it ends at most ``fore`` characters after, or later where only bytes of ``right`` lie between. The real
     pattern has to see ``ahead`` characters more. ``tame``: it cannot take long on so short a text.
     """
 
-    expression: bytes
+    expressions: tuple[bytes, ...]
     back: int
     fore: int
     left: int
@@ -74,18 +79,39 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     if max(ahead, reading.behind) >= UNLIMITED:
         raise NotDerivableError("look-around without limit")
     tame = effort(reading.shape) * min(most, UNLIMITED) <= _TRIES
-    start, part = _rarest(items, min(widest, WIDEST))
+    start, words = _rarest_words(items)
+    if words is not None and words.bits >= _ENOUGH_BITS:
+        return _of_words(items, start, words, ahead, tame=tame)
+    first, part = _rarest(items, min(widest, WIDEST))
+    if words is not None and words.bits > part.bits + 1:
+        return _of_words(items, start, words, ahead, tame=tame)
     if part.bits < _LEAST_BITS:
         raise NotDerivableError("matches too much")
     expression, extra = part.expression, 0
-    if start == 0 and before != EVERY:
+    if first == 0 and before != EVERY:
         expression = rendered(before) + expression
-    if part.whole and start + part.taken == len(items) and after != EVERY:
+    if part.whole and first + part.taken == len(items) and after != EVERY:
         expression, extra = expression + rendered(after), 1
+    left, leading = _outside(items[:first])
+    right, trailing = _outside(items[first + part.taken - (not part.whole) :])
+    return Probe((expression,), part.most + leading + extra, trailing, left, right, ahead, tame)
+
+
+def _of_words(items: list[Shape], start: int, words: Words, ahead: int, *, tame: bool) -> Probe:
     left, leading = _outside(items[:start])
-    rest = items[start + part.taken - (not part.whole) :]
-    right, trailing = _outside(rest)
-    return Probe(expression, part.most + leading + extra, trailing, left, right, ahead, tame)
+    right, trailing = _outside(items[start:])
+    back = max(map(len, words.spelled)) + leading
+    return Probe(words.expressions(), back, trailing, left, right, ahead, tame)
+
+
+def _rarest_words(items: list[Shape]) -> tuple[int, Words | None]:
+    """Return where the rarest words of a pattern begin of which each match has one, and the words."""
+    best: tuple[int, Words | None] = (0, None)
+    for start in range(len(items)):
+        words = words_of(items[start:])
+        if words is not None and (best[1] is None or words.bits > best[1].bits + 1):
+            best = start, words
+    return best
 
 
 def _outside(items: Sequence[Shape]) -> tuple[int, int]:
@@ -185,17 +211,20 @@ def _last_character(item: Shape) -> int:
 def _rendered(items: Sequence[Shape], widest: int) -> _Part:
     """Render as many pieces as fit into ``widest`` characters; the last may be cut."""
     part = _Part(b"", 0, 0.0, 0, whole=True)
+    spent = 0
     for item in items:
         most = width(item)[1]
-        if part.most + most <= widest:
+        size = positions(item)
+        if part.most + most <= widest and spent + size <= _POSITIONS:
+            spent += size
             part.expression += _expression(item)
             part.most += most
             part.bits += _rarity(item)
             part.taken += 1
             continue
-        cut, size, bits = _cut(item, widest - part.most)
+        cut, wide, bits = _cut(item, widest - part.most, _POSITIONS - spent)
         part.expression += cut
-        part.most += size
+        part.most += wide
         part.bits += bits
         part.taken += 1
         part.whole = False
@@ -203,27 +232,18 @@ def _rendered(items: Sequence[Shape], widest: int) -> _Part:
     return part
 
 
-def _cut(item: Shape, room: int) -> tuple[bytes, int, float]:
-    """Return what a piece that is too wide begins with."""
+def _cut(item: Shape, room: int, spare: int) -> tuple[bytes, int, float]:
+    """Return what a piece that is too wide or too large begins with."""
     match item:
         case Repeat(inner, least, _) if least:
-            _, most = width(inner)
-            if most <= room:
-                times = max(1, min(least, room // most))
+            most, size = width(inner)[1], positions(inner)
+            if most <= room and size <= spare:
+                times = max(1, min(least, room // most, spare // size))
                 return _expression(Repeat(inner, times, times)), times * most, _rarity(inner) * times
-            return _cut(inner, room)
+            return _cut(inner, room, spare)
         case Row(items):
             part = _rendered(items, room)
-            return part.expression, part.most, part.bits
-        case Choice(branches):
-            cuts = [
-                (_expression(b), width(b)[1], _rarity(b)) if width(b)[1] <= room else _cut(b, room)
-                for b in branches
-            ]
-            if all(expression for expression, _, _ in cuts):
-                joined_cuts = b"(?:" + b"|".join(expression for expression, _, _ in cuts) + b")"
-                return joined_cuts, max(size for _, size, _ in cuts), _either(bits for _, _, bits in cuts)
-            return b"", 0, 0.0
+            return (part.expression, part.most, part.bits) if positions(item) <= spare else (b"", 0, 0.0)
         case _:
             return b"", 0, 0.0
 
@@ -261,18 +281,3 @@ def _rarity(shape: Shape) -> float:
 
 def _either(bits: Iterable[float]) -> float:
     return -math.log2(min(1.0, sum(2.0**-each for each in bits)))
-
-
-@lru_cache(maxsize=4096)
-def _bits(mask: int) -> float:
-    share = sum(_frequency(code) for code in members(mask & ~AT_EDGE))
-    return -math.log2(min(1.0, max(share, 1e-6)))
-
-
-def _frequency(code: int) -> float:
-    letter = chr(code)
-    if letter in _COMMON:
-        return _COMMON[letter]
-    if letter.isascii() and letter.isalnum():
-        return 0.006
-    return 0.003 if letter.isascii() else 0.0005

@@ -8,9 +8,7 @@ from presidio_analyzer import EntityRecognizer
 
 from app.engines.pii.labels import RULES
 from app.engines.pii.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
-from app.engines.pii.scan.bytesets import EVERY, LETTERS, character, exactly
-
-_NOT_A_LETTER = exactly(EVERY & ~LETTERS)
+from app.engines.pii.scan.bytesets import character, rendered
 
 Support = Callable[[Sequence[str]], str]
 """From the words nearby to the word of the context that is among them, or nothing."""
@@ -86,22 +84,8 @@ class PhraseWeighing(PresidioWeighing):
         return find if wanted else None
 
     def expression(self, word: str) -> bytes:
-        """Return the longest word of a phrase, where it may be a word by itself or a hump of camel case."""
-        longest = max(context_words(word), key=len, default="")
-        first, rest = longest[:1], _in_any_case(longest[1:])
-        end = rb"[sS]?[^a-z]"
-        if not (first.isascii() and first.isalpha()):
-            return _in_any_case(longest) + (end if longest else b"")
-        return (
-            b"(?:"
-            + _NOT_A_LETTER
-            + _in_any_case(first)
-            + b"|[A-Za-z]"
-            + first.upper().encode()
-            + b")"
-            + rest
-            + end
-        )
+        """Return the longest word of a phrase."""
+        return _in_any_case(max(context_words(word), key=len, default=word))
 
     def weighed(
         self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
@@ -114,4 +98,4 @@ class PhraseWeighing(PresidioWeighing):
 
 
 def _in_any_case(word: str) -> bytes:
-    return b"".join(exactly(character(ord(letter), re.IGNORECASE).may) for letter in word)
+    return b"".join(rendered(character(ord(letter), re.IGNORECASE).may) for letter in word)
