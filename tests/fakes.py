@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 
 from app.core.content import Context, PendingConceal
 from app.core.engines import (
+    Candidate,
     Detection,
     DetectionOptions,
     Embedder,
     Embeddings,
     EngineReport,
     Engines,
+    Explanation,
     GroundingJudge,
     InjectionDetector,
     Moderator,
@@ -64,6 +66,15 @@ class FakeDetector:
         joined: Sequence[Sequence[int]] = (),
     ) -> Detection:
         return Detection([self._one(text, options) for text in texts], "fake")
+
+    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
+        spans = self._one(text, options)
+        reason = f"score 1.00 is enough for {tenant}"
+        won = [
+            Candidate(span, span.label, "FakeRecognizer", "", 1.0, "", "text", won=True, reason=reason)
+            for span in spans
+        ]
+        return Explanation(spans, won, "fake", "en")
 
     def _one(self, text: str, options: DetectionOptions) -> list[Span]:
         patterns = dict(self.patterns)

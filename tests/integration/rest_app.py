@@ -23,6 +23,7 @@ from app.services.access import HOST, AccessService
 from app.services.collections import CollectionService
 from app.services.concerns import ConcernService
 from app.services.disclosure import DescriptionService
+from app.services.explaining import ExplainService
 from app.services.groups import GroupService
 from app.services.ingestion import IngestionService
 from app.services.invoke import InvokeService
@@ -35,7 +36,7 @@ from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.store.database import Database
 from tests.factories import PATIENT, Vault, open_vault
-from tests.fakes import FakeEmbedder, FakeMasker, engines
+from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
 
 
 @dataclass(frozen=True)
@@ -133,4 +134,5 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
         descriptions=DescriptionService(database, vault.audit),
         collections=CollectionService(database, vault.audit),
         ingestion=IngestionService(database, vault.audit, FakeEmbedder()),
+        explaining=ExplainService(registry, policies, vault.audit, Traffic(), FakeDetector()),
     )

@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/middleware": {Role.INVOKER, Role.RESTORER},
     "POST /api/v1/middleware/{name}/invoke": {Role.INVOKER},
     "POST /api/v1/middleware/pii_restoration/stream": {Role.INVOKER},
+    "POST /api/v1/pii/explain": {Role.INVOKER},
     "GET /api/v1/vault/scopes": READERS,
     "GET /api/v1/vault/scopes/{scope}": {*READERS, Role.INVOKER},
     "PATCH /api/v1/vault/scopes/{scope}": {Role.OPERATOR, Role.ERASER},
