@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from app.core.adjacency import adjacent_runs
 from app.core.content import Context
 from app.core.engines import DetectionOptions, NameEngine
 from app.core.errors import InvalidArgumentsError
@@ -60,7 +61,8 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
         texts = [leaf.scannable for leaf in context.leaves]
-        detection = await self.engines.detector.detect(texts, options, tenant=tenant)
+        joined = adjacent_runs(context.leaves)
+        detection = await self.engines.detector.detect(texts, options, tenant=tenant, joined=joined)
         plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers)
         edited = await plan.edited(context, detection.spans)
         metadata = plan.metadata(context)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii import frames
+from app.engines.pii.borders import scan_run
 from app.engines.pii.carrying import carried, carries, names_in
 from app.engines.pii.languages import evidence
 from app.engines.pii.lean import without_spacy
@@ -118,7 +119,7 @@ class Service:
 
     def _scan_run(self, run: list[str], options: DetectionOptions) -> list[list[Span]]:
         """Return the findings in each of adjacent texts; a text alone is a run of one."""
-        return [self._analyzer.scan(text, options) for text in run]
+        return scan_run(run, lambda text: self._analyzer.scan(text, options))
 
     def _carry(self, frame: frames.Frame) -> frames.Frame:
         options = frames.given_options(frame["options"])
