@@ -14,12 +14,10 @@ from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.startup import Startup
 from app.engines.pii.taggers import Settled, settled
 from app.engines.pii.user_recognizers import read_definitions
-from app.engines.pii.workers import WorkerPool
+from app.engines.pii.workers import FRAME, WorkerPool
 
 CACHE_BYTES = 64 * 1024 * 1024
 
-_FRAME = 32_768
-"""Characters that one question holds, unless a single run is longer: so calls that share a worker take turns."""
 _INLINE = 4_096
 """Characters in which the server itself looks for names: about half a millisecond."""
 _TURN_S = 0.0005
@@ -237,12 +235,12 @@ async def _settled(options: DetectionOptions) -> Settled:
 
 
 def _parts(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[list[Run]]:
-    """Yield the runs in lists of about `_FRAME` characters."""
+    """Yield the runs in lists of at most `FRAME` characters."""
     part: list[Run] = []
     size = 0
     for run in runs:
         length = sum(len(texts[place]) for place in run)
-        if part and size + length > _FRAME:
+        if part and size + length > FRAME:
             yield part
             part, size = [], 0
         part.append(run)

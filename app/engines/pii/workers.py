@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 from app.core.errors import DeadlineExceededError, InternalError, OverloadedError, UnscannableContentError
 from app.engines.pii import frames
 from app.engines.pii.forking import StartError, WorkerFactory
-from app.engines.pii.lanes import Lanes
+from app.engines.pii.lanes import Lanes, Weight
 from app.engines.pii.process import WorkerDiedError, WorkerProcess
 from app.engines.pii.startup import Startup
 
 _log = logging.getLogger(__name__)
-_LARGE = 8_192
-"""Characters from which on work is large, see `Lanes`."""
+FRAME = 32_768
+"""Characters that one question holds, unless a single run is longer: so calls that share a worker take turns."""
+_SMALL = 8_192
 _LONGEST_PAUSE_S = 5.0
 _ATTEMPTS = 2
 _AT_ONCE_S = 0.05
@@ -96,7 +97,7 @@ class WorkerPool:
         """Return when a worker is ready; raise OverloadedError after ``timeout_s``."""
         try:
             async with asyncio.timeout(timeout_s):
-                self._lanes.put(await self._lanes.take(large=False))
+                self._lanes.put(await self._lanes.take(Weight.SMALL))
         except TimeoutError:
             raise OverloadedError("The detection workers did not start in time.", retry_after_s=1) from None
 
@@ -157,7 +158,7 @@ class WorkerPool:
     async def _acquire(self, size: int, until: float) -> WorkerProcess:
         try:
             async with asyncio.timeout_at(until):
-                return await self._lanes.take(large=size > _LARGE)
+                return await self._lanes.take(_weight(size))
         except TimeoutError:
             raise DeadlineExceededError("No detection worker was free in time.") from None
 
@@ -196,6 +197,10 @@ class WorkerPool:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _weight(size: int) -> Weight:
+    return Weight.SMALL if size <= _SMALL else Weight.MEDIUM if size <= FRAME else Weight.LONG
 
 
 def _checked(answer: frames.Frame) -> frames.Frame:
