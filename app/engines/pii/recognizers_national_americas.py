@@ -14,7 +14,7 @@ ROWS: Final = (
         "AR_CUIT",
         "both",
         "cuit, cuil, cuit cuil, clave única de identificación tributaria, código único de identificación laboral, "
-        "c.u.i.t, c.u.i.l, afip, monotributo",
+        "afip, monotributo",
         sure=(r"(?:2[034567]|3[034])-\d{8}-\d",),
         likely=(r"(?:2[034567]|3[034])[ ./-]?\d{2}[.]?\d{3}[.]?\d{3}[ ./-]?\d",),
         check=check.ar_cuit,
