@@ -9,7 +9,7 @@ from app.core.engines import Detection, DetectionOptions, Explanation
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.engines.pii import frames
-from app.engines.pii.languages import warnings
+from app.engines.pii.languages import detected, warnings
 from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.startup import Startup
 from app.engines.pii.taggers import Settled, settled
@@ -152,10 +152,9 @@ class PoolDetector:
         question = {"ask": "explain", "text": text, "options": frames.raw_options(plan.options)}
         (answer,) = await self._workers.ask_all([(len(text), question)], self._until(len(text)))
         told = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
+        language = detected([answer["evidence"]], options.language)
         candidates = [frames.given_candidate(one) for one in answer["candidates"]]
-        return Explanation(
-            frames.given_spans(answer["spans"]), candidates, plan.engine, options.language, told
-        )
+        return Explanation(frames.given_spans(answer["spans"]), candidates, plan.engine, language, told)
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):
