@@ -197,7 +197,11 @@ def payment_recognizers() -> list[EntityRecognizer]:
 class CreditCardRecognizer(ExactPatterns):
     """Find payment card numbers of the known issuers, whose last digit is right (Luhn), also in a row of numbers."""
 
+    gate = re.compile(r"\d(?:[ .-]?\d){11}")
     _SHAPES = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 5), (8, 8), (6, 13), (4, 4, 4, 4, 3)})
+
+    _RARE, _DOUBTFUL = 13, 0.3
+    """Numbers of 13 digits or less in one piece are article numbers as a rule: only with a word of their context."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -214,7 +218,8 @@ class CreditCardRecognizer(ExactPatterns):
                 end = groups[place + size - 1][1]
                 shape = tuple(stop - begin for begin, stop in groups[place : place + size])
                 if (size == 1 or shape in self._SHAPES) and self.validate_result(match.string[start:end]):
-                    results.append(self.result(start, end, self.MAX_SCORE))
+                    rare = size == 1 and end - start <= self._RARE
+                    results.append(self.result(start, end, self._DOUBTFUL if rare else self.MAX_SCORE))
                     break
 
     def validate_result(self, pattern_text: str) -> bool:
