@@ -70,7 +70,7 @@ RULES: Final[dict[str, Rule]] = {
     "UK_VEHICLE_REGISTRATION": _with_context("PLATE"),
     "CA_SIN": _with_context("SIN"),
     "CA_POSTAL_CODE": _with_context("POSTCODE"),
-    "AU_ABN": Rule("ABN"),
+    "AU_ABN": _with_context("ABN"),
     "AU_ACN": _with_context("ACN"),
     "AU_TFN": _with_context("TFN"),
     "AU_MEDICARE": _with_context("MEDICARE"),
