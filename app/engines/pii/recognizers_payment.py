@@ -162,6 +162,7 @@ _BRANCH_CODE = (
     r"|\d{4}-\d{4}-\d|\d{8}|\d{6}"
 )
 _BIC = r"(?-i:[A-Z]{6}[A-Z2-9][A-NP-Z0-9](?:[A-Z0-9]{3})?)"
+_DIGIT_BIC = rf"(?=[A-Z]{{6,10}}\d){_BIC}"
 _COUNTRIES = (
     "AD AE AF AG AI AL AM AO AR AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BM BN BO BR BS BT BW BY BZ CA CD CF "
     "CG CH CI CK CL CM CN CO CR CU CV CW CY CZ DE DJ DK DM DO DZ EC EE EG ER ES ET FI FJ FK FM FO FR GA GB GD "
@@ -302,7 +303,13 @@ class BicRecognizer(CuedRecognizer):
             "código bic",
         )
         super().__init__(
-            "BicRecognizer", "BIC_CODE", [(cued(strong, _BIC), 0.8), (cued(("swift",), _BIC, firm=True), 0.8)]
+            "BicRecognizer",
+            "BIC_CODE",
+            [
+                (cued(strong, _BIC), 0.8),
+                (cued(("swift",), _BIC, firm=True), 0.8),
+                (cued(("swift",), _DIGIT_BIC), 0.8),
+            ],
         )
 
     def validate_result(self, pattern_text: str) -> bool | None:
