@@ -21,7 +21,7 @@ _ESCAPE: Final = re.compile(
     r"(?<!\\)\\++(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt](?=\w)|/)"
 )
 _WHITE: Final = {"n": "\n", "r": "\r", "t": "\t", "/": "/"}
-_QUOTED: Final = re.compile(r"(?:=[0-9A-F]{2})+|(?<=\S)=\r?\n(?=\S)")
+_QUOTED: Final = re.compile(r"(?:=[0-9A-F]{2}){3,}|(?<=\S)(?:=[0-9A-F]{2}){1,2}(?=\S)|(?<=\S)=\r?\n(?=\S)")
 _QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_LEAST: Final = 3
 """Letters and digits are never written so by a mail program, so one or two (``x=42``) mean something else."""

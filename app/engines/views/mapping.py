@@ -1,7 +1,7 @@
 """A reading of a text in which parts are replaced, and the map from its offsets back to those of the text."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -55,7 +55,7 @@ class View:
 
     def way(self, start: int, end: int) -> str:
         """Return how the characters ``[start, end)`` were read, outermost encoding first."""
-        first = bisect_left(self.changed, end, key=lambda change: change[0]) - 1
+        first = bisect_right(self.changed, end, key=lambda change: change[0]) - 1
         near = self.changed[first] if first >= 0 and self.changed[first][1] >= start else None
         ways = [] if near is None else [near[2]]
         if self.below is not None:

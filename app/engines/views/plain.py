@@ -83,7 +83,7 @@ def _any_of(characters: str) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def _mixed_tokens(digits_and_letters: str) -> re.Pattern[str]:
     """Return a pattern for the runs without blanks that hold a plain letter or digit, or one in another style."""
-    plain = f"0-9A-Za-z@{re.escape(digits_and_letters)}"
+    plain = f"0-9A-Za-z@+{re.escape(digits_and_letters)}"
     return re.compile(rf"(?<!\S)[^\s{plain}]*+[{plain}]\S*+")
 
 

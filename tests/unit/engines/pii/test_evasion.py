@@ -1,11 +1,26 @@
 """Disguised data is found, and what is cut out of the original holds the disguise as well."""
 
+import base64
+import random
+import unicodedata
+from collections.abc import Sequence
+
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from app.core.content import Context
+from app.core.engines import Detection, DetectionOptions
+from app.engines.pii.analyzer import Analyzer
+from app.engines.pii.borders import scan_run
+from app.engines.pii.recall import runs_of
 from app.engines.views.plain import plain_view
+from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
+from tests.fakes import FakeDetector, MemoryVault, engines
 from tests.unit.engines.pii.conftest import Find
+from tests.unit.engines.pii.disguises import DISGUISES, KINDS
 
-DISGUISES = [
+DISGUISED = [
     ("zero-width space", "jo\u200bhn@exam\u200bple.com", "EMAIL"),
     ("zero-width joiner", "123\u200d-45-\u200d6789", "SSN"),
     ("word joiner", "4111\u2060 1111 1111 11\u206011", "CARD"),
@@ -37,7 +52,7 @@ DISGUISES = [
 
 
 @pytest.mark.parametrize(
-    ("disguised", "label"), [case[1:] for case in DISGUISES], ids=[case[0] for case in DISGUISES]
+    ("disguised", "label"), [case[1:] for case in DISGUISED], ids=[case[0] for case in DISGUISED]
 )
 def test_a_disguised_identifier_is_found_whole(find: Find, disguised: str, label: str) -> None:
     assert (disguised, label) in find(f"Please note {disguised} for later.")
@@ -80,3 +95,140 @@ def test_the_windows_of_a_view_hold_every_change() -> None:
     changed = [(start, end) for start, end, _ in view.changed]
     assert all(any(low <= start <= end <= high for low, high in windows) for start, end in changed)
     assert sum(high - low for low, high in windows) < len(text)
+
+
+def shown(text: str) -> str:
+    """Return what is left of a text without what shows nothing."""
+    return "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Mn", "Zs"))
+
+
+def uncovered(analyzer: Analyzer, before: str, disguised: str, after: str, label: str) -> str:
+    """Return the part of a disguised value that no finding covers, or all of it where none has the label."""
+    text = before + disguised + after
+    spans = analyzer.scan(text, DetectionOptions())
+    places = range(len(before), len(before) + len(disguised))
+    if not any(
+        span.label == label and span.start < places.stop and span.end > places.start for span in spans
+    ):
+        return disguised
+    return shown("".join(text[p] for p in places if not any(span.start <= p < span.end for span in spans)))
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_every_kind_of_data_is_found_in_every_disguise(analyzer: Analyzer, disguise: str) -> None:
+    passed = {
+        label: left
+        for label, (value, before) in KINDS.items()
+        if (left := uncovered(analyzer, before, DISGUISES[disguise](value), " for now.", label))
+    }
+    assert passed == {}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_the_scan_of_the_text_as_it_is_would_miss_some(analyzer: Analyzer, disguise: str) -> None:
+    """The negative control: without views, each disguise hides a number or an account."""
+
+    def found(label: str) -> bool:
+        value, before = KINDS[label]
+        disguised = DISGUISES[disguise](value)
+        findings = analyzer._search.findings(before + disguised + " for now.", DetectionOptions())
+        return any(
+            one.label == label and one.start <= len(before) and one.end >= len(before + disguised)
+            for one in findings
+        )
+
+    assert not (found("SSN") and found("IBAN"))
+
+
+class AnalyzingDetector(FakeDetector):
+    """The analyzer without processes."""
+
+    def __init__(self, analyzer: Analyzer) -> None:
+        super().__init__()
+        self.analyzer = analyzer
+
+    async def detect(
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+    ) -> Detection:
+        found = {}
+        for run in runs_of(len(texts), joined):
+            spans = scan_run([texts[place] for place in run], lambda text: self.analyzer.scan(text, options))
+            found.update(zip(run, spans, strict=True))
+        return Detection([found[place] for place in range(len(texts))], "test")
+
+
+@pytest.mark.parametrize("label", KINDS)
+async def test_disguised_and_split_data_leaves_and_comes_back_exactly(analyzer: Analyzer, label: str) -> None:
+    value, before = KINDS[label]
+    middle = len(value) // 2
+    texts = [f"{before}{disguise(value)} for now." for disguise in DISGUISES.values()]
+    texts += [before + value[:middle], value[middle:] + " for now."]
+    items = [{"type": "text", "text": text} for text in texts]
+    vault = MemoryVault()
+    outcome = await PiiRedaction(engines(AnalyzingDetector(analyzer))).apply(
+        Context.parse(items), PiiRedactionArguments()
+    )
+    redacted = [item["text"] for item in vault.settle(outcome.context).to_json()]
+    assert all("[" in text for text in redacted)
+    assert not any(value in text for text in redacted)
+    assert value[middle:].strip() not in redacted[-1]
+    for handle, original in vault.originals.items():
+        redacted = [text.replace(str(handle), original.text) for text in redacted]
+    assert redacted == texts
+
+
+HONEST = [
+    *("a", "The", "123", "(x)", "\u00e9t\u00e9", "%", "&", "=", "\\", "/usr/lib"),
+    *("\u4e2d\u6587", "\u041c\u0438\u0440", "x=42", "50%", "[1]"),
+]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(HONEST), max_size=8).map(" ".join),
+    st.lists(st.sampled_from(HONEST), max_size=8).map(" ".join),
+    st.sampled_from(sorted(DISGUISES)),
+    st.sampled_from(["CARD", "SSN", "EMAIL", "IBAN"]),
+)
+def test_a_disguised_value_is_cut_out_of_any_text_at_its_place(
+    analyzer: Analyzer, before: str, after: str, disguise: str, label: str
+) -> None:
+    value, cue = KINDS[label]
+    assert uncovered(analyzer, f"{before}. {cue}", DISGUISES[disguise](value), f" . {after}", label) == ""
+
+
+QUIET = [
+    "See https://example.com/a%20b?q=x%26y&amp;z and &copy; 2024, 100% of x=20.",
+    "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08, id 5f4dcc3b5aa765d61d8327deb882cf99",
+    "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+    "0 1 0 1 1 0 0 1 0 1 1 1 0 and 3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4",
+    "def handler(at): return dot(at) or f(x) [at] 3",
+    "C:\\new\\table\\u.txt \\d{3}-\\d{2} \\x \\n",
+    "\u5317\u4eac\u5e02\uff0c\u4eca\u5929\u5929\u6c14\u5f88\u597d\u3002",
+    "Vive l\u2019\u00e9t\u00e9 \u2014 na\u00efve \u201cwords\u201d\u2026",
+]
+
+
+@pytest.mark.parametrize("text", QUIET)
+def test_hashes_links_code_and_prose_raise_no_alarm(find: Find, text: str) -> None:
+    assert find(text) == []
+
+
+def test_an_image_in_base64_is_no_opaque_run_and_a_run_of_digits_is(find: Find) -> None:
+    image = base64.b64encode(random.Random(3).randbytes(9_000)).decode()
+    assert find(f"data:image/png;base64,{image}") == []
+    assert find("1" * 9_000) == [("1" * 9_000, "OPAQUE")]
+
+
+def test_what_is_wrapped_once_too_often_is_sealed(find: Find) -> None:
+    wrapped = "plain words and nothing else to see here"
+    for _ in range(3):
+        wrapped = DISGUISES["base64"](wrapped)
+    assert find(wrapped) == []
+    wrapped = DISGUISES["base64"](wrapped)
+    assert find(wrapped) == [(wrapped, "OPAQUE")]
