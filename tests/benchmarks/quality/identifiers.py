@@ -188,7 +188,7 @@ def _false_findings(ours: Detect, theirs: Detect, size: int) -> str:
                     megabytes,
                     shown.total() / part,
                     most,
-                    (time.process_time() - begin) / part / 1000,
+                    (time.process_time() - begin) / part,
                 )
             )
     return table(
