@@ -29,6 +29,8 @@ _HUMPS = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _DIGITS = re.compile(r"\d(?:\S*\d)?")
 _LONG = 5
+_PLAIN: dict[str, str] = {}
+_PLAIN_WORDS = 32_768
 _AROUND_DIGIT = 96
 """More characters than any finding with a digit has on either side of it."""
 
@@ -87,14 +89,36 @@ def keyword_tokens(text: str) -> tuple[list[int], list[int], list[str]]:
     kept: list[str] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
-        known = _keywords(token)
+        known = _PLAIN.get(token)
+        if known is None:
+            known = token if token.isdigit() else _split_or_plain(token)
         if known:
             offset = match.start()
-            for start, end, word in known:
+            starts.append(offset)
+            ends.append(offset + len(token))
+            kept.append(known)
+        elif known is None:
+            offset = match.start()
+            for start, end, word in _keywords(token):
                 starts.append(offset + start)
                 ends.append(offset + end)
                 kept.append(word)
     return starts, ends, kept
+
+
+def _split_or_plain(token: str) -> str | None:
+    """Return the lemma of a token that is one word, "" where it is no keyword, None where it is several words."""
+    known = _keywords(token)
+    if not known:
+        plain = ""
+    elif len(known) == 1 and known[0][:2] == (0, len(token)):
+        plain = known[0][2]
+    else:
+        return None
+    if len(_PLAIN) >= _PLAIN_WORDS:
+        _PLAIN.clear()
+    _PLAIN[token] = plain
+    return plain
 
 
 @lru_cache(maxsize=32_768)
@@ -190,10 +214,13 @@ class EmbeddedNlpEngine(NlpEngine):
 
     def tagged(self, text: str, threshold: float | None, language: str = LANGUAGE) -> EmbeddedArtifacts:
         """Return the artifacts of ``text``; a ``threshold`` of None looks for no names."""
-        names: list[TaggedSpan] = []
-        if threshold is not None and self._tagger is not None:
-            names = self._tagger(text, threshold)
-        return EmbeddedArtifacts(self, text, names, language)
+        return EmbeddedArtifacts(self, text, self.names(text, threshold), language)
+
+    def names(self, text: str, threshold: float | None) -> list[TaggedSpan]:
+        """Return the names in ``text``; none where ``threshold`` is None or nothing is loaded."""
+        if threshold is None or self._tagger is None:
+            return []
+        return self._tagger(text, threshold)
 
     def process_text(self, text: str, language: str) -> EmbeddedArtifacts:
         """Return tokens, lemmas and names of ``text``."""

@@ -2,24 +2,31 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerResult
-from presidio_analyzer.nlp_engine import NlpArtifacts
+from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.engines import DetectionOptions
 from app.engines.pii.labels import NAME_LABELS, RULES, thresholds
-from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, NameTagger, PhraseContextEnhancer
+from app.engines.pii.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
+from app.engines.pii.patterns import ExactPatterns
 from app.engines.pii.recognizers import build_registry
+from app.engines.pii.scan.matchers import MatcherName
+from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.surroundings import PlainWords
+from app.engines.pii.scan.weighing import PhraseWeighing
+from app.engines.pii.taggers import Taggers
 
 CHUNK = 8_192
-"""Characters that Presidio sees at once; keeps every quadratic corner of a pattern small."""
+"""Characters that the tagger sees at once; more would only cost memory."""
 
 OVERLAP = 512
-"""Characters that two chunks share; longer than anything found but names of files, which still are covered whole."""
+"""Characters that two chunks share; longer than any name."""
 
 _CUT = 256
 _LONGEST_WORD = 4_096
+_CHOICES = 64
 _UNBROKEN = re.compile(r"\A[^\s\"'`<>{}()\[\],;]+")
 
 
@@ -44,67 +51,114 @@ class Finding(NamedTuple):
 
 
 class Search:
-    """Presidio with our recognizers over parts of a text; not for use by two threads at once."""
+    """Our recognizers and the tagger over a text; not for use by two threads at once.
 
-    def __init__(self, tagger: NameTagger | None = None) -> None:
-        self._nlp = EmbeddedNlpEngine(tagger)
-        self._nlp.load()
-        self._engine = _Engine(
-            registry=build_registry(),
-            nlp_engine=self._nlp,
-            supported_languages=[LANGUAGE],
-            context_aware_enhancer=PhraseContextEnhancer(),
-        )
+    ``matcher`` says how the places are found at which a recognizer has to look, never what it finds there;
+    ``database`` is what `serialized` of another process gave, so that nothing has to be compiled.
+    """
+
+    def __init__(
+        self,
+        tagger: NameTagger | None = None,
+        matcher: MatcherName = "auto",
+        database: bytes | None = None,
+    ) -> None:
+        self._taggers = Taggers(tagger)
+        self._nlp = EmbeddedNlpEngine(self._taggers.tagger("fast"))
+        recognizers = [each for each in build_registry().recognizers if not isinstance(each, SpacyRecognizer)]
+        self._scan = ScanOnce(recognizers, PhraseWeighing(), PlainWords(), matcher, database)
+        self._choices: dict[DetectionOptions, tuple[dict[str, float], Chosen]] = {}
+
+    @cached_property
+    def engine(self) -> str:
+        """Return the name of the matcher in use."""
+        return self._scan.matcher.name
+
+    def serialized(self) -> bytes | None:
+        """Return the compiled database for other processes; None where the matcher has none."""
+        return self._scan.matcher.serialized()
 
     def findings(
         self, text: str, options: DetectionOptions, windows: Sequence[tuple[int, int]] | None = None
     ) -> Iterator[Finding]:
         """Yield what ``options`` ask for in ``text``, or in its ``windows`` alone; in any order, overlaps and all."""
-        least = thresholds(options)
-        for low, high in windows if windows is not None else [(0, len(text))]:
-            yield from self._chunked(text, least, options, low, high)
-
-    def _chunked(
-        self, text: str, least: dict[str, float], options: DetectionOptions, low: int, high: int
-    ) -> Iterator[Finding]:
-        entities = sorted(least)
+        least, chosen = self._choice(options)
         names = [least[label] for label in NAME_LABELS if label in least]
-        for start, end in chunks(text, low, high):
-            chunk = text[start:end]
-            artifacts = self._nlp.tagged(chunk, min(names) if names else None)
-            artifacts.demands_context = not options.strict
-            if not entities:
-                continue
-            for result in self._engine.analyze(chunk, LANGUAGE, entities, nlp_artifacts=artifacts):
-                if result.score >= least[result.entity_type]:
-                    found = Finding(
-                        start + result.start,
-                        start + result.end,
-                        RULES[result.entity_type].label,
-                        result.score,
-                        result.entity_type,
-                        result.recognition_metadata[RecognizerResult.RECOGNIZER_NAME_KEY],
-                    )
-                    yield _beyond_cut(
-                        text, found, start if start > low else None, end if end < high else None
-                    )
+        for low, high in windows if windows is not None else [(0, len(text))]:
+            part = text if high - low == len(text) else text[low:high]
+            if chosen.least:
+                yield from self._patterns(part, low, least, chosen)
+            if names:
+                yield from self._names(part, low, least, min(names), self._taggers.tagger(options.names))
 
+    def _patterns(self, part: str, low: int, least: dict[str, float], chosen: Chosen) -> Iterator[Finding]:
+        recognizers: list[Any] = self._scan.recognizers
+        for one in self._scan.search(part, chosen, lambda: self._artifacts(part)):
+            if one.entity in least and one.score >= least[one.entity]:
+                yield Finding(
+                    low + one.start,
+                    low + one.end,
+                    RULES[one.entity].label,
+                    round(one.score, 4),
+                    one.entity,
+                    recognizers[one.owner].name,
+                    one.pattern,
+                    one.base,
+                    one.word,
+                )
 
-class _Engine(AnalyzerEngine):
-    """Presidio's engine without the loop over every recognizer per result, which none of ours needs."""
+    def _artifacts(self, part: str) -> EmbeddedArtifacts:
+        return self._nlp.tagged(part, None)
 
-    def _enhance_using_context(
-        self,
-        text: str,
-        raw_results: list[RecognizerResult],
-        nlp_artifacts: NlpArtifacts,
-        recognizers: list[EntityRecognizer],
-        context: list[str] | None = None,
-    ) -> list[RecognizerResult]:
-        enhanced: list[RecognizerResult] = self.context_aware_enhancer.enhance_using_context(
-            text, raw_results, nlp_artifacts, recognizers, context
-        )
-        return enhanced
+    def _names(
+        self, part: str, low: int, least: dict[str, float], threshold: float, tagger: NameTagger
+    ) -> Iterator[Finding]:
+        for start, end in chunks(part, 0, len(part)):
+            for name in tagger(part[start:end], threshold):
+                if name.score < least.get(name.label, 2.0):
+                    continue
+                first, last = _beyond_cut(
+                    part,
+                    (start + name.start, start + name.end),
+                    start or None,
+                    end if end < len(part) else None,
+                )
+                yield Finding(
+                    low + first,
+                    low + last,
+                    RULES[name.label].label,
+                    round(float(name.score), 4),
+                    name.label,
+                    "EmbeddedNameRecognizer",
+                    base=float(name.score),
+                )
+
+    def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], Chosen]:
+        """Return the least score of each type asked for, and of each recognizer that finds one of them."""
+        key = DetectionOptions(options.strict, entities=options.entities, exclude=options.exclude)
+        known = self._choices.get(key)
+        if known is None:
+            if len(self._choices) >= _CHOICES:
+                self._choices.clear()
+            least = thresholds(options)
+            known = self._choices[key] = least, self._chosen(least, strict=options.strict)
+        return known
+
+    def _chosen(self, least: dict[str, float], *, strict: bool) -> Chosen:
+        chosen: dict[int, float] = {}
+        demanding: set[int] = set()
+        for owner, recognizer in enumerate(self._scan.recognizers):
+            wanted = [least[entity] for entity in recognizer.supported_entities if entity in least]
+            if wanted:
+                chosen[owner] = min(wanted)
+            entity = recognizer.supported_entities[0]
+            if (
+                isinstance(recognizer, ExactPatterns)
+                and recognizer.context
+                and RULES[entity].context == "yes"
+            ):
+                demanding.add(owner)
+        return Chosen(chosen, frozenset() if strict else frozenset(demanding))
 
 
 def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
@@ -118,16 +172,16 @@ def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         yield start, high
 
 
-def _beyond_cut(text: str, found: Finding, start: int | None, end: int | None) -> Finding:
-    """Return ``found``, extended over the rest of its word where it touches a cut that went through the word."""
-    low, high = found.start, found.end
+def _beyond_cut(text: str, span: tuple[int, int], start: int | None, end: int | None) -> tuple[int, int]:
+    """Return ``span``, extended over the rest of its word where it touches a cut that went through the word."""
+    low, high = span
     if low == start:
         before = _UNBROKEN.search(text[max(0, low - _LONGEST_WORD) : low][::-1])
         low -= before.end() if before else 0
     if high == end:
         after = _UNBROKEN.search(text[high : high + _LONGEST_WORD])
         high += after.end() if after else 0
-    return found._replace(start=low, end=high, score=round(float(found.score), 4))
+    return low, high
 
 
 def _cut(text: str, low: int, high: int) -> int:

@@ -38,7 +38,7 @@ class ByteSet(NamedTuple):
     may: int
     must: int
 
-    def __or__(self, other: "ByteSet") -> "ByteSet":  # type: ignore[override]
+    def __or__(self, other: "ByteSet") -> "ByteSet":
         return ByteSet(self.may | other.may, self.must | other.must)
 
     def inverted(self) -> "ByteSet":

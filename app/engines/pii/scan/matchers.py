@@ -143,7 +143,7 @@ class Re2Matcher:
     """RE2's set of expressions over blocks of the image: says which hit in a block, not where in it."""
 
     name = "re2"
-    grain: Final = 512
+    grain = 512
 
     _OVERLAP: Final = WIDEST + 2
     _MEMORY: Final = 256 << 20

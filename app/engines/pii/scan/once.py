@@ -89,14 +89,17 @@ class ScanOnce:
         if hits is None:
             yield from ((unit, None) for unit in self.plan.units)
         else:
-            yield from ((self.plan.units[number], ends) for number, ends in self.plan.by_unit(hits).items())
+            yield from (
+                (self.plan.units[number], ends)
+                for number, ends in self.plan.by_unit(hits, self.matcher.grain).items()
+            )
         if self.plan.whole.rules:
             yield self.plan.whole, None
 
     def _asked(self, owner: int, text: str, artifacts: Callable[[], Any] | None) -> Iterator[Raw]:
         """Yield the findings of a recognizer that searches by itself."""
         recognizer = self.recognizers[owner]
-        given = artifacts() if artifacts else None
+        given: Any = artifacts() if artifacts else None
         for result in recognizer.analyze(text, recognizer.supported_entities, given) or ():
             yield result.start, result.end, result.score, owner, "", result.score, False, result.entity_type
 
@@ -106,12 +109,12 @@ class ScanOnce:
         weighing = self._weighing
         around = Surroundings(text, self._tokenizer, weighing.before, weighing.after)
         found: list[Found] = []
-        for start, end, score, owner, pattern, base, bare, entity in self._distinct(raw):
-            recognizer, support, word = self.recognizers[owner], self._supports[owner], ""
+        for start, end, first, owner, pattern, base, bare, entity in self._distinct(raw):
+            score, support, word = first, self._supports[owner], ""
             if support is not None:
                 if spoken is None or owner in spoken:
                     word = support(around.near(start))
-                score = weighing.weighed(recognizer, entity, score, word, bare=bare)
+                score = weighing.weighed(entity, score, word, bare=bare)
             if score >= chosen.least[owner]:
                 found.append(Found(start, end, score, entity, owner, pattern, base, word))
         return uncovered(found, _ENTITY)

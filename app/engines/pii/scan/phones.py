@@ -14,6 +14,7 @@ SHAPE: Final[str] = phonenumbermatcher._PATTERN.pattern  # noqa: SLF001 - what t
 CORE: Final = r"\d[^\w\n]{0,8}\d[^\w\n]{0,8}\d[^\w\n]{0,8}\d"
 """Any number has four digits, and between two of them no more than punctuation."""
 
+_SECOND: Final[Any] = vars(phonenumbermatcher)["_SECOND_NUMBER_START_PATTERN"]
 _NEVER: Final = 1 << 60
 _FOLLOWING: Final = 4
 _MOST_KNOWN: Final = 20_000
@@ -28,9 +29,9 @@ class PhoneRule:
 
     def __init__(self, owner: int, recognizer: PhoneRecognizer) -> None:
         self.owner = owner
-        self.name = recognizer.name
+        self.name = recognizer.supported_entities[0]
         self.pattern = SHAPE
-        self.flags = re.IGNORECASE
+        self.flags = int(re.IGNORECASE)
         self._entity = recognizer.supported_entities[0]
         self._recognizer = recognizer
         self._known: dict[tuple[str, str, str, str], tuple[int, int]] = {}
@@ -66,7 +67,7 @@ class PhoneRule:
         known = self._known.get(key)
         if known is None:
             matcher: Any = phonenumbers.PhoneNumberMatcher(
-                before + what + after, region, leniency=self._recognizer.leniency, max_tries=_NEVER
+                before + what + after, region, leniency=self._recognizer.leniency or 0, max_tries=_NEVER
             )
             match = matcher._extract_match(what, len(before))  # noqa: SLF001 - the judge without the search
             known = _NONE if match is None else (match.start - len(before), match.end - len(before))
@@ -86,7 +87,7 @@ def _candidate(
     found = None
     if match:
         what = match.group()
-        second = phonenumbermatcher._SECOND_NUMBER_START_PATTERN.search(what)  # noqa: SLF001
+        second = _SECOND.search(what)
         found = match.start(), what[: second.start()] if second else what
     known[place] = found
     return found

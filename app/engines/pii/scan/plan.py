@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
@@ -16,6 +17,7 @@ from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
 from app.engines.pii.scan.superset import Probe, probe_of
 from app.engines.pii.scan.weighing import Weighing
 
+_ESCAPED = re.compile(rb"\\x..")
 _log = logging.getLogger(__name__)
 
 
@@ -25,6 +27,11 @@ class Unit:
 
     probe: Probe | None
     rules: list[Rule] = field(default_factory=list)
+
+    @property
+    def begins(self) -> bool:
+        """Say whether a match begins where a hit begins."""
+        return self.probe is not None and self.probe.begins
 
     @property
     def timed(self) -> bool:
@@ -54,19 +61,22 @@ class Plan:
         self.expressions = list(by_expression)
         self.units_of = list(by_expression.values())
         """For each expression the places of the units that it is for."""
+        self._sizes = [len(_ESCAPED.sub(b".", expression)) for expression in self.expressions]
         self.first_word = len(self.expressions)
         self._owners_of_word = self._words(recognizers, weighing)
 
-    def by_unit(self, hits: Hits) -> Hits:
-        """Return the hits of each unit."""
+    def by_unit(self, hits: Hits, grain: int) -> Hits:
+        """Return the hits of each unit: where they end, or where they begin in the text if that is where it matches."""
         found: Hits = {}
         for number, ends in hits.items():
-            if number < self.first_word:
-                for unit in self.units_of[number]:
-                    if unit in found:
-                        found[unit] = found[unit] + ends
-                    else:
-                        found[unit] = ends
+            if number >= self.first_word:
+                continue
+            for unit in self.units_of[number]:
+                mine = ends
+                if grain == 1 and self.units[unit].begins:
+                    size = self._sizes[number] + 1
+                    mine = [end - size for end in ends]
+                found[unit] = found[unit] + mine if unit in found else mine
         return found
 
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
@@ -80,7 +90,7 @@ class Plan:
                 found |= self._owners_of_word[number - first]
         return frozenset(found)
 
-    def _add(self, owner: int, recognizer: EntityRecognizer, units: dict[Probe, Unit]) -> None:
+    def _add(self, owner: int, recognizer: Any, units: dict[Probe, Unit]) -> None:
         rules = self._rules(owner, recognizer)
         if rules is None:
             self.custom.append(owner)
@@ -99,7 +109,7 @@ class Plan:
             else:
                 units.setdefault(probe, Unit(probe)).rules.append(rule)
 
-    def _rules(self, owner: int, recognizer: EntityRecognizer) -> Sequence[Rule] | None:
+    def _rules(self, owner: int, recognizer: Any) -> Sequence[Rule] | None:
         if isinstance(recognizer, Windowed):
             return [WindowRule(owner, recognizer)]
         if type(recognizer).analyze is PhoneRecognizer.analyze:
@@ -126,11 +136,16 @@ def probe_for(rule: Rule, recognizer: EntityRecognizer) -> Probe:
         return around(phones.CORE, phones.SHAPE, re.IGNORECASE)
     if isinstance(rule, WindowRule):
         return around(rule.core, rule.pattern, rule.flags)
-    probe = probe_of(rule.pattern, rule.flags)
     gate = recognizer.gate if isinstance(recognizer, ExactPatterns) else None
-    if gate is not None and (probe.left or probe.right):
-        return around(gate.pattern, rule.pattern, FLAGS)
-    return probe
+    try:
+        probe = probe_of(rule.pattern, rule.flags)
+    except NotDerivableError:
+        if gate is None:
+            raise
+    else:
+        if gate is None or not (probe.left or probe.right):
+            return probe
+    return around(gate.pattern, rule.pattern, FLAGS)
 
 
 def around(core: str, shape: str, flags: int) -> Probe:

@@ -100,9 +100,9 @@ class PatternRule:
         self, owner: int, recognizer: PatternRecognizer, pattern: Pattern, verdicts: Verdicts
     ) -> None:
         self.owner = owner
-        self.name = pattern.name
-        self.pattern = pattern.regex
-        self.flags = recognizer.global_regex_flags
+        self.name: str = pattern.name
+        self.pattern: str = pattern.regex
+        self.flags: int = recognizer.global_regex_flags or 0
         self._recognizer = recognizer
         self._score = pattern.score
         self._entity = recognizer.supported_entities[0]
@@ -139,7 +139,15 @@ class PatternRule:
         search, size = self._search, len(text)
         limits = {"timeout": exact.TIMEOUT_S} if timed else {}
         try:
+            last = 0
             for low, high in windows:
+                if high - low == 1:
+                    if low >= last and (
+                        match := compiled(self.pattern, self.flags).match(text, low, **limits)
+                    ):
+                        last = match.end()
+                        yield match
+                    continue
                 for match in search(text, low, min(size, high + margin), **limits):
                     if match.start() >= high:
                         break
@@ -149,7 +157,7 @@ class PatternRule:
                         break
                     yield match
         except TimeoutError:
-            raise ScanTimeoutError(f"{self._recognizer.name} took too long") from None
+            raise ScanTimeoutError(f"{self._entity} took too long") from None
 
     def _unlimited(self, text: str, low: int, high: int) -> Iterable[Any]:
         for match in self._search(text, low, timeout=exact.TIMEOUT_S):
@@ -216,13 +224,13 @@ class IbanRule(PatternRule):
                     break
 
 
-def rules_of(owner: int, recognizer: EntityRecognizer, verdicts: Verdicts) -> list[PatternRule] | None:
+def rules_of(owner: int, recognizer: Any, verdicts: Verdicts) -> list[PatternRule] | None:
     """Return the rules of a recognizer, or None where it does more than look for its patterns."""
     kind: type[PatternRule]
     if isinstance(recognizer, ExactPatterns):
         if not _same(recognizer, ExactPatterns, "analyze"):
             return None
-        kind = PatternRule if _same(recognizer, ExactPatterns, "_add") else ExactRule  # type: ignore[assignment]
+        kind = PatternRule if _same(recognizer, ExactPatterns, "_add") else ExactRule
     elif isinstance(recognizer, IbanRecognizer):
         if not _same(recognizer, IbanRecognizer, "analyze"):
             return None

@@ -182,7 +182,7 @@ class Reading:
     def _sequence(self, tree: Any, flags: int) -> Shape:
         return joined(self._shape(str(kind), argument, flags) for kind, argument in tree)
 
-    def _shape(self, kind: str, argument: Any, flags: int) -> Shape:
+    def _shape(self, kind: str, argument: Any, flags: int) -> Shape:  # noqa: PLR0911 - one for each kind of node
         match kind:
             case "LITERAL":
                 return Chars(character(argument, flags))
@@ -246,7 +246,7 @@ class Reading:
         return found
 
 
-def _inner(kind: str, argument: Any) -> list[Any]:
+def _inner(kind: str, argument: Any) -> list[Any]:  # noqa: PLR0911 - one for each kind of node
     match kind:
         case "SUBPATTERN":
             return [argument[3]]
@@ -274,7 +274,7 @@ def _members(items: Any, flags: int) -> ByteSet:
             case "LITERAL":
                 found |= character(argument, flags)
             case "RANGE":
-                found |= characters(*argument, flags)
+                found |= characters(argument[0], argument[1], flags)
             case "CATEGORY":
                 found |= category(str(argument), flags)
             case other:
@@ -296,7 +296,8 @@ def _as_class(shape: Shape) -> Chars | None:
     if isinstance(shape, Choice) and all(isinstance(branch, Chars) for branch in shape.branches):
         found = NOTHING
         for branch in shape.branches:
-            found |= branch.set  # type: ignore[union-attr]
+            if isinstance(branch, Chars):
+                found |= branch.set
         return Chars(found)
     return None
 

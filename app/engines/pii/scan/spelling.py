@@ -41,7 +41,7 @@ def words_of(items: Sequence[Shape]) -> Words | None:
     spelled = {word for word, _ in found}
     # A word that begins with another one adds nothing.
     kept = {word for word in spelled if not any(word[:size] in spelled for size in range(1, len(word)))}
-    if b"" in spelled or min(map(len, kept)) < 2:
+    if b"" in spelled:
         return None
     rare = sum(2.0 ** -sum(rarity_of(1 << byte) for byte in word) for word in kept)
     return Words(frozenset(kept), -math.log2(min(1.0, rare)))
@@ -53,7 +53,7 @@ def _row(items: Iterable[Shape]) -> set[_Beginning] | None:
     for item in items:
         more = _beginnings(item)
         if more is None or len(going) * len(more) + len(done) > _MOST_WORDS:
-            return None
+            return done | {(word, False) for word in going}
         going, before = set(), going
         for begun in before:
             for added, ends in more:
@@ -69,33 +69,33 @@ def _row(items: Iterable[Shape]) -> set[_Beginning] | None:
 
 def _beginnings(shape: Shape) -> set[_Beginning] | None:
     match shape:
-        case Chars(found):
-            spellings = members(folded(found.may))
-            return (
-                {(bytes([byte]), True) for byte in spellings}
-                if len(spellings) <= _MOST_SPELLINGS
-                else {(b"", False)}
-            )
+        case Chars(characters):
+            spelled = members(folded(characters.may))
+            few = len(spelled) <= _MOST_SPELLINGS
+            return {(bytes([byte]), True) for byte in spelled} if few else {(b"", False)}
         case Row(items):
             return _row(items)
         case Choice(branches):
-            union: set[_Beginning] = set()
-            for branch in branches:
-                found = _beginnings(branch)
-                if found is None:
-                    return None
-                union |= found
-            return union
+            return _either(branches)
         case Repeat(item, least, most):
-            found = _beginnings(item) if least < 2 else _row([item] * min(least, LONGEST))
+            found = _row([item] * min(max(least, 1), LONGEST))
             if found is None:
                 return None
-            repeated = (
-                found if least == most or (least, most) == (0, 1) else {(word, False) for word, _ in found}
-            )
-            return repeated | {(b"", True)} if not least else repeated
+            once = most in {least, 1}
+            repeated = found if once else {(word, False) for word, _ in found}
+            return repeated if least else repeated | {(b"", True)}
         case _:
             return {(b"", True)}
+
+
+def _either(branches: Iterable[Shape]) -> set[_Beginning] | None:
+    union: set[_Beginning] = set()
+    for branch in branches:
+        found = _beginnings(branch)
+        if found is None:
+            return None
+        union |= found
+    return union
 
 
 @lru_cache(maxsize=4096)
@@ -109,6 +109,6 @@ def _frequency(code: int) -> float:
     letter = chr(code)
     if letter in _COMMON:
         return _COMMON[letter]
-    if letter.isascii() and letter.isalnum():
-        return 0.006
-    return 0.003 if letter.isascii() else 0.0005
+    if letter.isascii() and letter.isdigit():
+        return 0.07
+    return 0.004 if letter.isascii() else 0.0005

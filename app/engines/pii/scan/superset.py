@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from app.engines.pii.scan.bytesets import AT_EDGE, EVERY, WORD, members, rendered
+from app.engines.pii.scan.bytesets import EVERY, WORD, rendered
 from app.engines.pii.scan.shapes import (
     UNLIMITED,
     Beside,
@@ -32,8 +32,11 @@ from app.engines.pii.scan.spelling import rarity_of as _bits
 WIDEST: Final = 128
 """Longest match of an expression: more would make the automaton large, and no value needs more to be recognised."""
 
-_LEAST_BITS = 1.0
-_ENOUGH_BITS = 13.0
+_LEAST_BITS = 0.3
+_BEGIN_BITS = 7.0
+"""How rare words have to be with which a match begins, where it costs a microsecond to try whether it does."""
+
+_ENOUGH_BITS = 10.0
 _POSITIONS = 96
 """The size of an automaton that is cheap to build; what is left of a larger expression has to do."""
 
@@ -46,6 +49,7 @@ class Probe(NamedTuple):
     A match begins at most ``back`` characters before the end of a hit, or earlier where only bytes of ``left`` lie
     between; it ends at most ``fore`` characters after, or later where only bytes of ``right`` lie between. The real
     pattern has to see ``ahead`` characters more. ``tame``: it cannot take long on so short a text.
+    ``begins``: a match begins where the hit of a plain word begins, so that nothing has to be searched at all.
     """
 
     expressions: tuple[bytes, ...]
@@ -55,6 +59,7 @@ class Probe(NamedTuple):
     right: int
     ahead: int
     tame: bool
+    begins: bool = False
 
 
 @dataclass(slots=True)
@@ -79,6 +84,9 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     if max(ahead, reading.behind) >= UNLIMITED:
         raise NotDerivableError("look-around without limit")
     tame = effort(reading.shape) * min(most, UNLIMITED) <= _TRIES
+    words = words_of(items)
+    if words is not None and words.bits >= _BEGIN_BITS:
+        return _of_words(items, 0, words, ahead, tame=tame)
     start, words = _rarest_words(items)
     if words is not None and words.bits >= _ENOUGH_BITS:
         return _of_words(items, start, words, ahead, tame=tame)
@@ -101,7 +109,7 @@ def _of_words(items: list[Shape], start: int, words: Words, ahead: int, *, tame:
     left, leading = _outside(items[:start])
     right, trailing = _outside(items[start:])
     back = max(map(len, words.spelled)) + leading
-    return Probe(words.expressions(), back, trailing, left, right, ahead, tame)
+    return Probe(words.expressions(), back, trailing, left, right, ahead, tame, begins=not start)
 
 
 def _rarest_words(items: list[Shape]) -> tuple[int, Words | None]:
@@ -115,10 +123,17 @@ def _rarest_words(items: list[Shape]) -> tuple[int, Words | None]:
 
 
 def _outside(items: Sequence[Shape]) -> tuple[int, int]:
-    """Return what lies outside of the expression: its alphabet where it has no limit, else how long it can be."""
-    row = Row(tuple(items))
-    most = width(row)[1]
-    return (alphabet(row), 0) if most > WIDEST * 4 else (0, most)
+    """Return what lies outside of the expression: the alphabet of what has no limit, and how long all else can be."""
+    union = size = 0
+    for item in items:
+        for branch in item.branches if isinstance(item, Choice) else (item,):
+            most = width(branch)[1]
+            if most > WIDEST * 4:
+                union |= alphabet(branch)
+            else:
+                size += most
+    between = [item for item in items if width(item)[1] <= WIDEST * 4] if union else []
+    return union | alphabet(Row(tuple(between))), size
 
 
 def _framed(shape: Shape) -> tuple[int, list[Shape], int]:

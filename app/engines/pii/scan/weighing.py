@@ -26,9 +26,7 @@ class Weighing(Protocol):
     def expression(self, word: str) -> bytes:
         """Return what hits in every image of a text in which ``word`` of a context can be found."""
 
-    def weighed(
-        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
-    ) -> float:
+    def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the score of a finding near ``word``, or near no word of its context where that is empty."""
 
 
@@ -59,11 +57,9 @@ class PresidioWeighing:
         """Return the word in any case."""
         return _in_any_case(word)
 
-    def weighed(
-        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
-    ) -> float:
+    def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the raised score."""
-        del recognizer, entity, bare
+        del entity, bare
         return min(max(score + self._factor, self._least), EntityRecognizer.MAX_SCORE) if word else score
 
 
@@ -87,12 +83,10 @@ class PhraseWeighing(PresidioWeighing):
         """Return the longest word of a phrase."""
         return _in_any_case(max(context_words(word), key=len, default=word))
 
-    def weighed(
-        self, recognizer: EntityRecognizer, entity: str, score: float, word: str, *, bare: bool
-    ) -> float:
+    def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the raised or lowered score."""
         if word:
-            return super().weighed(recognizer, entity, score, word, bare=bare)
+            return super().weighed(entity, score, word, bare=bare)
         need = RULES[entity].context if entity in RULES else "no"
         return score * WITHOUT_CONTEXT if need == "yes" or (need == "bare" and bare) else score
 

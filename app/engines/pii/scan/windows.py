@@ -8,15 +8,17 @@ _LONG_STEP = 4096
 
 
 def windows_of(
-    probe: Probe, ends: list[int] | None, seen: bytes, grain: int
+    probe: Probe | None, ends: list[int] | None, seen: bytes, grain: int
 ) -> tuple[list[tuple[int, int]], int]:
     """Return where in the text matches may begin and end, and how much further the pattern has to see.
 
     ``ends`` of None: anywhere. A window holds whole matches: none crosses its rims.
     """
     size = len(seen) - 2
-    if ends is None:
+    if probe is None or ends is None:
         return [(0, size)], 0
+    if probe.begins and grain == 1:
+        return [(begin, begin + 1) for begin in sorted(set(ends))], 0
     if ends[0] > ends[-1] or len(ends) > 1:
         ends.sort()
     back, fore = probe.back + grain, probe.fore + 1
@@ -26,7 +28,7 @@ def windows_of(
         # The image begins with the edge, so the text's offset of an end is one less.
         start, stop = end - 1 - back, end - 1 + fore
         if probe.left and start > high:
-            start = _leftward(seen, start, high, probe.left)
+            start = _leftward(seen, start, high, probe.left) - back
         if start <= high and high >= 0:
             if stop <= high:
                 continue
@@ -34,7 +36,7 @@ def windows_of(
             if high >= 0:
                 windows.append((low, high))
             low = max(start, 0)
-        high = _rightward(seen, stop, probe.right) if probe.right else stop
+        high = _rightward(seen, stop, probe.right) + fore if probe.right else stop
     windows.append((low, min(high, size)))
     reach = probe.ahead if probe.left or probe.right else probe.ahead + probe.back + probe.fore
     return windows, reach + 1
