@@ -65,7 +65,7 @@ The recipe makes the file again from its data, which the manifest names by check
 LICENCES_DATA = """
 ## Data
 
-The weights of the name tagger in `app/engines/pii` were trained on the following; the texts are not in this repository.
+The weights of the name taggers in `app/engines/pii` were trained on the following; the texts are not in this repository.
 Changes made to them: tokens were joined to sentences, labels were mapped to persons, places and organizations, and
 `@name` labels of tweets were removed.
 
@@ -213,7 +213,7 @@ def licence_of(package: str) -> str:
 def weights() -> list[str]:
     """Return a row for each file of a model, from the manifests beside them."""
     rows = []
-    for path in sorted((ROOT / "app/engines").glob("*/weights/manifest.json")):
+    for path in sorted((ROOT / "app/engines").glob("**/weights/manifest.json")):
         for name, about in sorted(json.loads(path.read_text(encoding="utf-8")).items()):
             made_from = "; ".join(f"{one['name']} ({one['licence']})" for one in about["data"])
             file = (path.parent / name).relative_to(ROOT)

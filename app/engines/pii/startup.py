@@ -13,12 +13,11 @@ class Startup:
     """The options of all processes of a pool; they travel through a pipe, never as arguments or in the environment.
 
     ``matcher`` runs the patterns. ``recognizers`` are a user's, as the text of a file, see `user_recognizers`.
-    ``accurate`` says whether the accurate tagger may be loaded. All values are such as `marshal` can write.
+    All values are such as `marshal` can write.
     """
 
     matcher: Matcher = "auto"
     recognizers: str = ""
-    accurate: bool = True
 
     @cached_property
     def version(self) -> bytes:

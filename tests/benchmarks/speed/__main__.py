@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.benchmarks.quality import grounding, injection, moderation, retrieval, secrets, tools
+from tests.benchmarks.quality import grounding, injection, moderation, names, retrieval, secrets, tools
 from tests.benchmarks.speed import (
     aggregation,
     detection,
@@ -23,7 +23,6 @@ from tests.benchmarks.speed import (
     serving,
     starting,
     surfaces,
-    tagger,
     tokens,
     vault,
 )
@@ -41,7 +40,7 @@ TABLES = {
     "restoration": restoration.tables,
     "starting": starting.tables,
     "detection": detection.tables,
-    "tagger": tagger.tables,
+    "names": names.tables,
     "tools": tools.tables,
     "moderation": moderation.tables,
     "injection": injection.tables,

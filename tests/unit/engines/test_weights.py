@@ -9,7 +9,7 @@ import pytest
 import app.engines
 
 ROOT = Path(app.engines.__file__).parent
-FOLDERS = sorted(folder for folder in ROOT.glob("*/weights") if any(folder.iterdir()))
+FOLDERS = sorted(folder for folder in ROOT.rglob("weights") if any(folder.iterdir()))
 
 
 def manifest(folder):

@@ -14,6 +14,8 @@ Ranges = dict[str, tuple[Array, Array]]
 
 _RUNTIME = "com.microsoft"
 _STEPS = 255
+_EVENED = np.float32(0.9)
+"""How much of their difference in size columns give to the matrix; measured, with the least error in 8 bits."""
 
 
 @dataclass
@@ -34,7 +36,7 @@ class Calibrated(Builder):
         bias = np.concatenate([self.weights[f"{name}.bias"] for name in names])
         low, high = self.ranges[names[0]]
         largest = np.maximum(np.maximum(-low, high), 1e-4)
-        share = np.sqrt(largest / np.abs(matrix).max(axis=1)).astype(np.float32)
+        share = largest**_EVENED / np.abs(matrix).max(axis=1) ** (1 - _EVENED)
         share /= np.exp(np.log(share).mean())
         low, high = (low / share).min(), (high / share).max()
         step = np.float32((high - low) / _STEPS)
