@@ -15,8 +15,10 @@ import pytest_asyncio
 
 from app.core.engines import Detection, DetectionOptions
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
+from app.engines.pii import frames
+from app.engines.pii.forking import WorkerFactory
 from app.engines.pii.pool import PoolDetector
-from app.engines.pii.process import WorkerProcess
+from app.engines.pii.process import WorkerDiedError, WorkerProcess
 from app.engines.pii.startup import Startup
 
 OPTIONS = DetectionOptions()
@@ -26,8 +28,8 @@ SENTENCE = "Then Jane Smith wrote to billing@example.com about invoice 4711, and
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[PoolDetector]:
-    async with PoolDetector(2) as detector:
-        await detector.wait_ready()
+    async with PoolDetector(2, deadline_s=90) as detector:
+        await detector.wait_ready(90)
         yield detector
 
 
@@ -42,7 +44,7 @@ def found(texts: list[str], detection: Detection) -> list[list[tuple[str, str]]]
 
 
 async def until_alive(pool: PoolDetector, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while len(pool.pids) < count or not pool.ready:
             await asyncio.sleep(0.02)
 
@@ -149,11 +151,67 @@ def busy(pids: set[int]) -> list[int]:
     return [max(pids, key=lambda pid: used(pid) - first[pid])]
 
 
+async def test_a_killed_worker_is_forked_anew_and_a_killed_zygote_loads_anew(pool: PoolDetector) -> None:
+    await until_alive(pool, 2)
+    zygote, before = pool.zygote, set(pool.pids)
+    assert zygote is not None
+    os.kill(min(before), signal.SIGKILL)
+    await until_other(pool, before)
+    assert pool.zygote == zygote
+    before = set(pool.pids)
+    scan = asyncio.create_task(pool.detect([SENTENCE * 300], OPTIONS))
+    await asyncio.sleep(0.02)
+    os.kill(zygote, signal.SIGKILL)
+    assert len((await scan).spans[0]) == 600
+    await until_alive(pool, 2)
+    assert pool.zygote != zygote
+    assert before.isdisjoint(pool.pids)
+
+
+async def until_other(pool: PoolDetector, before: set[int]) -> None:
+    async with asyncio.timeout(90):
+        while len(pool.pids) < 2 or set(pool.pids) == before:
+            await asyncio.sleep(0.01)
+
+
+async def test_workers_and_zygote_killed_under_load_cost_no_answer_and_mix_none_up(
+    pool: PoolDetector,
+) -> None:
+    """Its negative control is the pool that may try only once, below."""
+    await until_alive(pool, 2)
+    stop = asyncio.Event()
+    answered: list[int] = []
+
+    async def ask(numbers: range) -> None:
+        for number in numbers:
+            texts = [f"mail user{number}@example.com now", f"and Zoltan{number} too"]
+            detection = await pool.detect(texts, OPTIONS, tenant="acme")
+            assert found(texts, detection)[0] == [(f"user{number}@example.com", "EMAIL")]
+            answered.append(number)
+            if stop.is_set():
+                return
+
+    callers = [
+        asyncio.create_task(ask(range(first, first + 100_000))) for first in range(0, 400_000, 100_000)
+    ]
+    for victim in (0, 1, None):
+        await asyncio.sleep(0.3)
+        zygote = pool.zygote
+        assert zygote is not None
+        os.kill(zygote if victim is None else pool.pids[victim], signal.SIGKILL)
+        await asyncio.sleep(0.3)
+        await until_alive(pool, 2)
+    stop.set()
+    async with asyncio.timeout(90):
+        await asyncio.gather(*callers)
+    assert len(answered) == len(set(answered)) >= 8
+
+
 async def test_without_a_second_attempt_the_same_kill_fails_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
     monkeypatch.setattr("app.engines.pii.workers._ATTEMPTS", 1)
-    async with PoolDetector(1) as pool:
-        await pool.wait_ready()
+    async with PoolDetector(1, deadline_s=90) as pool:
+        await pool.wait_ready(90)
         scan = asyncio.create_task(pool.detect([SENTENCE * 1500], OPTIONS))
         await asyncio.sleep(0.1)
         os.kill(pool.pids[0], signal.SIGKILL)
@@ -162,8 +220,8 @@ async def test_without_a_second_attempt_the_same_kill_fails_the_call(monkeypatch
 
 
 async def test_a_call_that_kills_every_worker_fails_and_the_pool_recovers() -> None:
-    async with PoolDetector(1) as pool:
-        await pool.wait_ready()
+    async with PoolDetector(1, deadline_s=90) as pool:
+        await pool.wait_ready(90)
         scan = asyncio.create_task(pool.detect([SENTENCE * 6000], OPTIONS))
         killed: set[int] = set()
         while not scan.done():
@@ -179,8 +237,8 @@ async def test_a_call_that_kills_every_worker_fails_and_the_pool_recovers() -> N
 async def test_a_call_beyond_its_deadline_fails_and_its_worker_is_killed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with PoolDetector(1) as pool:
-        await pool.wait_ready()
+    async with PoolDetector(1, deadline_s=90) as pool:
+        await pool.wait_ready(90)
         before = pool.pids
         with pytest.raises(DeadlineExceededError) as caught:
             await pool.detect([SENTENCE * 6000], OPTIONS, deadline_s=0.2)
@@ -188,6 +246,34 @@ async def test_a_call_beyond_its_deadline_fails_and_its_worker_is_killed(
         await until_alive(pool, 1)
         assert pool.pids != before
         assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0]
+
+
+async def test_a_worker_ends_itself_where_nobody_ends_it(pool: PoolDetector) -> None:
+    worker = await forked(pool)
+    try:
+        assert await worker.started()
+        question = {
+            "ask": "scan",
+            "runs": [[SENTENCE * 6000]],
+            "names": [],
+            "options": frames.raw_options(OPTIONS),
+        }
+        with pytest.raises(WorkerDiedError):
+            await worker.ask(question | {"within": 0.2})
+        await worker.ended()
+    finally:
+        await worker.kill()
+
+
+async def test_what_was_seen_is_answered_while_all_workers_are_gone(pool: PoolDetector) -> None:
+    await until_alive(pool, 2)
+    first = await pool.detect([TEXT, "ask Doe"], OPTIONS, tenant="acme")
+    zygote = pool.zygote
+    assert zygote is not None
+    os.kill(zygote, signal.SIGKILL)
+    assert await pool.detect([TEXT, "ask Doe"], OPTIONS, tenant="acme") == first
+    assert found([TEXT, "ask Doe"], first)[1] == [("Doe", "PERSON")]
+    await until_alive(pool, 2)
 
 
 async def test_a_caller_that_gives_up_leaves_the_pool_usable(pool: PoolDetector) -> None:
@@ -200,8 +286,15 @@ async def test_a_caller_that_gives_up_leaves_the_pool_usable(pool: PoolDetector)
     assert pool.pids == before
 
 
-async def test_an_error_in_a_worker_tells_no_content(caplog: pytest.LogCaptureFixture) -> None:
-    worker = await WorkerProcess.spawn(Startup())
+async def forked(pool: PoolDetector) -> WorkerProcess:
+    """Return a worker beside those of the pool."""
+    return await pool._workers._factory.worker()
+
+
+async def test_an_error_in_a_worker_tells_no_content(
+    pool: PoolDetector, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await forked(pool)
     try:
         assert await worker.started()
         with caplog.at_level(logging.DEBUG):
@@ -215,14 +308,23 @@ async def test_an_error_in_a_worker_tells_no_content(caplog: pytest.LogCaptureFi
         await worker.kill()
 
 
-async def test_workers_know_nothing_of_our_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_workers_that_are_not_forked_find_the_same_and_know_nothing_of_our_secrets(
+    pool: PoolDetector, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SLUICE_AUTH__BOOTSTRAP_KEY", "canary-of-the-environment")
-    worker = await WorkerProcess.spawn(Startup())
+    factory = WorkerFactory(Startup(), forks=False)
+    worker = await factory.worker()
     try:
         assert await worker.started()
+        assert factory.pid is None
         assert b"canary" not in Path(f"/proc/{worker.pid}/environ").read_bytes()
+        question = {"ask": "scan", "runs": [[TEXT]], "names": [], "options": frames.raw_options(OPTIONS)}
+        answer = await worker.ask(question | {"within": 30.0})
+        spans = [frames.given_spans(text["carried"] or text["spans"]) for text in answer["texts"]]
+        assert spans == (await pool.detect([TEXT], OPTIONS)).spans
     finally:
         await worker.kill()
+        await factory.close()
 
 
 async def test_the_main_process_never_loads_the_heavy_libraries() -> None:
@@ -252,7 +354,7 @@ async def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_scan() -
         "async def main():\n"
         "    async with PoolDetector(2) as pool:\n"
         "        await pool.wait_ready()\n"
-        "        print(*pool.pids, flush=True)\n"
+        "        print(*pool.pids, pool.zygote, flush=True)\n"
         f"        await pool.detect([{SENTENCE!r} * 20000] * 2, DetectionOptions())\n"
         "asyncio.run(main())\n"
     )
@@ -265,7 +367,7 @@ async def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_scan() -
     async with asyncio.timeout(5):
         while any(Path(f"/proc/{pid}").exists() and not zombie(pid) for pid in pids):
             await asyncio.sleep(0.02)
-    assert pids
+    assert len(pids) >= 2
 
 
 def zombie(pid: int) -> bool:
@@ -279,10 +381,13 @@ async def test_a_closed_pool_leaves_no_process() -> None:
     pool = PoolDetector(2)
     await pool.start()
     await pool.wait_ready()
-    pids = pool.pids
+    pids = [*pool.pids, pool.zygote]
     await pool.close()
     assert not pool.ready
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert pool.zygote is None
+    async with asyncio.timeout(5):
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):
+            await asyncio.sleep(0.02)
 
 
 async def test_a_pool_needs_a_worker() -> None:

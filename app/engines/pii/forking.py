@@ -9,9 +9,9 @@ import socket
 import sys
 from typing import Self
 
+from app.engines.pii import frames
 from app.engines.pii.process import WorkerDiedError, WorkerProcess
 from app.engines.pii.startup import Startup
-from app.engines.pii.zygote import BORN
 
 _log = logging.getLogger(__name__)
 _FORK_S = 10.0
@@ -133,15 +133,17 @@ class Zygote:
         except BaseException:
             ours.close()
             raise
-        return WorkerProcess(life, answers, questions, self._process.version)
+        worker = WorkerProcess(life, answers, questions, self._process.version)
+        worker.origin = self._process.life
+        return worker
 
     async def _born(self) -> "WatchedLife":
         async with asyncio.timeout(_FORK_S):
             await _readable(self._control)
-        message, handles, _flags, _address = socket.recv_fds(self._control, BORN.size, 1)
+        message, handles, _flags, _address = socket.recv_fds(self._control, frames.BORN.size, 1)
         if not handles:
             raise WorkerDiedError
-        return WatchedLife(BORN.unpack(message)[0], handles[0])
+        return WatchedLife(frames.BORN.unpack(message)[0], handles[0])
 
     async def kill(self) -> None:
         """End the process, and with it all its workers."""

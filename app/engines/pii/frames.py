@@ -19,6 +19,9 @@ from typing import Any, BinaryIO
 from app.core.engines import Candidate, DetectionOptions, Span
 
 HEADER = struct.Struct(">I")
+BORN = struct.Struct(">I")
+"""The process id of a worker that a zygote has forked."""
+
 _VERSION = 4
 
 Frame = dict[str, Any]

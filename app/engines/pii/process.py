@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -75,8 +76,12 @@ class ChildLife:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive, as far as is known."""
-        return self._process.returncode is None
+        """Say whether the process is alive; on Linux exactly, even before asyncio heard of its end."""
+        if self._process.returncode is not None or self._handle is None:
+            return self._process.returncode is None
+        ended = select.poll()
+        ended.register(self._handle, select.POLLIN)
+        return not ended.poll(0)
 
     def kill(self) -> None:
         """Send SIGKILL."""
@@ -105,7 +110,8 @@ class WorkerProcess:
         self, life: Life, answers: asyncio.StreamReader, questions: asyncio.StreamWriter, version: bytes
     ) -> None:
         self.version = version
-        self._life = life
+        self.origin: Life | None = None
+        self.life = life
         self._from = answers
         self._to = questions
         self.ready = False
@@ -138,12 +144,17 @@ class WorkerProcess:
     @property
     def pid(self) -> int:
         """Return the process id."""
-        return self._life.pid
+        return self.life.pid
 
     @property
     def running(self) -> bool:
         """Say whether the process is alive, as far as is known."""
-        return self._life.running
+        return self.life.running
+
+    @property
+    def orphaned(self) -> bool:
+        """Say whether the process that this one was forked off has ended, which ends this one too."""
+        return self.origin is not None and not self.origin.running
 
     async def started(self) -> bool:
         """Wait until the process has loaded everything; False where it failed."""
@@ -168,16 +179,16 @@ class WorkerProcess:
 
     async def ended(self) -> None:
         """Wait for the end of the process."""
-        await self._life.ended()
+        await self.life.ended()
 
     async def kill(self) -> None:
         """End the process at once and wait for it."""
         self.ready = False
         if self.running:
-            self._life.kill()
+            self.life.kill()
         self._to.close()
-        await self._life.ended()
-        self._life.forget()
+        await self.life.ended()
+        self.life.forget()
 
     async def _answer(self) -> frames.Frame:
         try:

@@ -21,7 +21,7 @@ from app.engines.pii import frames
 from app.engines.pii.borders import scan_run
 from app.engines.pii.carrying import carried, carries, names_in
 from app.engines.pii.languages import evidence
-from app.engines.pii.lean import without_spacy
+from app.engines.pii.lean import compiled_once, without_spacy
 from app.engines.pii.names import Names
 from app.engines.pii.startup import Startup
 
@@ -88,7 +88,8 @@ class Service:
         with without_spacy():
             from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
 
-        analyzer = Analyzer()
+        with compiled_once():
+            analyzer = Analyzer()
         for strict in (False, True):
             analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()

@@ -142,8 +142,8 @@ class WorkerPool:
                 raise DeadlineExceededError("The scan for personal data did not end in time.") from None
             except WorkerDiedError:
                 _log.warning("a detection worker died during a call", extra={"pid": worker.pid})
-                # One that is gone at once had died before; the call is not to blame.
-                deaths += clock() - asked > _AT_ONCE_S
+                # One that is gone at once had died before, and with the zygote all die: the call is not to blame.
+                deaths += clock() - asked > _AT_ONCE_S and not worker.orphaned
                 await worker.kill()
                 continue
             except BaseException:

@@ -8,15 +8,11 @@ brings the socket of a worker to be, and the answer is the worker's process id a
 import os
 import signal
 import socket
-import struct
 import sys
 from pathlib import Path
 
 from app.engines.pii import frames
 from app.engines.pii.worker import Service, end_with_parent, prepared, serve
-
-BORN = struct.Struct(">I")
-"""The process id of a new worker."""
 
 
 def main() -> None:
@@ -50,9 +46,9 @@ def _give_birth(service: Service, control: socket.socket, connection: int) -> No
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
-        control.send(BORN.pack(0))
+        control.send(frames.BORN.pack(0))
         return
-    socket.send_fds(control, [BORN.pack(pid)], [handle])
+    socket.send_fds(control, [frames.BORN.pack(pid)], [handle])
     os.close(handle)
 
 
