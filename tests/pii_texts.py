@@ -7,10 +7,7 @@ from collections.abc import Callable
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-WORDS = """
-please call my phone number is card email SSN passport no wallet bank account IBAN see driver license mac address date
-of birth the id order status open pending report customer said that it was sent on Monday and nothing else happened
-""".split()
+WORDS = ["please", "call", "my", "phone", "number", "is", "card", "email", "SSN", "passport", "no", "wallet", "bank", "account", "IBAN", "see", "driver", "license", "mac", "address", "date", "of", "birth", "the", "id", "order", "status", "open", "pending", "report", "customer", "said", "that", "it", "was", "sent", "on", "Monday", "and", "nothing", "else", "happened"]
 ODD = "0123456789" * 4 + "abcdefXYZ -.:/@()[]+_'\"<>,;#\n\té٣ſKİıー．－(\u00a0\u2003€😀中"
 
 
@@ -28,7 +25,9 @@ def _card(rng: random.Random) -> str:
 def _iban(rng: random.Random) -> str:
     account = "37040044" + _digits(rng, 10)
     iban = f"DE{98 - int(account + '131400') % 97:02d}{account}"
-    return rng.choice([iban, " ".join(iban[place : place + 4] for place in range(0, 22, 4)), "x " + iban.lower()])
+    return rng.choice(
+        [iban, " ".join(iban[place : place + 4] for place in range(0, 22, 4)), "x " + iban.lower()]
+    )
 
 
 PIECES: tuple[Callable[[random.Random], str], ...] = (
@@ -45,7 +44,9 @@ PIECES: tuple[Callable[[random.Random], str], ...] = (
     lambda rng: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
     lambda rng: rng.choice("ABCDEFG") + _digits(rng, 7),
     lambda rng: f"19{_digits(rng, 2)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}T10:20:30Z",
-    lambda rng: f'{{"id": {_digits(rng, 7)}, "amount": {_digits(rng, 4)}.{_digits(rng, 2)}, "tags": ["a", "b"]}}',
+    lambda rng: (
+        f'{{"id": {_digits(rng, 7)}, "amount": {_digits(rng, 4)}.{_digits(rng, 2)}, "tags": ["a", "b"]}}'
+    ),
     lambda rng: _digits(rng, rng.randint(4, 18)),
 )
 

@@ -131,7 +131,7 @@ class HyperscanMatcher:
             while place < len(serialized):
                 (size,) = self._SIZE.unpack_from(serialized, place)
                 place += self._SIZE.size
-                part = bytearray(serialized[place : place + size])
+                part = serialized[place : place + size]
                 databases.append(self._library.loadb(part, self._library.HS_MODE_BLOCK))
                 place += size
         except (self._library.HyperscanError, struct.error):

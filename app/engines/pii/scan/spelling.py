@@ -110,5 +110,5 @@ def _frequency(code: int) -> float:
     if letter in _COMMON:
         return _COMMON[letter]
     if letter.isascii() and letter.isdigit():
-        return 0.07
+        return 0.03
     return 0.004 if letter.isascii() else 0.0005

@@ -1,0 +1,135 @@
+"""Presidio as it comes and our registry, each as Presidio runs it and as one scan: what the equality tests compare."""
+
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
+import spacy
+import tldextract
+from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, predefined_recognizers
+from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
+from presidio_analyzer.nlp_engine import NlpArtifacts, SpacyNlpEngine
+from presidio_analyzer.predefined_recognizers import SpacyRecognizer
+
+from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, PhraseContextEnhancer
+from app.engines.pii.patterns import FLAGS
+from app.engines.pii.recognizers import build_registry
+from app.engines.pii.scan.matchers import MatcherName, build
+from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.surroundings import PlainWords
+from app.engines.pii.scan.weighing import PhraseWeighing, PresidioWeighing
+
+Result = tuple[str, int, int, float]
+Find = Callable[[str], set[Result]]
+
+MATCHERS: tuple[MatcherName, ...] = ("hyperscan", "re2", "plain")
+_DEFAULT = ["CreditCard", "UsBank", "UsLicense", "UsItin", "UsPassport", "UsSsn", "Nhs", "Crypto", "Date", "Email", "Iban", "Ip", "MedicalLicense", "MacAddress", "Uuid", "Phone", "Url"]
+
+
+class LowerCase(SpacyNlpEngine):
+    """spaCy's tokenizer with the lower-case word as lemma, so that context words work without a model."""
+
+    def __init__(self) -> None:
+        super().__init__(models=[{"lang_code": LANGUAGE, "model_name": "blank"}])
+        self.nlp: dict[str, Any] = {LANGUAGE: spacy.blank(LANGUAGE)}
+
+    def load(self) -> None:
+        """Load nothing."""
+
+    def _doc_to_nlp_artifact(self, doc: Any, language: str) -> NlpArtifacts:
+        return NlpArtifacts(
+            entities=[],
+            tokens=doc,
+            tokens_indices=[token.idx for token in doc],
+            lemmas=[token.lower_ for token in doc],
+            nlp_engine=self,
+            language=language,
+            scores=[],
+        )
+
+
+class SpacyWords:
+    """The keywords of Presidio's NLP engine, for a part of a text; its tokens never hold white space and a word."""
+
+    border = re.compile(r"\s(?=\S)")
+
+    def __init__(self, nlp: Any) -> None:
+        self._tokenizer = nlp.tokenizer
+        self._vocabulary = nlp.vocab
+
+    def keywords(self, text: str) -> tuple[list[int], list[int], list[str]]:
+        """Return begins, ends and forms of the keywords of ``text``."""
+        kept = [token for token in self._tokenizer(text) if self._counts(token.lower_)]
+        return (
+            [token.idx for token in kept],
+            [token.idx + len(token) for token in kept],
+            [token.lower_ for token in kept],
+        )
+
+    def _counts(self, word: str) -> bool:
+        lexeme = self._vocabulary[word]
+        return not (lexeme.is_stop or lexeme.is_punct or word in {"be", "-pron-"} or ":" in word)
+
+
+def default_recognizers() -> list[EntityRecognizer]:
+    """Return the recognizers that Presidio has switched on by default for English."""
+    # Else its e-mail recognizer asks the internet for the list of public suffixes, and keeps it in a file.
+    tldextract.extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
+    return [getattr(predefined_recognizers, f"{name}Recognizer")() for name in _DEFAULT]
+
+
+def presidio(recognizers: list[EntityRecognizer]) -> Find:
+    """Return Presidio's analyzer over ``recognizers``, all results."""
+    registry = RecognizerRegistry(recognizers, FLAGS, [LANGUAGE])
+    engine = AnalyzerEngine(registry=registry, nlp_engine=LowerCase(), supported_languages=[LANGUAGE])
+    return lambda text: {_result(one) for one in engine.analyze(text, LANGUAGE)}
+
+
+def scans_like_presidio(recognizers: list[EntityRecognizer]) -> dict[str, Find]:
+    """Return the scan over the same recognizers with each matcher, with Presidio's context words."""
+    words = SpacyWords(LowerCase().nlp[LANGUAGE])
+    plain = ScanOnce(recognizers, PresidioWeighing(LemmaContextAwareEnhancer()), words, "plain")
+    return {matcher: _all(with_matcher(plain, matcher)) for matcher in MATCHERS}
+
+
+def ours_plain() -> Find:
+    """Return Presidio's analyzer over our own registry, without names."""
+    registry = build_registry()
+    registry.recognizers = our_recognizers()
+    engine = AnalyzerEngine(
+        registry=registry,
+        nlp_engine=EmbeddedNlpEngine(lambda _text, _threshold: []),
+        supported_languages=[LANGUAGE],
+        context_aware_enhancer=PhraseContextEnhancer(),
+    )
+    return lambda text: {_result(one) for one in engine.analyze(text, LANGUAGE)}
+
+
+def our_recognizers() -> list[EntityRecognizer]:
+    """Return the recognizers of our registry that look for patterns."""
+    return [one for one in build_registry().recognizers if not isinstance(one, SpacyRecognizer)]
+
+
+def scans_ours() -> dict[str, tuple[ScanOnce, Find]]:
+    """Return the scan over our own registry with each matcher."""
+    plain = ScanOnce(our_recognizers(), PhraseWeighing(), PlainWords(), "plain")
+    return {matcher: (scan, _all(scan)) for matcher in MATCHERS for scan in [with_matcher(plain, matcher)]}
+
+
+def with_matcher(scan: ScanOnce, matcher: MatcherName) -> ScanOnce:
+    """Return ``scan`` with another matcher."""
+    other = copy.copy(scan)
+    other.matcher = build(matcher, scan.plan.expressions, scan.plan.first_word)
+    return other
+
+
+def _all(scan: ScanOnce) -> Find:
+    chosen = Chosen(dict.fromkeys(range(len(scan.recognizers)), 0.0))
+    return lambda text: {
+        (one.entity, one.start, one.end, round(one.score, 4)) for one in scan.search(text, chosen)
+    }
+
+
+def _result(one: Any) -> Result:
+    return one.entity_type, one.start, one.end, round(one.score, 4)
