@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.engines import DetectionOptions
-from app.engines.pii.labels import NAME_LABELS, RULES, thresholds
+from app.engines.pii.labels import NAME_LABELS, RULES, extend, thresholds
 from app.engines.pii.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.patterns import ExactPatterns
 from app.engines.pii.recognizers import build_registry
@@ -17,6 +17,7 @@ from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.surroundings import PlainWords
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.taggers import Taggers
+from app.engines.pii.user_recognizers import Definitions, build
 
 CHUNK = 8_192
 """Characters that the tagger sees at once; more would only cost memory."""
@@ -54,7 +55,8 @@ class Search:
     """Our recognizers and the tagger over a text; not for use by two threads at once.
 
     ``matcher`` says how the places are found at which a recognizer has to look, never what it finds there;
-    ``database`` is what `serialized` of another process gave, so that nothing has to be compiled.
+    ``database`` is what `serialized` of another process gave, so that nothing has to be compiled. ``definitions`` are a
+    user's recognizers, whose types are this process's from then on.
     """
 
     def __init__(
@@ -62,10 +64,18 @@ class Search:
         tagger: NameTagger | None = None,
         matcher: MatcherName = "auto",
         database: bytes | None = None,
+        definitions: Definitions | None = None,
     ) -> None:
+        added = definitions or Definitions()
+        extend(added.rules())
         self._taggers = Taggers(tagger)
         self._nlp = EmbeddedNlpEngine(self._taggers.tagger("fast"))
-        recognizers = [each for each in build_registry().recognizers if not isinstance(each, SpacyRecognizer)]
+        offered: list[Any] = [*build_registry().recognizers, *build(added.custom)]
+        recognizers = [
+            each
+            for each in offered
+            if not isinstance(each, SpacyRecognizer) and each.name not in added.taken_away
+        ]
         self._scan = ScanOnce(recognizers, PhraseWeighing(), PlainWords(), matcher, database)
         self._choices: dict[DetectionOptions, tuple[dict[str, float], Chosen]] = {}
 
