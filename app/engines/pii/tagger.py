@@ -111,10 +111,10 @@ class _Layer:
 
     def __call__(self, x: Floats, at: Places) -> Floats:
         """Return the rectified convolution at the places `at`, none nearer to an end than `reach`."""
-        first = at - self.reach
-        y: Floats = x[first] @ self.taps[0]
-        for index in range(1, len(self.taps)):
-            y += x[first + index * self.dilation] @ self.taps[index]
+        count, width, channels = self.taps.shape
+        around = np.add.outer(at, np.arange(count) * self.dilation - self.reach)
+        rows = np.take(x, around.ravel(), axis=0).reshape(len(at), count * width)
+        y: Floats = rows @ self.taps.reshape(count * width, channels)
         y += self.bias
         np.maximum(y, 0, out=y)
         return y

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple, Self
 from zlib import crc32
 
@@ -36,6 +38,9 @@ _YEAR_DIGITS = 4
 _SHORTEST_GLUED = 6
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPREAD = 0x9E3779B1
+_STEP = 0x85EBCA6B
+_MIXED = 4
+_WHOLE = 4
 _BITS_32 = 0xFFFFFFFF
 _LETTERS_OF_GRAMS = 20
 _GRAMS = (3, 4, 5)
@@ -98,35 +103,71 @@ def normal_word(word: str) -> str:
 
 def features(words: Sequence[str], gazetteer: Gazetteer) -> Features:
     """Return the rows of normal words, in their order."""
-    whole: list[int] = []
-    listed: list[int] = []
-    whole_sizes: list[int] = []
-    listed_sizes: list[int] = []
-    framed: list[str] = []
-    keys: list[int] = []
-    for word in words:
-        before = len(whole), len(listed)
-        if word[0].isalpha():
-            lower = word.lower()
-            framed.append(f"^{lower[:_LETTERS_OF_GRAMS]}$")
-            keys.append(key := key_of(lower))
-            _describe(word, lower, key, gazetteer, whole, listed)
-        else:
-            keys.append(0)
-            framed.append("")
-            whole += _number_rows(word) if word[0].isdigit() else [_row(f"P{word[:3]}"), _row(f"p{word[0]}")]
-        whole_sizes.append(len(whole) - before[0])
-        listed_sizes.append(len(listed) - before[1])
+    lettered = [place for place, word in enumerate(words) if word[0].isalpha()]
+    lowers = [words[place].lower() for place in lettered]
+    keys = np.zeros(len(words), np.uint32)
+    keys[lettered] = [key_of(lower) for lower in lowers]
+    outlines = [
+        (words[place], lower, _case(words[place])) for place, lower in zip(lettered, lowers, strict=True)
+    ]
+    listed = [
+        _listed(*each, bits, gazetteer)
+        for each, bits in zip(outlines, _bits(keys[lettered], gazetteer), strict=True)
+    ]
+    listed_sizes = np.zeros(len(words), np.intp)
+    listed_sizes[lettered] = list(map(len, listed))
+    framed = [""] * len(words)
+    for place, lower in zip(lettered, lowers, strict=True):
+        framed[place] = f"^{lower[:_LETTERS_OF_GRAMS]}$"
     grams, gram_sizes = _grams(framed)
-    return Features(
-        np.array(keys, np.uint32),
-        np.array(whole, np.int64),
-        np.array(whole_sizes, np.intp),
-        grams,
-        gram_sizes,
-        np.array(listed, np.int64),
-        np.array(listed_sizes, np.intp),
-    )
+    whole, whole_sizes = _whole(words, lettered, outlines, keys[lettered])
+    rows = np.fromiter(chain.from_iterable(listed), np.int64, int(listed_sizes.sum()))
+    return Features(keys, whole, whole_sizes, grams, gram_sizes, rows, listed_sizes)
+
+
+def _bits(keys: npt.NDArray[np.uint32], gazetteer: Gazetteer) -> list[int]:
+    get = gazetteer.bits.get
+    return [get(key, 0) for key in keys.tolist()]
+
+
+def _whole(
+    words: Sequence[str],
+    lettered: list[int],
+    outlines: Sequence[tuple[str, str, int]],
+    keys: npt.NDArray[np.uint32],
+) -> tuple[Rows, Sizes]:
+    """Return the rows of whole words: their letters, their letters and case, their outline, their first letter."""
+    others = {
+        place: _number_rows(word) if word[0].isdigit() else [_row(f"P{word[:3]}"), _row(f"p{word[0]}")]
+        for place, word in enumerate(words)
+        if not word[0].isalpha()
+    }
+    sizes = np.full(len(words), _WHOLE, np.intp)
+    for place, rows in others.items():
+        sizes[place] = len(rows)
+    starts = np.cumsum(sizes) - sizes
+    found = np.empty(int(sizes.sum()), np.int64)
+    first = starts[lettered]
+    numbers = [
+        (case, (case * 4 + _script(word, lower)) * 16 + min(len(word), _LENGTHS), (ord(lower[0]) << 3) + case)
+        for word, lower, case in outlines
+    ]
+    case, outline, initial = np.array(numbers, np.uint64).reshape(-1, 3).T
+    found[first] = keys & np.uint32(ROWS - 1)
+    found[first + 1] = _spread(keys.astype(np.uint64) + (case + np.uint64(1)) * np.uint64(_STEP))
+    found[first + 2] = _spread(outline + np.uint64(7 * _STEP))
+    found[first + 3] = _spread(initial + np.uint64(8 * _STEP))
+    for place, rows in others.items():
+        found[starts[place] : starts[place] + len(rows)] = rows
+    return found, sizes
+
+
+def _spread(numbers: npt.NDArray[np.uint64]) -> Rows:
+    return ((numbers * np.uint64(_SPREAD) & np.uint64(_BITS_32)) >> np.uint64(16)).astype(np.int64)
+
+
+def _script(word: str, lower: str) -> int:
+    return 0 if word.isascii() else 1 if lower[0] < "\u0250" else 2
 
 
 def _row(feature: str) -> int:
@@ -135,7 +176,7 @@ def _row(feature: str) -> int:
 
 def _mixed(key: int, salt: int) -> int:
     """Return the row of a number in the sense that the salt stands for."""
-    return ((key + salt * 0x85EBCA6B) * _SPREAD & _BITS_32) >> 16
+    return ((key + salt * _STEP) * _SPREAD & _BITS_32) >> 16
 
 
 def _case(word: str) -> int:
@@ -146,31 +187,26 @@ def _case(word: str) -> int:
         return 3
     if word.isupper():
         return 2
-    return 1 if word[0].isupper() and word[1:].islower() else 4
+    return 1 if word[0].isupper() and word[1:].islower() else _MIXED
 
 
-def _describe(
-    word: str, lower: str, key: int, gazetteer: Gazetteer, whole: list[int], listed: list[int]
-) -> None:
-    """Add the rows of a word of letters: of the whole word and its outline, and of the lists."""
-    case = _case(word)
-    bits = gazetteer.bits.get(key, 0)
-    outline = (case * 4 + (0 if word.isascii() else 1 if lower[0] < "\u0250" else 2)) * 16
-    whole += (
-        key & (ROWS - 1),
-        _mixed(key, case + 1),
-        _mixed(outline + min(len(word), _LENGTHS), 7),
-        _mixed((ord(lower[0]) << 3) + case, 8),
-    )
-    listed.append(_mixed(bits * 8 + case, 9))
-    listed += [_mixed(bit * 8 + case, 10) for bit in range(len(GAZETTEER_KINDS)) if bits >> bit & 1]
-    if len(word) >= _SHORTEST_GLUED:
-        listed += _glued(word, lower, bits, case, gazetteer)
+@lru_cache(maxsize=2_048)
+def _listed_rows(bits: int, case: int) -> tuple[int, ...]:
+    """Return the rows of a set of lists, as a whole and one by one."""
+    alone = (_mixed(bit * 8 + case, 10) for bit in range(len(GAZETTEER_KINDS)) if bits >> bit & 1)
+    return (_mixed(bits * 8 + case, 9), *alone)
+
+
+def _listed(word: str, lower: str, case: int, bits: int, gazetteer: Gazetteer) -> Sequence[int]:
+    rows = _listed_rows(bits, case)
+    if len(word) < _SHORTEST_GLUED or (bits and case != _MIXED):
+        return rows
+    return [*rows, *_glued(word, lower, bits, case, gazetteer)]
 
 
 def _glued(word: str, lower: str, bits: int, case: int, gazetteer: Gazetteer) -> list[int]:
     """Return what the parts of a name written as one word say, as in JaneSmith or janesmith."""
-    if case == _case("aB"):
+    if case == _MIXED:
         return [_row(f"C{gazetteer.kinds(piece.lower())}") for piece in _PIECE.findall(word)[:4]]
     if bits:
         return []

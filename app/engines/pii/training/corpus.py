@@ -13,11 +13,12 @@ from app.engines.pii.training.synthetic import synthetic
 from app.engines.pii.training.taught import Lesson
 from app.engines.pii.words import Gazetteer
 
-_SYNTHETIC = 26_000
+_SYNTHETIC = 22_000
 _CODE_BLOCKS = 2_500
 _LOG_LINES = 600
-_WRITTEN_DRAWS = 4
-_SLOT_COPIES = 3
+_WRITTEN_DRAWS = 3
+_SLOT_COPIES = 2
+_LONGEST_LESSON = 800
 """Each text of `written/` is used as often as `_WRITTEN_DRAWS`, and as often again with other names in it."""
 
 
@@ -71,5 +72,9 @@ def _written(seed: int) -> list[Example]:
 def _taught(lessons: Mapping[str, Lesson], labelled: Natural, seed: int) -> list[Example]:
     """Return the texts whose labels are the teacher's alone; also with other names, and in other cases."""
     known = {example.text for part in (labelled.training, labelled.development) for example in part}
-    examples = [lesson.example for text, lesson in lessons.items() if text not in known]
+    examples = [
+        lesson.example
+        for text, lesson in lessons.items()
+        if text not in known and len(text) <= _LONGEST_LESSON
+    ]
     return [*examples, *with_other_names(examples, seed), *in_other_cases(examples, 0.1, 0.03, seed)]

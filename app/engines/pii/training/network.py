@@ -111,7 +111,7 @@ class Vocabulary:
         whole, grams, listed, known = self.whole[word], self.grams[word], self.listed[word], self.known[word]
         if not len(grams):
             return whole, known
-        if happens(chance, 0.35 if self.counts[word] < _RARE else 0.12):
+        if happens(chance, 0.4 if self.counts[word] < _RARE else 0.15):
             whole = whole[_SURE_FEATURES:]
             if happens(chance, 0.35):
                 grams = np.array([row for row in grams if happens(chance, 0.7)], np.int64)
@@ -192,6 +192,8 @@ class Network:
     """Compute tag scores for a batch; `parameters` are plain tensors, so they can be averaged and stored by name."""
 
     parameters: dict[str, Any]
+    half: bool = False
+    """Whether products are made of 16-bit numbers while training."""
 
     def __init__(self, seed: int, table: Table, parameters: dict[str, Any] | None = None) -> None:
         torch.manual_seed(seed)
@@ -222,7 +224,7 @@ class Network:
         for parameter in self.parameters.values():
             parameter.requires_grad_()
 
-    def scores(self, given: Batch, dropout: float = 0.2) -> tuple[Any, Any]:
+    def scores(self, given: Batch, dropout: float = 0.25) -> tuple[Any, Any]:
         """Return one row of tag scores a token, and one score of the gate."""
         p = self.parameters
         drop = torch.nn.functional.dropout
@@ -286,7 +288,7 @@ def store(
     keys = sorted(gazetteer.bits)
     embedding, scales = _in_8_bits(arrays.pop("embedding"))
     vectors, table_scales = _in_8_bits(table.vectors[1:])
-    np.savez_compressed(
+    np.savez(
         path,
         embedding=embedding,
         scales=scales,

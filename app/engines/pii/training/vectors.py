@@ -58,5 +58,6 @@ def _narrowed(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     _, axes = np.linalg.eigh(centred.T @ centred)
     # The sign of an axis is arbitrary: fixed, so that the table can be made again.
     axes = axes[:, ::-1][:, :WIDTH] * np.sign(axes[:, ::-1][:, :WIDTH].sum(axis=0))
-    narrowed = centred @ axes
-    return (narrowed / narrowed.std() * 0.5).astype(np.float32)
+    narrowed: npt.NDArray[np.float32] = centred @ axes
+    narrowed *= 0.5 / narrowed.std()
+    return narrowed
