@@ -8,6 +8,7 @@ from app.engines.pii.labels import CUSTOM, OPAQUE, thresholds
 from app.engines.pii.lists import denied, folded, is_allowed
 from app.engines.pii.nlp import NameTagger
 from app.engines.pii.recognizers_secret import long_secrets
+from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.searching import Finding, Search
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, without
 from app.engines.views.mapping import View
@@ -17,8 +18,14 @@ from app.engines.views.reading import readings
 class Analyzer:
     """All that finds personal data in one process; not for use by two threads at once."""
 
-    def __init__(self, tagger: NameTagger | None = None) -> None:
-        self._search = Search(tagger)
+    def __init__(
+        self, tagger: NameTagger | None = None, matcher: MatcherName = "auto", database: bytes | None = None
+    ) -> None:
+        self._search = Search(tagger, matcher, database)
+
+    def serialized(self) -> bytes | None:
+        """Return the compiled patterns for another process; None where the matcher compiles nothing."""
+        return self._search.serialized()
 
     def analyze(self, text: str, options: DetectionOptions) -> list[Span]:
         """Return the findings in one text: sorted, free of overlaps."""

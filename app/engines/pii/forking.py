@@ -28,6 +28,7 @@ class WorkerFactory:
         self.startup = startup
         self._forks = forks
         self._zygote: Zygote | None = None
+        self._database: bytes | None = None
         self._turn = asyncio.Lock()
 
     @property
@@ -39,8 +40,13 @@ class WorkerFactory:
         """Return a new worker that may still be loading; raise StartError."""
         async with self._turn:
             if self._forks and (zygote := await self._loaded()) is not None:
-                return await self._forked(zygote)
-        return await WorkerProcess.spawn(self.startup)
+                # One that is about to die takes the order and gives nothing; a new one does.
+                with contextlib.suppress(StartError):
+                    return await self._forked(zygote)
+                zygote = await self._loaded()
+                if zygote is not None:
+                    return await self._forked(zygote)
+        return await WorkerProcess.spawn(self.startup, database=self._database)
 
     async def close(self) -> None:
         """Kill the zygote; its workers die with it."""
@@ -57,7 +63,8 @@ class WorkerFactory:
         if self._zygote is not None and self._zygote.running:
             return self._zygote
         await self._end()
-        zygote = await Zygote.spawn(self.startup)
+        zygote = await Zygote.spawn(self.startup, self._database)
+        self._database = zygote.database
         if zygote.threads == 1:
             self._zygote = zygote
             return zygote
@@ -87,14 +94,14 @@ class Zygote:
         self._control = control
 
     @classmethod
-    async def spawn(cls, startup: Startup) -> Self:
+    async def spawn(cls, startup: Startup, database: bytes | None = None) -> Self:
         """Start the process and wait until it has loaded everything; raise StartError."""
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         control.setblocking(False)
         with theirs:
             descriptor = theirs.fileno()
             process = await WorkerProcess.spawn(
-                startup, "app.engines.pii.zygote", str(descriptor), inherited=(descriptor,)
+                startup, "app.engines.pii.zygote", str(descriptor), inherited=(descriptor,), database=database
             )
         zygote = cls(process, control)
         started = False
@@ -116,6 +123,12 @@ class Zygote:
     def running(self) -> bool:
         """Say whether the process is alive, as far as is known."""
         return self._process.running
+
+    @property
+    def database(self) -> bytes | None:
+        """Return the compiled patterns, for the next one."""
+        database: bytes | None = self._process.greeting["database"]
+        return database
 
     @property
     def threads(self) -> int:

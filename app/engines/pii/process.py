@@ -125,8 +125,12 @@ class WorkerProcess:
         module: str = "app.engines.pii.worker",
         *arguments: str,
         inherited: tuple[int, ...] = (),
+        database: bytes | None = None,
     ) -> Self:
-        """Start a process; it knows nothing of the settings and secrets in our environment."""
+        """Start a process; it knows nothing of the settings and secrets in our environment.
+
+        ``database``: the compiled patterns that an earlier one told in its greeting.
+        """
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, str(os.getpid()), *arguments),
             stdin=asyncio.subprocess.PIPE,
@@ -138,7 +142,7 @@ class WorkerProcess:
         )
         assert process.stdin is not None  # noqa: S101 - asked for as a pipe
         assert process.stdout is not None  # noqa: S101
-        process.stdin.write(frames.packed(startup.raw()))
+        process.stdin.write(frames.packed({"startup": startup.raw(), "database": database}))
         return cls(ChildLife(process), process.stdout, process.stdin, startup.version)
 
     @property

@@ -37,7 +37,7 @@ def main() -> None:
     end_with_parent(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     service = prepared(sys.stdin.buffer, answers)
-    frames.write(answers, {"ready": True})
+    frames.write(answers, service.greeting())
     serve(service, sys.stdin.buffer, answers)
 
 
@@ -50,7 +50,7 @@ def prepared(questions: BinaryIO, answers: BinaryIO) -> "Service":
     if given is None:
         raise SystemExit(1)
     try:
-        return Service.loaded(Startup.given(given))
+        return Service.loaded(Startup.given(given["startup"]), given["database"])
     except Exception as error:  # noqa: BLE001 - whatever it is, the pool must hear of it
         frames.write(answers, _failure(error))
         raise SystemExit(1) from None
@@ -82,20 +82,26 @@ class Service:
         }
 
     @classmethod
-    def loaded(cls, startup: Startup) -> "Service":
-        """Return the service with everything loaded that workers share; before any fork, and with one thread."""
-        del startup
+    def loaded(cls, startup: Startup, database: bytes | None = None) -> "Service":
+        """Return the service with everything loaded that workers share; before any fork, and with one thread.
+
+        ``database`` is what `Analyzer.serialized` gave in an earlier process: compiling takes longer than all the rest.
+        """
         with without_spacy():
             from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
 
         with compiled_once():
-            analyzer = Analyzer()
+            analyzer = Analyzer(matcher=startup.matcher, database=database)
         for strict in (False, True):
             analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         return cls(analyzer)
+
+    def greeting(self) -> frames.Frame:
+        """Return what the pool hears when everything is loaded."""
+        return {"ready": True, "database": self._analyzer.serialized()}
 
     def answer(self, frame: frames.Frame) -> frames.Frame:
         """Return the answer to one question."""

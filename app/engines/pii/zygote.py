@@ -23,7 +23,7 @@ def main() -> None:
     service = prepared(sys.stdin.buffer, greeting)
     # The kernel forgets workers that ended by itself; the pool has handles on them.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    frames.write(greeting, {"ready": True, "threads": len(list(Path("/proc/self/task").iterdir()))})
+    frames.write(greeting, service.greeting() | {"threads": len(list(Path("/proc/self/task").iterdir()))})
     greeting.close()
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     while True:
