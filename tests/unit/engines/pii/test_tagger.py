@@ -141,7 +141,7 @@ def test_a_long_run_of_anything_costs_time_in_proportion_to_its_length(tagger: T
 
 def test_a_megabyte_without_a_space_is_safe(tagger: Tagger) -> None:
     begun = process_time()
-    assert tagger("x" * 1_000_000 + " said John Doe.")[-1].label == "PERSON"
+    assert tagger("x" * 1_000_000 + " My name is John Doe.")[-1].label == "PERSON"
     assert process_time() - begun < 5
 
 
