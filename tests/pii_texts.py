@@ -7,7 +7,50 @@ from collections.abc import Callable
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
-WORDS = ["please", "call", "my", "phone", "number", "is", "card", "email", "SSN", "passport", "no", "wallet", "bank", "account", "IBAN", "see", "driver", "license", "mac", "address", "date", "of", "birth", "the", "id", "order", "status", "open", "pending", "report", "customer", "said", "that", "it", "was", "sent", "on", "Monday", "and", "nothing", "else", "happened"]
+WORDS = [
+    "please",
+    "call",
+    "my",
+    "phone",
+    "number",
+    "is",
+    "card",
+    "email",
+    "SSN",
+    "passport",
+    "no",
+    "wallet",
+    "bank",
+    "account",
+    "IBAN",
+    "see",
+    "driver",
+    "license",
+    "mac",
+    "address",
+    "date",
+    "of",
+    "birth",
+    "the",
+    "id",
+    "order",
+    "status",
+    "open",
+    "pending",
+    "report",
+    "customer",
+    "said",
+    "that",
+    "it",
+    "was",
+    "sent",
+    "on",
+    "Monday",
+    "and",
+    "nothing",
+    "else",
+    "happened",
+]
 ODD = "0123456789" * 4 + "abcdefXYZ -.:/@()[]+_'\"<>,;#\n\té٣ſKİıー．－(\u00a0\u2003€😀中"
 
 
@@ -41,7 +84,7 @@ PIECES: tuple[Callable[[random.Random], str], ...] = (
     lambda rng: ":".join(f"{rng.randrange(65536):x}" for _ in range(8)),
     lambda rng: ":".join(f"{rng.randrange(256):02X}" for _ in range(6)),
     lambda rng: f"https://www.{rng.choice(WORDS)}.com/{rng.choice(WORDS)}?q={_digits(rng, 3)}",
-    lambda rng: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
+    lambda _rng: "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
     lambda rng: rng.choice("ABCDEFG") + _digits(rng, 7),
     lambda rng: f"19{_digits(rng, 2)}-0{rng.randint(1, 9)}-1{rng.randint(0, 9)}T10:20:30Z",
     lambda rng: (
@@ -93,7 +136,7 @@ def _drawn(tree: Any, rng: random.Random, groups: dict[int, str]) -> list[str]:
     return [_node(str(kind), argument, rng, groups) for kind, argument in tree]
 
 
-def _node(kind: str, argument: Any, rng: random.Random, groups: dict[int, str]) -> str:
+def _node(kind: str, argument: Any, rng: random.Random, groups: dict[int, str]) -> str:  # noqa: PLR0911 - one for each kind of node
     match kind:
         case "LITERAL":
             return chr(argument)

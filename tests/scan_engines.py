@@ -24,7 +24,25 @@ Result = tuple[str, int, int, float]
 Find = Callable[[str], set[Result]]
 
 MATCHERS: tuple[MatcherName, ...] = ("hyperscan", "re2", "plain")
-_DEFAULT = ["CreditCard", "UsBank", "UsLicense", "UsItin", "UsPassport", "UsSsn", "Nhs", "Crypto", "Date", "Email", "Iban", "Ip", "MedicalLicense", "MacAddress", "Uuid", "Phone", "Url"]
+_DEFAULT = [
+    "CreditCard",
+    "UsBank",
+    "UsLicense",
+    "UsItin",
+    "UsPassport",
+    "UsSsn",
+    "Nhs",
+    "Crypto",
+    "Date",
+    "Email",
+    "Iban",
+    "Ip",
+    "MedicalLicense",
+    "MacAddress",
+    "Uuid",
+    "Phone",
+    "Url",
+]
 
 
 class LowerCase(SpacyNlpEngine):

@@ -196,6 +196,10 @@ class DetectionSettings(Section):
     deadline_s: float = Field(
         default=20, gt=0, description="Time for one detection; then the request is refused."
     )
+    matcher: Literal["auto", "hyperscan", "re2", "plain"] = Field(
+        default="auto",
+        description="What runs the patterns; it changes the time, never a finding. `auto` takes the fastest there is.",
+    )
     warm: bool = Field(
         default=True, description="Load the detector at start instead of at the first request."
     )

@@ -11,7 +11,7 @@ from app.core.offload import off_loop
 from app.engines.pii import frames
 from app.engines.pii.languages import detected, warnings
 from app.engines.pii.recall import Keys, Memory, Recall, Run, runs_of
-from app.engines.pii.startup import Startup
+from app.engines.pii.startup import Matcher, Startup
 from app.engines.pii.taggers import Settled, settled
 from app.engines.pii.user_recognizers import read_definitions
 from app.engines.pii.workers import FRAME, WorkerPool
@@ -42,12 +42,14 @@ class PoolDetector:
         *,
         deadline_s: float = 20.0,
         cache_bytes: int = CACHE_BYTES,
+        matcher: Matcher = "auto",
         startup: Startup | None = None,
     ) -> None:
+        startup = startup or Startup(matcher=matcher)
         self._deadline_s = deadline_s
         self._memory = Memory(cache_bytes)
-        self._definitions = read_definitions(startup.recognizers if startup else "")
-        self._workers = WorkerPool(workers, startup or Startup())
+        self._definitions = read_definitions(startup.recognizers)
+        self._workers = WorkerPool(workers, startup)
 
     async def __aenter__(self) -> Self:
         await self.start()
