@@ -11,20 +11,18 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import app.middlewares
-from app.core.engines import Embedder, Engines, ToolRanker
+from app.core.engines import Embedder, Engines
 from app.core.registry import Registry, RegistryError
 from app.core.tool_filter import ToolFilter, parse_filters
-from app.engines.choosing import Chooser
+from app.engine_wiring import chosen_engines, pool_detector, remote_options
 from app.engines.cipher import Custodian, KeyRing
-from app.engines.deferred import DeferredInjectionDetector, DeferredModerator, DeferredToolRanker
+from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.documents.chunk_index import IndexOptions
-from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 from app.engines.grounding.packages import read_index
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.pool import PoolDetector
-from app.engines.remote import RemoteOptions
 from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access import AccessService
@@ -61,7 +59,7 @@ from app.services.tool_lists import ToolListService
 from app.services.traffic import Traffic
 from app.services.upstreams import UpstreamService
 from app.services.vault import VaultService
-from app.settings import ConfigurationError, RemoteEngine, Settings
+from app.settings import ConfigurationError, Settings
 from app.store import migrate
 from app.store.changes import Changes
 from app.store.database import Database
@@ -167,8 +165,8 @@ async def opened(
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
-        detector = PoolDetector(**settings.detection.model_dump(exclude={"warm"}))
-        chosen, encoder, embedder, tool_ranker = _chosen(settings, observe_engine, stack)
+        detector = pool_detector(settings.detection)
+        chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = _indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
         registry = _registry(
@@ -177,14 +175,18 @@ async def opened(
                 now=now,
                 embedder=embedder,
                 tools=tool_ranker,
-                moderator=chosen.moderator(_remote(settings.engines.moderator), DeferredModerator(encoder)),
+                moderator=chosen.moderator(
+                    remote_options(settings.engines.moderator), DeferredModerator(encoder)
+                ),
                 terms=Re2TermMatcher(),
-                injection=chosen.injection(_remote(settings.engines.injection), DeferredInjectionDetector()),
-                grounding=chosen.grounding(_remote(settings.engines.grounding), LexicalJudge()),
+                injection=chosen.injection(
+                    remote_options(settings.engines.injection), DeferredInjectionDetector()
+                ),
+                grounding=chosen.grounding(remote_options(settings.engines.grounding), LexicalJudge()),
                 answers=RuleChecker(partial(read_index, settings.grounding.packages)),
                 links=NetworkProbe() if settings.grounding.check_urls else None,
-                secrets=chosen.secrets(_remote(settings.engines.secrets), RuleScanner()),
-                retriever=chosen.retriever(_remote(settings.engines.retriever), retrieval),
+                secrets=chosen.secrets(remote_options(settings.engines.secrets), RuleScanner()),
+                retriever=chosen.retriever(remote_options(settings.engines.retriever), retrieval),
             ),
             settings,
         )
@@ -284,35 +286,6 @@ async def opened(
             ingestion=ingestion,
             background=Background(database, [*jobs, *indexes.jobs]),
         )
-
-
-def _chosen(
-    settings: Settings, observe: Observer, stack: AsyncExitStack
-) -> tuple[Chooser, Encoder, Embedder, ToolRanker]:
-    """Return what chooses engines, and those that others are built on; ``stack`` closes them.
-
-    Models that were trained on the encoder's vectors take the encoder, whatever makes those of documents.
-    """
-    chosen, encoder = Chooser(observe), Encoder()
-    stack.push_async_callback(chosen.close)
-    embedder = chosen.embedder(_remote(settings.engines.embedder), encoder)
-    tools = chosen.tools(_remote(settings.engines.tools), DeferredToolRanker(encoder))
-    return chosen, encoder, embedder, tools
-
-
-def _remote(section: RemoteEngine) -> RemoteOptions | None:
-    """Return how to ask the engine that a section configures, or None where the embedded one serves alone."""
-    if section.url is None:
-        return None
-    rules = Rules(
-        timeout_s=section.timeout_s,
-        failures=section.failures,
-        cool_down_s=section.cool_down_s,
-        fallback=section.fallback == "embedded",
-        shadow=section.shadow,
-    )
-    key = section.api_key.get_secret_value() if section.api_key else None
-    return RemoteOptions(section.url, section.kind, section.model, key, rules)
 
 
 def _database(settings: Settings) -> Database:
