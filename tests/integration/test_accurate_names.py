@@ -1,16 +1,22 @@
 """`names: accurate` reaches the transformer in the worker processes; without its weights the answer says so."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from app.core.content import Context
 from app.core.engines import DetectionOptions
 from app.core.errors import UpstreamUnavailableError
+from app.core.middleware import Outcome
 from app.engines.pii import taggers
 from app.engines.pii.embedded import found_in
 from app.engines.pii.pool import PoolDetector
 from app.engines.pii.transformer import model
+from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
+from tests.fakes import MemoryVault, engines
 
 TEXT = "Dear Maria Keller, John Doe called. His SSN is 123-45-6789."
 ACCURATE = DetectionOptions(names="accurate")
@@ -32,6 +38,11 @@ def without_weights(monkeypatch, tmp_path):
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def redacted(pool: PoolDetector, **arguments: Any) -> Outcome:
+    middleware = PiiRedaction(replace(engines(), detector=pool))
+    return await middleware.apply(Context.parse([TEXT]), PiiRedactionArguments(**arguments))
 
 
 async def maps(pool: PoolDetector) -> str:
@@ -69,6 +80,20 @@ async def test_without_weights_the_fast_tagger_serves_and_the_answer_says_so(poo
     assert detection.warnings == [taggers.ACCURATE_MISSING]
     assert any(TEXT[span.start : span.end] == "John Doe" for span in detection.spans[0])
     assert (await pool.explain(TEXT, ACCURATE)).warnings == [taggers.ACCURATE_MISSING]
+
+
+async def test_the_argument_of_a_call_chooses_the_tagger(pool: PoolDetector) -> None:
+    outcome = await redacted(pool, names="accurate")
+    assert MemoryVault().settle(outcome.context).to_json() == [
+        "Dear [PERSON_1], [PERSON_2] called. His SSN is [SSN_1]."
+    ]
+    assert "warnings" not in outcome.metadata
+
+
+@pytest.mark.usefixtures("without_weights")
+async def test_a_call_is_told_that_another_tagger_served(pool: PoolDetector) -> None:
+    assert (await redacted(pool, names="accurate")).metadata["warnings"] == [taggers.ACCURATE_MISSING]
+    assert "warnings" not in (await redacted(pool)).metadata
 
 
 @pytest.mark.usefixtures("without_weights")
