@@ -200,6 +200,10 @@ class DetectionSettings(Section):
         default="auto",
         description="What runs the patterns; it changes the time, never a finding. `auto` takes the fastest there is.",
     )
+    recognizers: Path | None = Field(
+        default=None,
+        description="YAML file of recognizers of your own, in Presidio's form; see `docs/detection-tuning.md`.",
+    )
     warm: bool = Field(
         default=True, description="Load the detector at start instead of at the first request."
     )

@@ -11,6 +11,7 @@ from app.engines.pii.recognizers_secret import long_secrets
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.searching import Finding, Search
 from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, without
+from app.engines.pii.user_recognizers import Definitions
 from app.engines.views.mapping import View
 from app.engines.views.reading import readings
 
@@ -19,9 +20,13 @@ class Analyzer:
     """All that finds personal data in one process; not for use by two threads at once."""
 
     def __init__(
-        self, tagger: NameTagger | None = None, matcher: MatcherName = "auto", database: bytes | None = None
+        self,
+        tagger: NameTagger | None = None,
+        matcher: MatcherName = "auto",
+        database: bytes | None = None,
+        definitions: Definitions | None = None,
     ) -> None:
-        self._search = Search(tagger, matcher, database)
+        self._search = Search(tagger, matcher, database, definitions)
 
     def serialized(self) -> bytes | None:
         """Return the compiled patterns for another process; None where the matcher compiles nothing."""

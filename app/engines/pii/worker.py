@@ -24,6 +24,7 @@ from app.engines.pii.languages import evidence
 from app.engines.pii.lean import compiled_once, without_spacy
 from app.engines.pii.names import Names
 from app.engines.pii.startup import Startup
+from app.engines.pii.user_recognizers import read_definitions
 
 if TYPE_CHECKING:
     from app.engines.pii.analyzer import Analyzer
@@ -91,7 +92,8 @@ class Service:
             from app.engines.pii.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
 
         with compiled_once():
-            analyzer = Analyzer(matcher=startup.matcher, database=database)
+            definitions = read_definitions(startup.recognizers)
+            analyzer = Analyzer(matcher=startup.matcher, database=database, definitions=definitions)
         for strict in (False, True):
             analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
         gc.collect()

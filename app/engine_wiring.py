@@ -1,0 +1,69 @@
+"""Build engines from the settings: those that a bigger one may stand in front of, and the detector."""
+
+from contextlib import AsyncExitStack
+
+from app.core.engines import Embedder, ToolRanker
+from app.engines.choosing import Chooser
+from app.engines.deferred import DeferredToolRanker
+from app.engines.encoder import Encoder
+from app.engines.pii.pool import PoolDetector
+from app.engines.pii.startup import Startup
+from app.engines.pii.user_recognizers import FaultyRecognizersError
+from app.engines.remote import RemoteOptions
+from app.engines.resilience import Observer, Rules
+from app.settings import ConfigurationError, DetectionSettings, RemoteEngine, Settings
+
+
+def pool_detector(section: DetectionSettings) -> PoolDetector:
+    """Return the detector with the recognizers that an administrator adds; nothing is started yet."""
+    try:
+        return PoolDetector(
+            section.workers,
+            deadline_s=section.deadline_s,
+            cache_bytes=section.cache_bytes,
+            startup=startup_of(section),
+        )
+    except FaultyRecognizersError as error:
+        raise ConfigurationError([f"SLUICE_DETECTION__RECOGNIZERS: {error}"]) from error
+
+
+def startup_of(section: DetectionSettings) -> Startup:
+    """Return what detection processes are told at their start."""
+    text = ""
+    if section.recognizers is not None:
+        try:
+            text = section.recognizers.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                [f"SLUICE_DETECTION__RECOGNIZERS names {section.recognizers}, which cannot be read as text."]
+            ) from error
+    return Startup(matcher=section.matcher, recognizers=text)
+
+
+def chosen_engines(
+    settings: Settings, observe: Observer, stack: AsyncExitStack
+) -> tuple[Chooser, Encoder, Embedder, ToolRanker]:
+    """Return what chooses engines, and those that others are built on; ``stack`` closes them.
+
+    Models that were trained on the encoder's vectors take the encoder, whatever makes those of documents.
+    """
+    chosen, encoder = Chooser(observe), Encoder()
+    stack.push_async_callback(chosen.close)
+    embedder = chosen.embedder(remote_options(settings.engines.embedder), encoder)
+    tools = chosen.tools(remote_options(settings.engines.tools), DeferredToolRanker(encoder))
+    return chosen, encoder, embedder, tools
+
+
+def remote_options(section: RemoteEngine) -> RemoteOptions | None:
+    """Return how to ask the engine that a section configures, or None where the embedded one serves alone."""
+    if section.url is None:
+        return None
+    rules = Rules(
+        timeout_s=section.timeout_s,
+        failures=section.failures,
+        cool_down_s=section.cool_down_s,
+        fallback=section.fallback == "embedded",
+        shadow=section.shadow,
+    )
+    key = section.api_key.get_secret_value() if section.api_key else None
+    return RemoteOptions(section.url, section.kind, section.model, key, rules)
