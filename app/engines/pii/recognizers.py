@@ -141,6 +141,8 @@ _LETTERS_ONLY: dict[str, re.Pattern[str]] = {
         r"[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[0-9a-f]{4}\.[0-9a-f]{4}\.", re.IGNORECASE
     ),
 }
+# What each finding of a pattern holds that says too little by itself.
+_GATES: dict[str, re.Pattern[str]] = {"US_HEALTH_INSURANCE_MEMBER_ID": re.compile(r"[A-Z-]\d", re.IGNORECASE)}
 _CHOICES = 64
 _UNBOUNDED = regex.compile(r"\\s([*+])")
 _BLANKS = {"*": r"\s{0,3}", "+": r"\s{1,3}"}
@@ -211,6 +213,7 @@ def _exact(original: type[PatternRecognizer]) -> EntityRecognizer:
     recognizer.context = _CONTEXT.get(entity, recognizer.context)
     if entity in _PATTERNS:
         recognizer.patterns = [Pattern(entity, text, score) for text, score in _PATTERNS[entity]]
+    recognizer.gate = _GATES.get(entity, recognizer.gate)
     recognizer.patterns = [_bounded(pattern) for pattern in recognizer.patterns]
     return recognizer
 
