@@ -1,5 +1,6 @@
 """Say of a text what was considered, what won, and why the rest lost."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from app.engines.pii.analyzer import Analyzer
 from app.engines.pii.labels import CUSTOM, RULES, thresholds
 from app.engines.pii.lists import folded, is_allowed
 from app.engines.pii.searching import Finding
-from app.engines.pii.spans import handles
+from app.engines.pii.spans import handles, touched
 
 CARRIED = "NamesCarriedOn"
 """Stands for the recognizer where a name found elsewhere in the text is mentioned again."""
@@ -24,15 +25,34 @@ def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[l
     asked = set(analyzer.candidates(text, options))
     wider = replace(options, strict=True, entities=None, exclude=frozenset())
     known = set(map(_place, asked))
+    winners = _Winners(spans, asked)
     left = {
         found
         for found in analyzer.candidates(text, wider)
-        if _place(found) not in known and not any(_same(span, found) for span in spans)
+        if _place(found) not in known and not any(span.label == found.label for span in winners.of(found))
     }
-    candidates = [_judged(text, found, spans, asked, options) for found in asked]
+    allowed, own = folded(options.allow_list), handles(text)
+    candidates = [_judged(text, found, winners, allowed, own) for found in asked]
     candidates += [_candidate(found, won=False, reason=_left_out(found, options)) for found in left]
-    candidates += [_carried(span) for span in spans if not any(_within(span, found) for found in asked)]
+    candidates += [_carried(span) for span in spans if not winners.rivals(span)]
     return spans, sorted(candidates, key=_order)
+
+
+class _Winners:
+    """The findings, sorted and free of overlaps, with the candidates that each stands for."""
+
+    def __init__(self, spans: Sequence[Span], asked: Iterable[Finding]) -> None:
+        self._spans = spans
+        self._places = [(span.start, span.end) for span in spans]
+        self._rivals = Counter(span.start for found in asked for span in self.of(found))
+
+    def of(self, found: Finding) -> Sequence[Span]:
+        """Return the findings that share a character with a candidate."""
+        return self._spans[slice(*touched(self._places, found.start, found.end))]
+
+    def rivals(self, span: Span) -> int:
+        """Return how many candidates share a character with a finding."""
+        return self._rivals[span.start]
 
 
 def _place(found: Finding) -> tuple[int, int, str, str]:
@@ -43,35 +63,26 @@ def _order(candidate: Candidate) -> tuple[int, bool, int, str]:
     return candidate.span.start, not candidate.won, -candidate.span.end, candidate.recognizer
 
 
-def _same(span: Span, found: Finding) -> bool:
-    return span.label == found.label and _within(span, found)
-
-
-def _within(span: Span, found: Finding) -> bool:
-    return found.start < span.end and span.start < found.end
-
-
 def _judged(
-    text: str, found: Finding, spans: Sequence[Span], asked: Iterable[Finding], options: DetectionOptions
+    text: str, found: Finding, winners: _Winners, allowed: frozenset[str], own: Sequence[tuple[int, int]]
 ) -> Candidate:
-    """Return what became of a candidate that ``options`` ask for."""
+    """Return what became of a candidate that was asked for; ``own`` is where handles stand."""
     span = Span(found.start, found.end, found.label, found.score)
-    if found.label != CUSTOM and is_allowed(text, span, folded(options.allow_list)):
+    if found.label != CUSTOM and is_allowed(text, span, allowed):
         return _candidate(found, won=False, reason="on the allow list")
-    winners = [one for one in spans if _within(one, found)]
-    if not winners:
-        inside = any(start < found.end and found.start < end for start, end in handles(text))
-        return _candidate(
-            found, won=False, reason="a handle stands there" if inside else "nothing was left of it"
-        )
-    best = max(winners, key=lambda one: min(one.end, found.end) - max(one.start, found.start))
+    met = winners.of(found)
+    if not met:
+        first, last = touched(own, found.start, found.end)
+        reason = "a handle stands there" if first < last else "nothing was left of it"
+        return _candidate(found, won=False, reason=reason)
+    best = max(met, key=lambda one: min(one.end, found.end) - max(one.start, found.start))
     if best.label != found.label:
         return _candidate(
             found, won=False, reason=f"{best.label} at {best.start} to {best.end} {_stronger(best, span)}"
         )
-    rivals = sum(1 for one in asked if one != found and _within(best, one))
     if (best.start, best.end) != (found.start, found.end):
         return _candidate(found, won=True, reason=f"part of the finding at {best.start} to {best.end}")
+    rivals = winners.rivals(best) - 1
     others = f"; it outweighs {rivals} other{'s' if rivals > 1 else ''}" if rivals else ""
     return _candidate(found, won=True, reason=f"score {found.score:.2f} is enough{others}")
 

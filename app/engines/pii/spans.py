@@ -55,12 +55,16 @@ def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Sp
     return kept
 
 
-def _touched(places: Sequence[tuple[int, int]], span: Span) -> Sequence[tuple[int, int]]:
-    """Return the ``places``, sorted and free of overlaps, that share a character with ``span``."""
-    first = bisect_right(places, (span.start, 0))
-    if first and places[first - 1][1] > span.start:
+def touched(places: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+    """Return the range of those of ``places``, sorted and free of overlaps, that share a character with a span."""
+    first = bisect_right(places, (start, 0))
+    if first and places[first - 1][1] > start:
         first -= 1
-    return places[first : bisect_left(places, (span.end, 0))]
+    return first, max(first, bisect_left(places, (end, 0)))
+
+
+def _touched(places: Sequence[tuple[int, int]], span: Span) -> Sequence[tuple[int, int]]:
+    return places[slice(*touched(places, span.start, span.end))]
 
 
 def trimmed(text: str, span: Span) -> Span | None:
