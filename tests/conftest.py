@@ -22,8 +22,9 @@ GIVEN = "SLUICE_TEST_DATABASE__URL"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every process of this run the same name for the server they share."""
+    """Give every process of this run the same name for the server they share, and one place for compiled patterns."""
     os.environ.setdefault("SLUICE_TEST_RUN", os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex))
+    os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
 
 
 @pytest.fixture(scope="session")

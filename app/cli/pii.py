@@ -1,9 +1,9 @@
 """``sluice pii``: why a text is redacted as it is, and how well detection does on labelled texts."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import typer
 
@@ -12,7 +12,10 @@ from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_table
 if TYPE_CHECKING:
     from app.core.engines import Candidate, DetectionOptions, Span
     from app.engines.pii.labelled import LabelledText
+    from app.engines.pii.pool import PoolDetector
     from app.engines.pii.scoring import Confusion, Scores
+
+T = TypeVar("T")
 
 _EXAMPLES = 3
 _AROUND = 30
@@ -57,8 +60,6 @@ def explain(
     """Show every finding in a text: its type, recognizer, score, the words that raised it, and why it won."""
     from dataclasses import asdict, replace
 
-    from app.engines.pii.embedded import explained
-
     given = sys.stdin.read() if text is None else text
     options = replace(
         _options(entities, strict=strict, names=names),
@@ -66,7 +67,7 @@ def explain(
         deny_list=tuple(deny or ()),
         language=language,
     )
-    found = explained(given, options)
+    found = _detected(lambda pool: pool.explain(given, options))
     for warning in found.warnings:
         note(f"Warning: {warning}")
     if html is not None:
@@ -110,7 +111,6 @@ def evaluate(
 
     The type ANY counts whether a text was hidden at all, under whatever type. The examples show the texts of the file.
     """
-    from app.engines.pii.embedded import found_in
     from app.engines.pii.labelled import FaultyLineError, read_labelled
     from app.engines.pii.scoring import score
 
@@ -129,7 +129,7 @@ def evaluate(
     options = _options(entities, strict=strict, names=names)
     asked = None if options.entities is None else options.entities
     expected = [[span for span in one.spans if asked is None or span.label in asked] for one in texts]
-    found = found_in([one.text for one in texts], options)
+    found = _detected(lambda pool: _each(pool, [one.text for one in texts], options))
     scores = score(expected, found)
     if html is not None:
         _write(html, [(one.text, spans, []) for one, spans in zip(texts, found, strict=True)])
@@ -146,6 +146,43 @@ def _options(
 
     wanted = frozenset(_label(name) for name in entities) if entities else None
     return DetectionOptions(strict=strict, entities=wanted, names=names)
+
+
+def _detected(work: "Callable[[PoolDetector], Awaitable[T]]") -> T:
+    """Return what ``work`` makes of a detector that has the service's settings and ends with it."""
+    import asyncio
+
+    from app.core.errors import ServiceError
+    from app.engine_wiring import pool_detector
+    from app.settings import load
+
+    async def run() -> T:
+        async with pool_detector(load().detection) as pool:
+            await pool.wait_ready()
+            return await work(pool)
+
+    try:
+        return asyncio.run(run())
+    except ServiceError as error:
+        fail(str(error))
+
+
+async def _each(
+    pool: "PoolDetector", texts: Sequence[str], options: "DetectionOptions"
+) -> "list[list[Span]]":
+    """Return the findings in each of ``texts``, which have nothing to do with each other.
+
+    A tagger that is asked for and missing ends the command: figures of another would mislead.
+    """
+    from app.engines.pii.taggers import ACCURATE_MISSING, FAST
+
+    found = []
+    for text in texts:
+        detection = await pool.detect([text], options)
+        if detection.engine == FAST and options.names != "fast":
+            fail(ACCURATE_MISSING)
+        found.append(detection.spans[0])
+    return found
 
 
 def _label(name: str) -> str:

@@ -9,10 +9,8 @@ import pytest_asyncio
 
 from app.core.content import Context
 from app.core.engines import DetectionOptions
-from app.core.errors import UpstreamUnavailableError
 from app.core.middleware import Outcome
 from app.engines.pii import taggers
-from app.engines.pii.embedded import found_in
 from app.engines.pii.pool import PoolDetector
 from app.engines.pii.transformer import model
 from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
@@ -94,12 +92,6 @@ async def test_the_argument_of_a_call_chooses_the_tagger(pool: PoolDetector) -> 
 async def test_a_call_is_told_that_another_tagger_served(pool: PoolDetector) -> None:
     assert (await redacted(pool, names="accurate")).metadata["warnings"] == [taggers.ACCURATE_MISSING]
     assert "warnings" not in (await redacted(pool)).metadata
-
-
-@pytest.mark.usefixtures("without_weights")
-async def test_figures_are_never_those_of_another_tagger() -> None:
-    with pytest.raises(UpstreamUnavailableError):
-        found_in([TEXT], ACCURATE)
 
 
 async def test_damaged_weights_are_refused(monkeypatch, tmp_path) -> None:

@@ -22,6 +22,8 @@ _PASSED_ON = (
     "TMPDIR",
     "TZ",
     "VIRTUAL_ENV",
+    "CACHE_DIRECTORY",
+    "XDG_CACHE_HOME",
     "LD_LIBRARY_PATH",
     "DYLD_LIBRARY_PATH",
 )

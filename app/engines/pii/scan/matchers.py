@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, Final, Literal, Protocol
 
+from app.engines.pii.scan import stored
 from app.engines.pii.scan.superset import WIDEST
 
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
@@ -71,8 +72,11 @@ class HyperscanMatcher:
         self._library = hyperscan
         self._local = threading.local()
         self._digest = digest(expressions)
-        loaded = self._loaded(serialized) if serialized else None
+        given = serialized if serialized is not None else stored.read(self._digest)
+        loaded = self._loaded(given) if given else None
         self._databases = loaded if loaded is not None else self._compiled(expressions, first_word)
+        if loaded is None:
+            stored.keep(self._digest, self.serialized())
 
     def serialized(self) -> bytes:
         """Return the databases with what they were made from, for other processes and later starts."""
