@@ -22,6 +22,7 @@ _ADDRESS_TAIL = re.compile(
     r"[ ,\n]{1,4}(?:[A-Z]{2}\b(?:[ ,]{1,3}\d{4,6}(?:-\d{4})?\b)?|\d{4,6}(?:-\d{3,4})?\b"
     r"|(?:[A-Z]{1,2}\d[A-Z\d]? ?)?\d[A-Z]{2}\b)"
 )
+_CODE = re.compile(r"(?=[a-zA-Z]*\d)[a-zA-Z\d]+")
 _TAIL_REACH = 24
 _CODE_REST = 4
 
@@ -165,7 +166,12 @@ def joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
             joined.pop()
             span = TaggedSpan(last.start, span.end, "ADDRESS", max(last.score, span.score))
         joined.append(_with_tail(text, span) if span.label == "ADDRESS" else span)
-    return joined
+    return [span for span in joined if not _is_code(text, span)]
+
+
+def _is_code(text: str, span: TaggedSpan) -> bool:
+    """Say whether a supposed address is letters and digits in one run, as in a digest."""
+    return span.label == "ADDRESS" and _CODE.fullmatch(text, span.start, span.end) is not None
 
 
 def _with_tail(text: str, span: TaggedSpan) -> TaggedSpan:

@@ -80,6 +80,15 @@ def test_street_city_state_and_post_code_are_one_address(tagger: Tagger, address
     assert names(tagger, f"Please ship it to {address}.", "ADDRESS") == [address]
 
 
+def test_letters_and_digits_in_one_run_are_no_address(tagger: Tagger) -> None:
+    for digest in (
+        "86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "deadbeef42",
+        "a1b2c3d4",
+    ):
+        assert names(tagger, f"sha256: {digest} is the digest of {digest}", "ADDRESS") == []
+
+
 def test_places_and_organizations_have_their_own_labels(tagger: Tagger) -> None:
     text = "Siemens opened an office in Madrid."
     assert names(tagger, text, "ORGANIZATION") == ["Siemens"]
