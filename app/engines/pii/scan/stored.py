@@ -1,8 +1,8 @@
 """Compiled patterns on disk: compiling takes seconds, reading milliseconds.
 
 They lie in the user's cache folder (``CACHE_DIRECTORY`` of systemd, else ``XDG_CACHE_HOME``, else ``~/.cache``) under a
-name that says what they were made of. A file that somebody else could have written is not read; where nothing can be written,
-each start compiles.
+name that says what they were made of. A file that somebody else could have written is not read; where nothing can be
+written, each start compiles.
 """
 
 import contextlib
