@@ -8,7 +8,7 @@ from app.engines.deferred import DeferredToolRanker
 from app.engines.encoder import Encoder
 from app.engines.pii.pool import PoolDetector
 from app.engines.pii.startup import Startup
-from app.engines.pii.user_recognizers import FaultyRecognizersError
+from app.engines.pii.user_recognizers import Definitions, FaultyRecognizersError, read_definitions
 from app.engines.remote import RemoteOptions
 from app.engines.resilience import Observer, Rules
 from app.settings import ConfigurationError, DetectionSettings, RemoteEngine, Settings
@@ -16,28 +16,33 @@ from app.settings import ConfigurationError, DetectionSettings, RemoteEngine, Se
 
 def pool_detector(section: DetectionSettings) -> PoolDetector:
     """Return the detector with the recognizers that an administrator adds; nothing is started yet."""
+    user_definitions(section)
+    return PoolDetector(
+        section.workers,
+        deadline_s=section.deadline_s,
+        cache_bytes=section.cache_bytes,
+        startup=Startup(matcher=section.matcher, recognizers=_recognizers(section)),
+    )
+
+
+def user_definitions(section: DetectionSettings) -> Definitions:
+    """Return the recognizers that an administrator adds; raise ConfigurationError where the file is faulty."""
     try:
-        return PoolDetector(
-            section.workers,
-            deadline_s=section.deadline_s,
-            cache_bytes=section.cache_bytes,
-            startup=startup_of(section),
-        )
+        return read_definitions(_recognizers(section))
     except FaultyRecognizersError as error:
         raise ConfigurationError([f"SLUICE_DETECTION__RECOGNIZERS: {error}"]) from error
 
 
-def startup_of(section: DetectionSettings) -> Startup:
-    """Return what detection processes are told at their start."""
-    text = ""
-    if section.recognizers is not None:
-        try:
-            text = section.recognizers.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(
-                [f"SLUICE_DETECTION__RECOGNIZERS names {section.recognizers}, which cannot be read as text."]
-            ) from error
-    return Startup(matcher=section.matcher, recognizers=text)
+def _recognizers(section: DetectionSettings) -> str:
+    """Return the text of the file of recognizers, empty where there is none."""
+    if section.recognizers is None:
+        return ""
+    try:
+        return section.recognizers.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            [f"SLUICE_DETECTION__RECOGNIZERS names {section.recognizers}, which cannot be read as text."]
+        ) from error
 
 
 def chosen_engines(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from app.core.engines import Candidate, DetectionOptions, Span
     from app.engines.pii.labelled import LabelledText
     from app.engines.pii.pool import PoolDetector
-    from app.engines.pii.scoring import Confusion, Scores
+    from app.engines.pii.scoring import Confusion, Scores, Tally
+    from app.engines.pii.user_recognizers import Definitions
 
 T = TypeVar("T")
 
@@ -115,7 +116,7 @@ def evaluate(
     from app.engines.pii.scoring import score
 
     try:
-        texts, unknown = read_labelled(file.read_text("utf-8"), _renamed(labels or []))
+        texts, unknown = read_labelled(file.read_text("utf-8"), _reading(labels or []))
     except OSError as error:
         fail(f"{file} cannot be read: {error.strerror}.", USAGE)
     except UnicodeDecodeError:
@@ -186,23 +187,31 @@ async def _each(
 
 
 def _label(name: str) -> str:
-    from app.engines.pii.labels import LABELS, label_of
-
-    label = label_of(name.upper())
+    definitions = _definitions()
+    label = definitions.label_of(name.upper())
     if label is None:
-        fail(f"There is no type {name}; there are: {', '.join(sorted(LABELS)).lower()}.", USAGE)
+        fail(f"There is no type {name}; there are: {', '.join(sorted(definitions.labels())).lower()}.", USAGE)
     return label
 
 
-def _renamed(pairs: Sequence[str]) -> dict[str, str]:
-    """Return what labels of the file stand for, as ``--label`` says."""
+def _definitions() -> "Definitions":
+    """Return the recognizers that the settings add, which have types of their own."""
+    from app.engine_wiring import user_definitions
+    from app.settings import load
+
+    return user_definitions(load().detection)
+
+
+def _reading(pairs: Sequence[str]) -> "Callable[[str], str | None]":
+    """Return what gives the type of a label of the file, by ``--label`` or by its name."""
     renamed = {}
     for pair in pairs:
         name, equals, label = pair.partition("=")
         if not (name and equals and label):
             fail(f"--label takes NAME=TYPE, such as TITLE=PERSON, not {pair}.", USAGE)
         renamed[name.upper()] = _label(label)
-    return renamed
+    definitions = _definitions()
+    return lambda name: renamed.get(name) or definitions.label_of(name)
 
 
 def _row(text: str, one: "Candidate") -> tuple[object, ...]:
@@ -230,11 +239,7 @@ def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> N
     rows = []
     for label in scores.labels():
         tallies = scores.tallies[label]
-        figures = [
-            f"{figure:.3f}"
-            for kind in ("strict", "partial", "character")
-            for figure in (tallies[kind].precision, tallies[kind].recall, tallies[kind].f1)
-        ]
+        figures = [figure for kind in ("strict", "partial", "character") for figure in _shown(tallies[kind])]
         rows.append((label.upper(), tallies["strict"].there, tallies["strict"].found, *figures))
     head = [f"{kind} {figure}" for kind in ("STRICT", "PARTIAL", "CHAR") for figure in ("P", "R", "F1")]
     show_table(("TYPE", "THERE", "FOUND", *head), rows)
@@ -248,6 +253,15 @@ def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> N
             print(f"\n{title}: {len(met)}")
             for line in _lines(met, texts, examples):
                 print(f"  {line}")
+
+
+def _shown(tally: "Tally") -> tuple[str, str, str]:
+    """Return precision, recall and F1; a hyphen where there is nothing to count."""
+    return (
+        f"{tally.precision:.3f}" if tally.found else "-",
+        f"{tally.recall:.3f}" if tally.there else "-",
+        f"{tally.f1:.3f}" if tally.found and tally.there else "-",
+    )
 
 
 def _lines(met: "Sequence[Confusion]", texts: "Sequence[LabelledText]", examples: int) -> Iterator[str]:

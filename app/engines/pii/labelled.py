@@ -1,12 +1,11 @@
 """Labelled texts: one JSON object a line, with spans in this form or in that of Presidio's evaluator."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from app.core.engines import Span
-from app.engines.pii.labels import label_of
 
 
 class FaultyLineError(ValueError):
@@ -27,10 +26,12 @@ class LabelledText:
     spans: list[Span]
 
 
-def read_labelled(content: str, renamed: Mapping[str, str]) -> tuple[list[LabelledText], list[str]]:
+def read_labelled(
+    content: str, label_of: Callable[[str], str | None]
+) -> tuple[list[LabelledText], list[str]]:
     """Return the texts of ``content``, and the labels that no type here stands for, which are left out.
 
-    ``renamed`` maps labels of the file, in upper case, to types. Raises FaultyLineError.
+    ``label_of`` gives the type that a label of the file, in upper case, stands for. Raises FaultyLineError.
     """
     texts: list[LabelledText] = []
     unknown: set[str] = set()
@@ -49,7 +50,7 @@ def read_labelled(content: str, renamed: Mapping[str, str]) -> tuple[list[Labell
             start, end, name = _span(given, number)
             if not 0 <= start < end <= len(text):
                 raise FaultyLineError(number, f"a span from {start} to {end} does not lie in the text.")
-            label = renamed.get(name.upper()) or label_of(name.upper())
+            label = label_of(name.upper())
             if label is None:
                 unknown.add(name)
             else:
