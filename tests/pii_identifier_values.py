@@ -106,7 +106,7 @@ def bic(draw: random.Random) -> str:
     """Return the shape of a BIC with a country that exists."""
     bank = "".join(draw.choices(string.ascii_uppercase, k=4))
     country = draw.choice("DE FR GB US NL IT ES CH AT BE IN JP SG BR".split())
-    return f"{bank}{country}{draw.choice(('FF', '2L', 'PP', '33', 'MM', '22'))}{draw.choice(('', 'XXX', '500', '123'))}"
+    return f"{bank}{country}{draw.choice(('FF', '2L', 'PP', '33', 'MM', '22'))}{draw.choice(('', 'X' * 3, '500', '123'))}"
 
 
 def aba(draw: random.Random) -> str:
