@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii.carrying import carry, names_in
 from app.engines.pii.labels import CUSTOM, OPAQUE, thresholds
-from app.engines.pii.lists import denied, folded, is_allowed
+from app.engines.pii.lists import AllowList, denied
 from app.engines.pii.nlp import NameTagger
 from app.engines.pii.recognizers_secret import long_secrets
 from app.engines.pii.scan.matchers import MatcherName
@@ -14,6 +14,7 @@ from app.engines.pii.spans import blanked, handles, opaque_runs, resolved, witho
 from app.engines.pii.user_recognizers import Definitions
 from app.engines.views.mapping import View
 from app.engines.views.reading import readings
+from app.engines.views.tables import table_view
 
 
 class Analyzer:
@@ -46,9 +47,9 @@ class Analyzer:
         own = handles(text)
         seen = blanked(text, own) if own else text
         found = list(self.candidates(seen, options))
-        allowed = folded(options.allow_list)
+        allowed = AllowList(options.allow_list)
         spans = (Span(one.start, one.end, one.label, one.score) for one in found)
-        kept = [span for span in spans if span.label == CUSTOM or not is_allowed(text, span, allowed)]
+        kept = [span for span in spans if span.label == CUSTOM or not allowed.holds(text, span)]
         return resolved(text, without(kept, own))
 
     def candidates(self, seen: str, options: DetectionOptions) -> Iterable[Finding]:
@@ -57,8 +58,10 @@ class Analyzer:
         yield from plain
         yield from self._runs(seen, options)
         yield from _listed(seen, options)
-        other = readings(seen)
-        known = {(one.start, one.end, one.label) for one in plain} if other.views else set()
+        other, table = readings(seen), table_view(seen)
+        known = {(one.start, one.end, one.label) for one in plain} if other.views or table else set()
+        if table is not None:
+            yield from self._tabled(seen, table, options, known)
         for view in other.views:
             yield from self._viewed(view, options, known)
         if OPAQUE in thresholds(options):
@@ -66,18 +69,27 @@ class Analyzer:
                 Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
             )
 
+    def _tabled(
+        self, seen: str, table: View, options: DetectionOptions, known: set[tuple[int, int, str]]
+    ) -> Iterable[Finding]:
+        """Yield what the cells of tables show behind the heads of their columns; nothing that takes in a head."""
+        for one in self._search.findings(table.text, options, list(table.windows())):
+            start, end = table.original_span(one.start, one.end)
+            if (start, end, one.label) not in known and seen[start:end] == table.text[one.start : one.end]:
+                yield one._replace(start=start, end=end, view=table.ways)
+
     def _viewed(
         self, view: View, options: DetectionOptions, known: set[tuple[int, int, str]]
     ) -> Iterable[Finding]:
         """Yield what one view shows, at its place in the original; not what is ``known`` and stands there as it is."""
-        allowed = folded(options.allow_list)
+        allowed = AllowList(options.allow_list)
         found = [
             *self._search.findings(view.text, options, list(view.windows())),
             *_listed(view.text, options),
         ]
         for one in (*found, *self._runs(view.text, options)):
             span = Span(one.start, one.end, one.label, one.score)
-            if one.label != CUSTOM and is_allowed(view.text, span, allowed):
+            if one.label != CUSTOM and allowed.holds(view.text, span):
                 continue
             start, end = view.original_span(one.start, one.end)
             way = view.way(one.start, one.end)

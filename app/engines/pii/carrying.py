@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.core.engines import DetectionOptions, Span
 from app.engines.pii.labels import thresholds
-from app.engines.pii.lists import folded, is_allowed
+from app.engines.pii.lists import AllowList
 from app.engines.pii.names import Names, person_names
 from app.engines.pii.spans import handles, resolved
 
@@ -39,8 +39,8 @@ def carried(
     """
     new, relevant = names.searched(text, _CARRIED)
     if new:
-        allowed = folded(options.allow_list)
-        new = [span for span in new if not is_allowed(text, span, allowed)]
+        allowed = AllowList(options.allow_list)
+        new = [span for span in new if not allowed.holds(text, span)]
     if not new:
         return None, relevant
     taken = sorted([*((span.start, span.end) for span in spans), *handles(text)])

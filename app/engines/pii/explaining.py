@@ -7,7 +7,7 @@ from dataclasses import replace
 from app.core.engines import Candidate, DetectionOptions, Span
 from app.engines.pii.analyzer import Analyzer
 from app.engines.pii.labels import CUSTOM, RULES, thresholds
-from app.engines.pii.lists import folded, is_allowed
+from app.engines.pii.lists import AllowList
 from app.engines.pii.searching import Finding
 from app.engines.pii.spans import handles, touched
 
@@ -31,7 +31,7 @@ def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[l
         for found in analyzer.candidates(text, wider)
         if _place(found) not in known and not any(span.label == found.label for span in winners.of(found))
     }
-    allowed, own = folded(options.allow_list), handles(text)
+    allowed, own = AllowList(options.allow_list), handles(text)
     candidates = [_judged(text, found, winners, allowed, own) for found in asked]
     candidates += [_candidate(found, won=False, reason=_left_out(found, options)) for found in left]
     candidates += [_carried(span) for span in spans if not winners.rivals(span)]
@@ -64,11 +64,11 @@ def _order(candidate: Candidate) -> tuple[int, bool, int, str]:
 
 
 def _judged(
-    text: str, found: Finding, winners: _Winners, allowed: frozenset[str], own: Sequence[tuple[int, int]]
+    text: str, found: Finding, winners: _Winners, allowed: AllowList, own: Sequence[tuple[int, int]]
 ) -> Candidate:
     """Return what became of a candidate that was asked for; ``own`` is where handles stand."""
     span = Span(found.start, found.end, found.label, found.score)
-    if found.label != CUSTOM and is_allowed(text, span, allowed):
+    if found.label != CUSTOM and allowed.holds(text, span):
         return _candidate(found, won=False, reason="on the allow list")
     met = winners.of(found)
     if not met:

@@ -1,8 +1,10 @@
 """What is found, and what is left alone, in whole texts."""
 
+import base64
 import itertools
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -81,6 +83,32 @@ def test_denied_texts_may_hold_any_characters(find: Find) -> None:
         ("(x+y)*", "CUSTOM"),
         ("C++", "CUSTOM"),
     ]
+
+
+def test_denied_texts_that_overlap_are_all_found(find: Find) -> None:
+    found = find("the red kite project runs", deny_list=("red kite", "kite project"))
+    assert found == [("red kite project", "CUSTOM")]
+
+
+@pytest.mark.parametrize(
+    "text", ["RED KITE", "red" + " " * 40 + "kite", "Red\n\t\u00a0Kite", "RE\u200bD KITE"]
+)
+def test_white_space_and_case_do_not_hide_what_is_denied(find: Find, text: str) -> None:
+    assert find(f"the {text} runs", deny_list=("Red  Kite",)) == [(text, "CUSTOM")]
+
+
+def test_letters_that_are_two_in_capitals_do_not_hide_what_is_denied(find: Find) -> None:
+    found = find("Die WEISSE straße, İSTANBUL, istanbul", deny_list=("weiße strasse,", "Istanbul"))
+    assert found == [("WEISSE straße,", "CUSTOM"), ("İSTANBUL", "CUSTOM"), ("istanbul", "CUSTOM")]
+
+
+def test_a_long_deny_list_and_many_findings_in_one_encoded_run_take_linear_time(analyzer: Analyzer) -> None:
+    steps = tuple("a " * count + "b" for count in range(1, 400))
+    encoded = base64.b64encode(b"jane@example.com paid; " * 3_000).decode()
+    began = time.process_time()
+    assert analyzer.scan("a " * 40_000, DetectionOptions(entities=frozenset({"SSN"}), deny_list=steps)) == []
+    assert len(analyzer.scan(encoded, DetectionOptions(allow_list=("nobody",)))) == 1
+    assert time.process_time() - began < 20
 
 
 def test_the_same_text_gives_the_same_findings_every_time(analyzer: Analyzer) -> None:
