@@ -106,7 +106,9 @@ def _left_out(found: Finding, options: DetectionOptions) -> str:
         return "only strict takes this type, or a caller who names it"
     if rule is not None and rule.context != "no" and not found.context:
         return "no word of its context stands nearby"
-    return f"score {found.score:.2f} is below {least:.2f}"
+    if found.score < least:
+        return f"score {found.score:.2f} is below {least:.2f}"
+    return "only where lower scores count, as in strict, are these words taken for one name"
 
 
 def _candidate(found: Finding, *, won: bool, reason: str) -> Candidate:

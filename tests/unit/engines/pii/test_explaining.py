@@ -80,3 +80,13 @@ def test_a_text_full_of_findings_is_explained_in_time_linear_in_it(analyzer):
     assert len(spans) == 4_000
     assert sum(one.won for one in candidates) >= 4_000
     assert time.process_time() - began < 15, "each candidate was compared with every finding"
+
+
+def test_a_name_that_only_strict_reads_so_is_not_said_to_score_too_low():
+    def tagger(_text, threshold):
+        return [] if threshold >= 0.5 else [TaggedSpan(0, 8, "ADDRESS", 0.63)]
+
+    _, (candidate,) = explain(Analyzer(tagger), "SW1A 1AA", DetectionOptions(exclude=frozenset({"POSTCODE"})))
+
+    assert (candidate.won, candidate.span.score) == (False, 0.63)
+    assert "below" not in candidate.reason and "strict" in candidate.reason
