@@ -56,6 +56,8 @@ _BY_SHAPE = re.compile(r"\(0\d{1,5}\) ?\d[\d \-/]{3,10}\d|\(?\d{2}\)? 9?\d{4}-\d
 
 _SEPARATOR = re.compile(r"\D")
 _FEWEST, _MOST = 7, 15
+_BESIDE = 2
+"""Characters behind a number on which depends whether it is one."""
 
 _INTERNATIONAL, _FORMATTED, _NATIONAL, _BARE, _SHORT = 0.75, 0.6, 0.4, 0.3, 0.1
 """Scores: with +, a North American form, a national form with groups, ten digits in a row, seven digits."""
@@ -134,6 +136,10 @@ class PhoneRecognizer(EntityRecognizer):
     """
 
     name: str
+    shape = _CANDIDATE.pattern
+    core = r"\d(?:[ .\-/()\u00a0]{0,3}\d){6}"
+    """What every number holds; the scan looks only around it."""
+
     CONTEXT = (
         *(
             "phone",
@@ -192,10 +198,17 @@ class PhoneRecognizer(EntityRecognizer):
             for start, end, score in phone_numbers(text)
         ]
 
+    def within(self, text: str, low: int, high: int) -> Iterator[tuple[int, int, float]]:
+        """Yield offsets and score of the phone numbers in ``text[low:high]``, which cuts none of them."""
+        return phone_numbers(text, low, high)
 
-def phone_numbers(text: str) -> Iterator[tuple[int, int, float]]:
-    """Yield offsets and score of everything in ``text`` that may be a phone number."""
-    for match in _CANDIDATE.finditer(text):
+
+def phone_numbers(text: str, low: int = 0, high: int | None = None) -> Iterator[tuple[int, int, float]]:
+    """Yield offsets and score of everything that begins in ``text[low:high]`` and may be a phone number."""
+    last = len(text) if high is None else high
+    for match in _CANDIDATE.finditer(text, low, last + _BESIDE):
+        if match.start() >= last:
+            break
         number, start = match["number"], match.start("number")
         size = sum(map(str.isdigit, number))
         if size < _FEWEST:
