@@ -59,9 +59,9 @@ class Analyzer:
         yield from self._runs(seen, options)
         yield from _listed(seen, options)
         other, table = readings(seen), table_view(seen)
-        known = {(one.start, one.end, one.label) for one in plain} if other.views or table else set()
+        known = {(one.start, one.end, one.label) for one in plain} if other.views else set()
         if table is not None:
-            yield from self._tabled(seen, table, options, known)
+            yield from self._tabled(seen, table, options)
         for view in other.views:
             yield from self._viewed(view, options, known)
         if OPAQUE in thresholds(options):
@@ -69,13 +69,11 @@ class Analyzer:
                 Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
             )
 
-    def _tabled(
-        self, seen: str, table: View, options: DetectionOptions, known: set[tuple[int, int, str]]
-    ) -> Iterable[Finding]:
+    def _tabled(self, seen: str, table: View, options: DetectionOptions) -> Iterable[Finding]:
         """Yield what the cells of tables show behind the heads of their columns; nothing that takes in a head."""
         for one in self._search.findings(table.text, options, list(table.windows())):
             start, end = table.original_span(one.start, one.end)
-            if (start, end, one.label) not in known and seen[start:end] == table.text[one.start : one.end]:
+            if seen[start:end] == table.text[one.start : one.end]:
                 yield one._replace(start=start, end=end, view=table.ways)
 
     def _viewed(

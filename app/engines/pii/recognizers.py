@@ -51,12 +51,12 @@ _CONTEXT: dict[str, list[str]] = {
     "US_PASSPORT": _PASSPORT,
     "US_DRIVER_LICENSE": _LICENSE,
     "US_BANK_NUMBER": [
-        *("bank account", "account number", "account no", "account num", "acct", "checking account"),
+        # "no" and "#" are no words of a context: with them, "account" alone would do.
+        *("bank account", "account number", "account num", "acct", "checking account"),
         *(
             "savings account",
             "deposit account",
             "bank number",
-            "account #",
             "acct number",
             "beneficiary account",
         ),

@@ -189,7 +189,11 @@ def payment_recognizers() -> list[EntityRecognizer]:
         CuedRecognizer(
             "BankAccountRecognizer",
             "BANK_ACCOUNT_NUMBER",
-            [(cued(_ACCOUNT, DIGITS, noun=True), 0.6), (cued(_ACCOUNT_WORDS, DIGITS), 0.6)],
+            [
+                (cued(_ACCOUNT, DIGITS, noun=True), 0.6),
+                (cued(_ACCOUNT_WORDS, DIGITS), 0.6),
+                (r"(?<![^\W_])account\s{0,2}[:#]?\s{0,2}(?P<value>\d{8,17})(?![\w\-])(?!\.\d)", 0.5),
+            ],
         ),
         CuedRecognizer("BankBranchRecognizer", "BANK_BRANCH_CODE", [(cued(_BRANCH, _BRANCH_CODE), 0.6)]),
     ]
@@ -207,7 +211,7 @@ class CreditCardRecognizer(ExactPatterns):
     def __init__(self) -> None:
         super().__init__(
             "CREDIT_CARD",
-            [(r"(?<![\w-])\d{4,19}(?:[ .-]\d{3,13}){0,999}(?![\w-])", 0.3)],
+            [(r"(?<![\w-])(?<!\d\.)\d{4,19}(?:[ .-]\d{3,13}){0,999}(?![\w-])", 0.3)],
             ["card", "credit card"],
         )
 

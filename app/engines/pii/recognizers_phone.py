@@ -54,6 +54,9 @@ _OTHER = re.compile(r"\d{5}-\d{4}|\d{3}-\d{2}-\d{4}")
 _BY_SHAPE = re.compile(r"\(0\d{1,5}\) ?\d[\d \-/]{3,10}\d|\(?\d{2}\)? 9?\d{4}-\d{4}")
 """An area code in brackets, and the Brazilian grouping: no other number is written so."""
 
+_LIKE_AN_ORDER = re.compile(r"0\d{3}-\d{6}|\d{2,3}-\d{4}-\d{2,3}")
+"""Area code and number in some countries, order and part numbers in all."""
+
 _SEPARATOR = re.compile(r"\D")
 _FEWEST, _MOST = 7, 15
 _BESIDE = 2
@@ -248,6 +251,8 @@ def _score(number: str, size: int, *, extended: bool) -> float:
 
 def _national(number: str, size: int) -> float:
     grouped = _SEPARATOR.search(number) is not None
+    if _LIKE_AN_ORDER.fullmatch(number):
+        return _BARE
     if number.startswith("00") and grouped and _possible("+" + number[2:]):
         return _FORMATTED
     if size >= _NATIONAL_LEAST and _BY_SHAPE.fullmatch(number):

@@ -11,6 +11,7 @@ from app.core.engines import DetectionOptions
 from app.engines.pii.labels import NAME_LABELS, RULES, extend, thresholds
 from app.engines.pii.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.patterns import ExactPatterns
+from app.engines.pii.plausible import plausible_parts
 from app.engines.pii.recognizers import build_registry
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.scan.once import Chosen, ScanOnce
@@ -133,15 +134,16 @@ class Search:
                     start or None,
                     end if end < len(part) else None,
                 )
-                yield Finding(
-                    low + first,
-                    low + last,
-                    RULES[name.label].label,
-                    round(float(name.score), 4),
-                    name.label,
-                    "EmbeddedNameRecognizer",
-                    base=float(name.score),
-                )
+                for begin, stop in plausible_parts(part, first, last, name.label):
+                    yield Finding(
+                        low + begin,
+                        low + stop,
+                        RULES[name.label].label,
+                        round(float(name.score), 4),
+                        name.label,
+                        "EmbeddedNameRecognizer",
+                        base=float(name.score),
+                    )
 
     def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], Chosen]:
         """Return the least score of each type asked for, and of each recognizer that finds one of them."""

@@ -1,0 +1,68 @@
+# ruff: noqa: RUF001 - apostrophes and words are those of texts
+"""What a tagger takes for a name and cannot be one: identifiers, digests, words of forms, cells of several columns."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_COLUMNS: Final = re.compile(r"[ \u00a0]{3,}|\t+|(?:[ \t]*\r?\n){2,}")
+"""What separates cells and paragraphs, never the parts of a name."""
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{6,}|(?=[^\d]*\d)[\w\-]+")
+_CAPITALS: Final = re.compile(r"[A-Z]+")
+_NUMBERED: Final = re.compile(
+    r"[A-Z]{1,4}[\-#]?\d{3,}[\w\-]*|\d{7,}|[0-9a-f]*[a-f]\d[0-9a-f]+", re.IGNORECASE
+)
+_WORD_OF_PLACE: Final = re.compile(
+    r"(?=[^\d]*[^\W\d_]{3})[^\W\d_](?:[^\W\d_]|[.'’\-](?=\w))*(?:\d{1,4}[a-z]?)?\.?|[^\x00-\u02ff].*"
+)
+_POST_CODE: Final = re.compile(r"[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]\d[A-Z] \d[A-Z]\d|\d{4} [A-Z]{2}")
+_BREAKS: Final = re.compile(r"[\s,;|\"'()\[\]{}:/=]+")
+_FORM_WORDS_TEXT: Final = """
+    address adresse anschrift apellidos ausweis birth birthdate cognome correo courriel customer date
+    dirección dob d.o.b duda e-mail email endereço fax firma firstname geburtsdatum hosp hospital id
+    indirizzo insurance kunde lastname mail medicare mobile mrn nachname naam nom nombre nome nhs
+    passport patient phone policy prénom signature ssn steuer steuer-id straße surname tel telefon
+    telefono teléfono telefone téléphone ticket user username visa vorname zip
+"""
+_FORM_WORDS: Final = frozenset(_FORM_WORDS_TEXT.split())
+
+
+def plausible_parts(text: str, start: int, end: int, label: str) -> Iterator[tuple[int, int]]:
+    """Yield what of a tagger's finding ``text[start:end]`` can be what ``label`` says."""
+    if label == "ADDRESS":
+        if _is_place(text[start:end]):
+            yield start, end
+    elif label == "PERSON":
+        done = start
+        for gap in _COLUMNS.finditer(text, start, end):
+            if _can_be_person(text, done, gap.start()):
+                yield done, gap.start()
+            done = gap.end()
+        if _can_be_person(text, done, end):
+            yield done, end
+    else:
+        yield start, end
+
+
+def _can_be_person(text: str, start: int, end: int) -> bool:
+    """Say whether a piece is no word of a form, no digest, and no part of an identifier of a program."""
+    name = text[start:end]
+    before, after = text[max(0, start - 1) : start], text[end : end + 2]
+    if not name.strip() or (after[:1].isdigit() and _CAPITALS.fullmatch(name.split()[-1])):
+        return False
+    if any(character.isspace() for character in name):
+        return True
+    if name.lower() in _FORM_WORDS or _DIGEST.fullmatch(name):
+        return False
+    if _CAPITALS.fullmatch(name) and (before.isdigit() or "_" in (before, after[:1])):
+        return False
+    return after != "::" and not (name.islower() and after[:1] == "(")
+
+
+def _is_place(address: str) -> bool:
+    """Say whether an address holds a word and begins with no number of another kind, or is a post code of letters."""
+    tokens = [token for token in _BREAKS.split(address) if token]
+    if not tokens or _NUMBERED.fullmatch(tokens[0]):
+        return _POST_CODE.fullmatch(address) is not None
+    return any(map(_WORD_OF_PLACE.fullmatch, tokens)) or _POST_CODE.fullmatch(address) is not None

@@ -1,0 +1,130 @@
+# ruff: noqa: RUF001 - apostrophes are those of texts
+"""Tables read as forms: each cell behind the head of its column, which alone says what the cell holds.
+
+CSV and its kin, tables of Markdown and of consoles, and ``INSERT`` with a list of columns. ``7,1990-01-02`` below
+``id,dob`` is read as ``dob: 1990-01-02``, so that whatever finds a date of birth in a form finds it in a table.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.engines.views.mapping import Change, View, respelled
+
+_WAY: Final = "table"
+_MOST_COLUMNS: Final = 200
+_LONGEST_ROW: Final = 20_000
+_HEAD: Final = re.compile(r"[^\W\d][\w .#/()'’°º\-]{0,48}")
+_TELLING: Final = re.compile(
+    r"(?<![^\W_])(?:ids?|no|nr|num|number|nbr|code|ssn|sin|dob|tin|ein|vin|mrn|pin|cvv|pan|imei|mac|iban|bic|swift|dni|nif|cpf|bsn)(?![^\W_])"
+    r"|(?-i:(?<=[a-z])(?:Id|No|Nr|Number|Code)(?![a-z]))|number|nummer|birth|born|geb|naiss|nac|nasc|name|nom|user|login|passw|passport|licen[cs]e"
+    r"|account|acct|konto|compte|cuenta|conto|conta|card|phone|tel|mobile|fax|address|street|zip|post|routing|plate|serial|polic|claim|member"
+    r"|patient|client|customer|employee|insur|tax",
+    re.IGNORECASE,
+)
+"""What the head of a column says when cells need it; other columns are left as they are."""
+
+_DELIMITERS: Final = ("\t", "|", ";", ",")
+_CELLS: Final = {
+    mark: re.compile(rf"(?:[ ]?\"(?:[^\"\n]|\"\")*\"[ ]?(?=[{re.escape(mark)}]|\Z)|[^{re.escape(mark)}\n]*)")
+    for mark in _DELIMITERS
+}
+_RULE: Final = re.compile(r"[\s|+:=\-]+")
+_INSERT: Final = re.compile(
+    r"insert\s{1,9}into\s{1,9}[\w.\"`\[\]]{1,128}\s{0,9}\((?P<heads>[^()']{1,4000})\)\s{0,9}values?\s{0,9}(?=\()",
+    re.IGNORECASE,
+)
+_QUOTED: Final = r"'(?:[^']|'')*+'"
+_VALUE: Final = re.compile(
+    rf"\s*+(?P<value>(?:{_QUOTED}|[^',()]|\((?:{_QUOTED}|[^()'])*+\))*+)(?P<end>[,)])"
+)
+_NEXT_ROW: Final = re.compile(r"\s*,\s*\(")
+
+Cell = tuple[int, int]
+
+
+def table_view(text: str) -> View | None:
+    """Return ``text`` with the heads of columns in front of the cells of its tables; None where it has none."""
+    changes = [*_inserted(text), *_delimited(text)]
+    if not changes:
+        return None
+    kept: list[Change] = []
+    for change in sorted(changes):
+        if not kept or change.start >= kept[-1].end:
+            kept.append(change)
+    return respelled(text, kept)
+
+
+def _delimited(text: str) -> Iterator[Change]:
+    """Yield the heads of tables whose rows are lines."""
+    mark, heads = "", [""]
+    begin = 0
+    for line in text.splitlines(keepends=True):
+        row = line.rstrip("\r\n")
+        cells = _cells(row, mark) if mark and len(row) <= _LONGEST_ROW else []
+        if mark and len(cells) == len(heads):
+            yield from _headed(row, begin, cells, heads)
+        elif not (mark and row and _RULE.fullmatch(row)):
+            mark, heads = _heads(row)
+        begin += len(line)
+
+
+def _heads(row: str) -> tuple[str, list[str]]:
+    """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot."""
+    if len(row) <= _LONGEST_ROW and _TELLING.search(row):
+        for mark in _DELIMITERS:
+            if mark in row:
+                heads = [row[start:end].strip(" \"'*`") for start, end in _cells(row, mark)]
+                named = [head for head in heads if head]
+                framed = mark == "|" and len(heads) - len(named) <= 2  # noqa: PLR2004 - one at either end
+                if 1 < len(named) <= _MOST_COLUMNS and (framed or len(named) == len(heads)):
+                    fits = all(_HEAD.fullmatch(head) for head in named)
+                    return (mark, heads) if fits and any(map(_TELLING.search, named)) else ("", [])
+    return "", []
+
+
+def _cells(row: str, mark: str) -> list[Cell]:
+    """Return where the cells of a row lie between its delimiters."""
+    cells: list[Cell] = []
+    start = 0
+    pattern = _CELLS[mark]
+    while len(cells) <= _MOST_COLUMNS:
+        found = pattern.match(row, start)
+        end = found.end() if found else start
+        cells.append((start, end))
+        if end >= len(row) or row[end] != mark:
+            break
+        start = end + 1
+    return cells
+
+
+def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -> Iterator[Change]:
+    for (start, end), head in zip(cells, heads, strict=True):
+        if head and _TELLING.search(head) and row[start:end].strip(" \"'"):
+            low = begin + start
+            # The delimiter in front of a cell gives way to the end of a line.
+            yield Change(low - 1 if start else low, low, f"\n{head}: " if start else f"{head}: ", _WAY)
+
+
+def _inserted(text: str) -> Iterator[Change]:
+    """Yield the names of columns in front of the values of ``INSERT``."""
+    for found in _INSERT.finditer(text):
+        heads = [head.strip(' \t\r\n"`[]') for head in found["heads"].split(",")]
+        place = found.end() + 1
+        while len(heads) <= _MOST_COLUMNS:
+            values: list[Cell] = []
+            value = None
+            while len(values) < len(heads) and (value := _VALUE.match(text, place)):
+                values.append(value.span("value"))
+                place = value.end()
+                if value["end"] == ")":
+                    break
+            if value is None or value["end"] != ")" or len(values) != len(heads):
+                break
+            for (start, end), head in zip(values, heads, strict=True):
+                if _TELLING.search(head) and start < end:
+                    yield Change(start, start, f"\n{head}: ", _WAY)
+            following = _NEXT_ROW.match(text, place)
+            if following is None:
+                break
+            place = following.end()
