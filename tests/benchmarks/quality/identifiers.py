@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from app.core.engines import DetectionOptions
 from app.engines.pii.labels import NAME_LABELS, RULES
+from tests.benchmarks.speed import detection
 from tests.benchmarks.speed.report import table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes
 from tests.pii_identifiers import KINDS, Case, Half, cases
@@ -78,9 +79,7 @@ def tables(sizes: Sizes, _folder: Path) -> Iterator[str]:
 
 def detector() -> Detect:
     """Return our analyzer; findings of *standard*, or of *strict*."""
-    from app.engines.pii.analyzer import Analyzer
-
-    analyzer = Analyzer()
+    analyzer = detection.built()
 
     def detect(text: str, strict: bool) -> Found:
         spans = analyzer.analyze(text, DetectionOptions(strict=strict))
@@ -90,7 +89,6 @@ def detector() -> Detect:
 
 
 def _vanilla() -> Detect:
-    from tests.benchmarks.speed import detection
 
     engine = detection.vanilla_engine()
 

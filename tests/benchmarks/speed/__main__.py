@@ -13,7 +13,18 @@ from pathlib import Path
 
 import psutil
 
-from tests.benchmarks.quality import grounding, injection, moderation, names, retrieval, secrets, tools
+from tests.benchmarks.quality import (
+    equality,
+    grounding,
+    identifiers,
+    injection,
+    linearity,
+    moderation,
+    names,
+    retrieval,
+    secrets,
+    tools,
+)
 from tests.benchmarks.speed import (
     aggregation,
     detection,
@@ -40,6 +51,9 @@ TABLES = {
     "restoration": restoration.tables,
     "starting": starting.tables,
     "detection": detection.tables,
+    "linearity": linearity.tables,
+    "equality": equality.tables,
+    "identifiers": identifiers.tables,
     "names": names.tables,
     "tools": tools.tables,
     "moderation": moderation.tables,

@@ -5,6 +5,7 @@ import logging
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,12 +203,18 @@ def vanilla_engine() -> Any:
 
 def ours(options: DetectionOptions) -> Find:
     """Return our analyzer, warm, with all its views of a text and without a memory of texts."""
+    analyzer = built()
+    analyzer.analyze(prose(4_000, 5, 1.0), options)
+    return lambda text: len(analyzer.analyze(text, options))
+
+
+@cache
+def built() -> Any:
+    """Return our analyzer, one for all tables."""
     # Presidio finds its recognizers by the names of classes: its own registry has to be there before ours.
     from app.engines.pii.analyzer import Analyzer
 
-    analyzer = Analyzer()
-    analyzer.analyze(prose(4_000, 5, 1.0), options)
-    return lambda text: len(analyzer.analyze(text, options))
+    return Analyzer()
 
 
 def langchain() -> Find:
