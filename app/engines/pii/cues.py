@@ -41,6 +41,12 @@ NUMBER = (
 )
 """What organizations number people with: at least three digits, with letters and dashes; or digits in groups."""
 
+LETTERED = (
+    r"(?!(?:CVE|RFC|ISO|IEC|IEEE|DIN|PCI|SHA|AES|UTF|ISBN|ISSN|RSA|HTTP|FIPS|NIST|SOC)(?![A-Z]))"
+    r"(?-i:[A-Z]{1,5})-?(?=[\dA-Z\-]{0,4}\d{4}|\d{3}-\d{3})[0-9](?:[A-Z0-9]|-(?=[A-Z0-9])){3,16}"
+)
+"""A number that begins with letters, so that the noun in front of it is enough: ``policy POL-0017180``."""
+
 DIGITS = r"\d(?:[ \-]?\d){5,19}"
 
 

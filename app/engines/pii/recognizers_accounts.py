@@ -1,11 +1,12 @@
 # ruff: noqa: RUF001 - cues are spelled as texts spell them
 """Numbers that organizations give people, and what people log in with; each only behind the words that name it."""
 
+import re
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer
 
-from app.engines.pii.cues import NUMBER, CuedRecognizer, cued
+from app.engines.pii.cues import LETTERED, NUMBER, CuedRecognizer, cued
 
 _SURE, _LIKELY = 0.75, 0.6
 
@@ -150,6 +151,10 @@ _NO_NAME = (
 _HANDLE = rf"@?{_NO_NAME}[A-Z](?:[\w]|[.\-](?=\w)){{2,31}}(?![\w(\[]|\.\w|@)"
 _WITH_DIGIT = rf"(?=@?[A-Z._\-]{{1,24}}\d){_HANDLE}|\d{{5,12}}"
 _PARTED = rf"(?=@?[A-Z]{{1,20}}[._\-][A-Z]){_HANDLE}"
+_FORM_OF_USER = (
+    r"(?<![\w.\-])(?:user ?name|login(?: name)?|user ?id|benutzername|nom d['’]utilisateur|identifiant|usuario"
+    r"|nombre de usuario|nome utente|nome de usuário|gebruikersnaam)"
+)
 _PASSWORD = (
     *(
         "pass ?words?",
@@ -159,7 +164,7 @@ _PASSWORD = (
         "pass ?phrase",
         "passwd",
         "pwd",
-        "pw",
+        "pw(?!-)",
         "pass",
         "contraseña",
     ),
@@ -177,6 +182,11 @@ _SECRECY = (
     r"(?![A-Z_]\w{0,40}(?:\.[A-Z_]\w{0,40}){1,6}(?![\w!@#$%^&*+?]))(?![$%]?[(\x7b\[])(?=[^\s\"'<>,;)\]\x7d|]{0,40}[\d!@#$%^&*+?~])"
     r"(?=[^\s\"'<>,;)\]\x7d|]{0,40}(?:[A-Z]|\d{5}))(?![\w.]{1,60}[(\[\x7b])[^\s\"'<>,;()\[\]\x7b\x7d|]{5,64}(?<![.?:=])"
 )
+_SECRET_CUE, _SPECIAL = (
+    r"(?<![\w.\-])(?:pass ?word|passwort|kennwort|contraseña|mot de passe|senha|wachtwoord)",
+    r"(?=\S{0,40}\d)(?=\S{0,40}[!@#$%^&*+?~])",
+)
+_LOGGED_IN = r"(?:accepted (?:password|publickey) for|session (?:opened|closed) for user)"
 _PIN = (
     *(
         "pin",
@@ -210,25 +220,62 @@ _PIN = (
 def account_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
     numbered = (
-        ("CustomerNumberRecognizer", "CUSTOMER_ID", _CUSTOMER, _CUSTOMER_WORDS),
-        ("EmployeeNumberRecognizer", "EMPLOYEE_ID", _EMPLOYEE, _EMPLOYEE_WORDS),
-        ("StudentNumberRecognizer", "STUDENT_ID", _STUDENT, _STUDENT_WORDS),
-        ("PolicyNumberRecognizer", "POLICY_NUMBER", _POLICY, _POLICY_WORDS),
-        ("ClaimNumberRecognizer", "CLAIM_NUMBER", _CLAIM, _CLAIM_WORDS),
+        (
+            "CustomerNumberRecognizer",
+            "CUSTOMER_ID",
+            _CUSTOMER,
+            _CUSTOMER_WORDS,
+            ("customer", "client", "kunde", "cliente", "klant"),
+            "CUST|CUS|CLIENT",
+        ),
+        (
+            "EmployeeNumberRecognizer",
+            "EMPLOYEE_ID",
+            _EMPLOYEE,
+            _EMPLOYEE_WORDS,
+            ("employee", "staff member", "mitarbeiter(?:in)?", "empleado"),
+            "EMP|EMPL|STAFF",
+        ),
+        ("StudentNumberRecognizer", "STUDENT_ID", _STUDENT, _STUDENT_WORDS, ("student",), "STU|STUD"),
+        (
+            "PolicyNumberRecognizer",
+            "POLICY_NUMBER",
+            _POLICY,
+            _POLICY_WORDS,
+            ("policy", "police", "póliza", "polizza", "apólice", "polis"),
+            "POL",
+        ),
+        (
+            "ClaimNumberRecognizer",
+            "CLAIM_NUMBER",
+            _CLAIM,
+            _CLAIM_WORDS,
+            ("claim", "insurance claim", "sinistre", "siniestro", "sinistro"),
+            "CLM|CLAIM",
+        ),
     )
     return [
         *(
             CuedRecognizer(
                 name,
                 entity,
-                [(cued(nouns, NUMBER, noun=True), _LIKELY), (cued(whole, NUMBER), _LIKELY)],
+                [
+                    (cued(nouns, NUMBER, noun=True), _LIKELY),
+                    (cued(whole, NUMBER), _LIKELY),
+                    (cued(alone, LETTERED), _LIKELY),
+                    (rf"(?<![\w\-.])(?P<value>(?-i:{initials})[\-#]?\d{{4,10}})(?![\w\-])", _LIKELY),
+                ],
             )
-            for name, entity, nouns, whole in numbered
+            for name, entity, nouns, whole, alone, initials in numbered
         ),
         CuedRecognizer("PinRecognizer", "PIN", [(cued(_PIN, r"\d{4,8}"), _SURE)]),
         UserNameRecognizer(),
         PasswordRecognizer(),
     ]
+
+
+_KEY = re.compile(r"[\"'`]\s?:")
+"""What follows the key of an object."""
 
 
 class UserNameRecognizer(CuedRecognizer):
@@ -245,11 +292,23 @@ class UserNameRecognizer(CuedRecognizer):
                 (cued(_USER, _WITH_DIGIT), _LIKELY),
                 (cued(_USER, quoted, firm=True), _LIKELY),
                 (cued(_USER, _PARTED), _LIKELY),
+                (
+                    rf"{_FORM_OF_USER}\s?:[ \t]{{1,3}}(?P<value>{_HANDLE})(?=[ \t]{{0,3}}(?:$|[;\r\n]|,\s(?-i:[A-Z])))",
+                    _LIKELY,
+                ),
+                (rf"(?<![\w.])user(?:name)?=(?P<value>{_HANDLE})(?=[ \t]\w{{1,20}}=)", _LIKELY),
+                (rf"\d - (?P<value>{_HANDLE}) (?=\[\d\d/)", _LIKELY),
+                (
+                    rf"{_LOGGED_IN} (?P<value>{_HANDLE})(?=\s|\()",
+                    _LIKELY,
+                ),
             ],
         )
 
     def _add(self, results: list[Any], match: Any, pattern: Any) -> None:
         before = match.string[match.start() : match.start("value")]
+        if _KEY.match(match.string, match.end("value")):
+            return
         if "=" in before and not any(mark in before or mark in match["value"] for mark in "\"'0123456789"):
             after = match.string[match.end("value") :][:1]
             if before.endswith(" ") or (after and after not in " \t&;"):
@@ -268,5 +327,12 @@ class PasswordRecognizer(CuedRecognizer):
         super().__init__(
             "PasswordRecognizer",
             "PASSWORD",
-            [(cued(_PASSWORD, _SECRECY, firm=True), _LIKELY), (cued(_PASSWORD, told), _LIKELY)],
+            [
+                (cued(_PASSWORD, _SECRECY, firm=True), _LIKELY),
+                (cued(_PASSWORD, told), _LIKELY),
+                (
+                    rf"{_SECRET_CUE}\s?:[ \t]{{1,3}}(?P<value>{_SPECIAL}[^\s\"'<>]{{6,40}})(?=\s{{0,3}}$)",
+                    _LIKELY,
+                ),
+            ],
         )

@@ -6,6 +6,8 @@ from presidio_analyzer import EntityRecognizer
 from app.engines.pii.cues import NUMBER, CuedRecognizer, cued
 
 _SCORE = 0.65
+_IN_PAIRS = r"\d{2,3}-\d{2}-\d{2,3}"
+"""How hospitals file their records; elsewhere a date."""
 
 _RECORD = (
     *(
@@ -15,6 +17,7 @@ _RECORD = (
         "patient record",
         "chart",
         "hospital",
+        "hosp\\.?",
         "health record",
     ),
     *(
@@ -168,8 +171,8 @@ def health_recognizers() -> list[EntityRecognizer]:
             "MedicalRecordNumberRecognizer",
             "MEDICAL_RECORD_NUMBER",
             [
-                (cued(_RECORD, NUMBER, noun=True), _SCORE),
-                (cued(_RECORD_WORDS, NUMBER), 0.75),
+                (cued(_RECORD, rf"{NUMBER}|{_IN_PAIRS}", noun=True), _SCORE),
+                (cued(_RECORD_WORDS, rf"{NUMBER}|{_IN_PAIRS}"), 0.75),
                 (r"(?<![\w-])(?P<value>MRN[-#]?\d{5,10})(?![\w-])", 0.75),
             ],
         ),

@@ -37,6 +37,10 @@ _CANDIDATE = re.compile(
     re.IGNORECASE,
 )
 _NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\([2-9]\d{2}\)[ .\-]?|[2-9]\d{2}[ .\-])[2-9]\d{2}[ .\-]?\d{4}")
+_WRITTEN_AMERICAN = re.compile(
+    r"\d{3}-\d{3}-\d{4}|[2-9]\d{2}\.\d{3}\.\d{4}|\(\d{3}\) ?\d{3}[-. ]\d{4}|1-\d{3}-\d{3}-\d{4}"
+)
+"""The North American grouping with an exchange that nobody has, as in examples: 555-123-4567."""
 _TOLL_FREE = re.compile(r"1[ .\-](?:8\d{2}|900)[ .\-]\d{3}[ .\-]\d{4}")
 _NATIONAL_LEAST = 9
 _TEN_DIGITS = re.compile(r"[2-9]\d{2}[2-9]\d{6}")
@@ -54,7 +58,7 @@ _OTHER = re.compile(r"\d{5}-\d{4}|\d{3}-\d{2}-\d{4}")
 _BY_SHAPE = re.compile(r"\(0\d{1,5}\) ?\d[\d \-/]{3,10}\d|\(?\d{2}\)? 9?\d{4}-\d{4}")
 """An area code in brackets, and the Brazilian grouping: no other number is written so."""
 
-_LIKE_AN_ORDER = re.compile(r"0\d{3}-\d{6}|\d{2,3}-\d{4}-\d{2,3}")
+_LIKE_AN_ORDER = re.compile(r"0\d{3}-\d{6}|\d{2,3}-\d{4}-\d{2,3}|0\d{3}-\d{3}-\d{2}")
 """Area code and number in some countries, order and part numbers in all."""
 
 _SEPARATOR = re.compile(r"\D")
@@ -115,7 +119,18 @@ _CUES = (
         "text(?: me)?(?: at| on)?",
         "msisdn",
         "call ?back",
-        "reach (?:me|us)(?: at| on)?",
+        "reach(?:ed)?(?: me| us| her| him| them)?(?: at| on| under)?",
+        "(?:my|your|his|her|their)(?: new| old| cell| mobile)? number(?: has)?(?: changed)?",
+        "(?:meine|seine|ihre|deine) (?:neue )?nummer",
+        "(?:mon|son|votre) numéro",
+        "(?:mi|su|tu) número",
+        "il (?:mio|suo) numero",
+        "(?:o )?(?:meu|seu) número",
+        "(?:mijn|zijn|haar) nummer",
+        "contatt\\w{2,6}(?: al| allo)?",
+        "(?:joint|joindre|jointe|rappeler)(?: au)?",
+        "erreichbar(?: unter)?",
+        "erreichen(?: sie uns| sie mich)?(?: unter)?",
     ),
 )
 _CUED_NUMBER = (
@@ -251,16 +266,14 @@ def _score(number: str, size: int, *, extended: bool) -> float:
 
 def _national(number: str, size: int) -> float:
     grouped = _SEPARATOR.search(number) is not None
-    if _LIKE_AN_ORDER.fullmatch(number):
+    if _LIKE_AN_ORDER.fullmatch(number) or _TEN_DIGITS.fullmatch(number):
         return _BARE
     if number.startswith("00") and grouped and _possible("+" + number[2:]):
         return _FORMATTED
-    if size >= _NATIONAL_LEAST and _BY_SHAPE.fullmatch(number):
+    if size >= _NATIONAL_LEAST and (_BY_SHAPE.fullmatch(number) or _WRITTEN_AMERICAN.fullmatch(number)):
         return _NATIONAL
     if number.startswith(("0", "(0")) and size >= _NATIONAL_LEAST and grouped:
         return _NATIONAL if _valid_somewhere(number) else _SHORT
-    if _TEN_DIGITS.fullmatch(number):
-        return _BARE
     return _SHORT
 
 
