@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.engines.pii.languages import detected, evidence, language_of, warnings, warnings_for
+from app.engines.pii.languages import SUPPORTED, detected, evidence, language_of, warnings, warnings_for
 
 PROSE = {
     "en": "My name is John and I would like to know whether the order was sent to the office.",
@@ -46,10 +46,15 @@ def test_what_is_no_prose_or_too_short_shows_none(text: str) -> None:
     assert warnings_for([text], "auto") == []
 
 
-def test_a_language_that_the_tagger_does_not_know_is_told_and_english_is_not() -> None:
-    assert warnings_for([PROSE["en"]], "auto") == []
-    (told,) = warnings_for([PROSE["en"], PROSE["th"], PROSE["ko"]], "auto")
-    assert "'ko', 'th'" in told
+@pytest.mark.parametrize("code", SUPPORTED)
+def test_a_language_that_the_tagger_knows_gives_no_warning(code: str) -> None:
+    assert warnings_for([PROSE[code]], "auto") == []
+    assert warnings_for([PROSE[code]], code) == []
+
+
+def test_languages_that_the_tagger_does_not_know_well_enough_are_told() -> None:
+    (told,) = warnings_for([PROSE["en"], PROSE["th"], PROSE["nl"]], "auto")
+    assert "'nl', 'th'" in told
 
 
 def test_a_given_language_is_believed() -> None:
