@@ -73,7 +73,7 @@ class ScanOnce:
         if spoken is not None:
             active -= chosen.demanding - spoken
         raw: list[Raw] = []
-        for unit, ends in self._hit(hits):
+        for unit, ends in self._hit(hits, seen):
             rules = [rule for rule in unit.rules if rule.owner in active]
             if rules:
                 windows, margin = windows_of(unit.probe, ends, seen, self.matcher.grain)
@@ -84,14 +84,14 @@ class ScanOnce:
                 raw += self._asked(owner, text, artifacts)
         return self._weighed(text, raw, chosen, spoken) if raw else []
 
-    def _hit(self, hits: Hits | None) -> Iterator[tuple[Unit, list[int] | None]]:
+    def _hit(self, hits: Hits | None, seen: bytes) -> Iterator[tuple[Unit, list[int] | None]]:
         """Yield what has to run, with its hits; None for those that run over the whole text."""
         if hits is None:
             yield from ((unit, None) for unit in self.plan.units)
         else:
             yield from (
                 (self.plan.units[number], ends)
-                for number, ends in self.plan.by_unit(hits, self.matcher.grain).items()
+                for number, ends in self.plan.by_unit(hits, self.matcher.grain, seen).items()
             )
         if self.plan.whole.rules:
             yield self.plan.whole, None

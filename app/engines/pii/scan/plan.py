@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
@@ -11,6 +12,7 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.engines.pii.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
+from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.matchers import Hits
 from app.engines.pii.scan.rules import Rule, Verdicts, Windowed, WindowRule, rules_of
 from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
@@ -61,12 +63,13 @@ class Plan:
         self.expressions = list(by_expression)
         self.units_of = list(by_expression.values())
         """For each expression the places of the units that it is for."""
+        self._borders = [_fits(probe.borders) for probe in units]
         self._sizes = [len(_ESCAPED.sub(b".", expression)) for expression in self.expressions]
         self.first_word = len(self.expressions)
         self._owners_of_word = self._words(recognizers, weighing)
 
-    def by_unit(self, hits: Hits, grain: int) -> Hits:
-        """Return the hits of each unit: where they end, or where they begin in the text if that is where it matches."""
+    def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
+        """Return the hits of each unit in the image ``seen``: where they end, or where a match begins in the text."""
         found: Hits = {}
         for number, ends in hits.items():
             if number >= self.first_word:
@@ -75,7 +78,12 @@ class Plan:
                 mine = ends
                 if grain == 1 and self.units[unit].begins:
                     size = self._sizes[number] + 1
+                    fits = self._borders[unit]
                     mine = [end - size for end in ends]
+                    if fits:
+                        mine = [begin for begin in mine if fits(seen, begin)]
+                        if not mine:
+                            continue
                 found[unit] = found[unit] + mine if unit in found else mine
         return found
 
@@ -146,6 +154,15 @@ def probe_for(rule: Rule, recognizer: EntityRecognizer) -> Probe:
         if gate is None or not (probe.left or probe.right):
             return probe
     return around(gate.pattern, rule.pattern, FLAGS)
+
+
+@lru_cache(maxsize=256)
+def _fits(borders: tuple[tuple[int, int], ...]) -> Callable[[bytes, int], Any] | None:
+    """Return what says whether a match can begin at an offset of a text, seen in its image; None: anywhere."""
+    if not borders:
+        return None
+    pairs = b"|".join(exactly(before) + exactly(after) for before, after in borders if before and after)
+    return re.compile(pairs or rb"\Z.", re.DOTALL).match
 
 
 def around(core: str, shape: str, flags: int) -> Probe:

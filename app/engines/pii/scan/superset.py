@@ -37,6 +37,10 @@ _BEGIN_BITS = 7.0
 """How rare words have to be with which a match begins, where it costs a microsecond to try whether it does."""
 
 _ENOUGH_BITS = 10.0
+_RARE_BITS = 14.0
+_MORE_BITS = 8.0
+"""Words less rare than that are looked for together with what follows, where it says so much more."""
+
 _POSITIONS = 96
 """The size of an automaton that is cheap to build; what is left of a larger expression has to do."""
 
@@ -50,6 +54,7 @@ class Probe(NamedTuple):
     between; it ends at most ``fore`` characters after, or later where only bytes of ``right`` lie between. The real
     pattern has to see ``ahead`` characters more. ``tame``: it cannot take long on so short a text.
     ``begins``: a match begins where the hit of a plain word begins, so that nothing has to be searched at all.
+    ``borders``: what a match begins between, as pairs of the bytes before and after its begin; none: anywhere.
     """
 
     expressions: tuple[bytes, ...]
@@ -60,6 +65,7 @@ class Probe(NamedTuple):
     ahead: int
     tame: bool
     begins: bool = False
+    borders: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -86,9 +92,11 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     tame = effort(reading.shape) * min(most, UNLIMITED) <= _TRIES
     words = words_of(items)
     if words is not None and words.bits >= _BEGIN_BITS:
-        return _of_words(items, 0, words, ahead, tame=tame)
+        begun = _rendered(items, min(widest, WIDEST)) if words.bits < _RARE_BITS else None
+        if begun is None or begun.bits < words.bits + _MORE_BITS:
+            return _of_words(items, 0, words, ahead, tame=tame)._replace(borders=_borders(reading.shape))
     start, words = _rarest_words(items)
-    if words is not None and words.bits >= _ENOUGH_BITS:
+    if words is not None and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
         return _of_words(items, start, words, ahead, tame=tame)
     first, part = _rarest(items, min(widest, WIDEST))
     if words is not None and words.bits > part.bits + 1:
@@ -148,6 +156,25 @@ def _framed(shape: Shape) -> tuple[int, list[Shape], int]:
         after &= _side(items[last - 1], items[first : last - 1][::-1], behind=False)
         last -= 1
     return before, [item for item in items[first:last] if width(item)[1]], after
+
+
+def _borders(shape: Shape) -> tuple[tuple[int, int], ...]:
+    """Return the pairs of bytes between which a match begins; none where nothing is known of them."""
+    items = list(shape.items) if isinstance(shape, Row) else [shape]
+    before, after = EVERY, EVERY
+    for place, item in enumerate(items):
+        if isinstance(item, Choice) and width(item)[1] == 0:
+            pairs = [_borders(branch) for branch in item.branches]
+            if not all(pairs):
+                continue
+            return tuple((low & before, high & after) for found in pairs for low, high in found)
+        if not isinstance(item, Beside | Boundary):
+            break
+        if isinstance(item, Beside) and not item.behind:
+            after &= item.may
+        else:
+            before &= _side(item, items[place + 1 :], behind=True)
+    return ((before, after),) if (before, after) != (EVERY, EVERY) else ()
 
 
 def _side(piece: Shape, inner: Sequence[Shape], *, behind: bool) -> int:

@@ -81,9 +81,10 @@ def test_what_a_pattern_matches_its_expression_hits(
                 alone: list[object] = []
                 rule.run(text, [(0, len(text))], 0, alone, timed=True)  # type: ignore[arg-type]
                 if alone:
-                    hits = scan.matcher.hits(image(text))
+                    seen = image(text)
+                    hits = scan.matcher.hits(seen)
                     assert hits is not None
-                    assert number in scan.plan.by_unit(hits, scan.matcher.grain), (rule.name, text)
+                    assert number in scan.plan.by_unit(hits, scan.matcher.grain, seen), (rule.name, text)
                     tried[rule.owner] += 1
     assert len(tried) > len(scan.recognizers) // 2
 
