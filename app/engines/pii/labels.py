@@ -232,6 +232,8 @@ RULES: Final[dict[str, Rule]] = {
     "PASSWORD": Rule("PASSWORD"),
     "PIN": Rule("PIN"),
     "STREET_ADDRESS": Rule("ADDRESS"),
+    "PERSON_FIELD": Rule("PERSON"),
+    "ADDRESS_FIELD": Rule("ADDRESS"),
     "POSTAL_CODE": Rule("POSTCODE"),
     "COORDINATES": Rule("COORDINATES"),
     "AGE": Rule("AGE", None),

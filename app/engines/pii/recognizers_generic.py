@@ -12,6 +12,7 @@ from app.engines.pii.recognizers_addresses import address_recognizers
 from app.engines.pii.recognizers_crypto import crypto_recognizers
 from app.engines.pii.recognizers_dates import date_recognizers
 from app.engines.pii.recognizers_devices import device_recognizers
+from app.engines.pii.recognizers_forms import form_recognizers
 from app.engines.pii.recognizers_health import health_recognizers
 from app.engines.pii.recognizers_payment import payment_recognizers
 from app.engines.pii.recognizers_phone import CuedPhoneRecognizer
@@ -34,6 +35,7 @@ def generic_recognizers() -> list[EntityRecognizer]:
         *account_recognizers(),
         *device_recognizers(),
         *address_recognizers(),
+        *form_recognizers(),
         CuedPhoneRecognizer(),
     ]
 
