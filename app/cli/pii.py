@@ -308,7 +308,7 @@ def _write(path: Path, texts: "Sequence[tuple[str, Sequence[Span], Sequence[Cand
     from app.cli.pii_report import page
 
     try:
-        path.write_text(page(texts), "utf-8")
+        path.write_text(page(texts), "utf-8", "backslashreplace")
     except OSError as error:
         fail(f"{path} cannot be written: {error.strerror}.", FAILED)
     note(f"Wrote {path}; it holds the texts in the clear.")

@@ -18,6 +18,7 @@ LABELLED = [
         "spans": [{"start_position": 0, "end_position": 8, "entity_type": "BADGE"}],
     },
     {"text": "Nothing here but 219-09-9999.", "spans": []},
+    {"text": "Half a pair \ud800 is no text.", "spans": []},
 ]
 
 
@@ -58,7 +59,11 @@ def test_labelled_texts_are_scored_with_examples_of_what_went_wrong(
     file = tmp_path / "labelled.jsonl"
     file.write_text("\n".join(map(json.dumps, LABELLED)))
 
-    shown = sluice("pii", "evaluate", str(file), "--label", "BADGE=staff_badge", environment=environment)
+    page = tmp_path / "page.html"
+    shown = sluice(
+        *("pii", "evaluate", str(file), "--label", "BADGE=staff_badge", "--html", str(page)),
+        environment=environment,
+    )
     file.write_text('{"text": "x", "spans": [[0, 5, "PERSON"]]}')
     refused = sluice("pii", "evaluate", str(file), environment=environment)
 
@@ -67,5 +72,6 @@ def test_labelled_texts_are_scored_with_examples_of_what_went_wrong(
     assert rows["EMAIL"][:5] == rows["STAFF_BADGE"][:5] == ["1", "1", "1.000", "1.000", "1.000"]
     assert rows["ANY"][:5] == ["2", "3", "0.667", "1.000", "0.800"]
     assert "line 3, SSN: Nothing here but [219-09-9999] ." in shown.stdout
+    assert r"Half a pair \ud800 is no text." in page.read_text("utf-8")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "line 1: a span from 0 to 5 does not lie in the text." in refused.stderr

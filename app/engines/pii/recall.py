@@ -267,7 +267,7 @@ class Recall:
                 self._keep(key, entry._replace(names=digest))
             else:
                 self.stale.append(self._places[key])
-        yield
+            yield
 
     def _looked_for(self, names: Sequence[str]) -> tuple[bytes, list[bytes]]:
         """Return the digest of ``names`` and their ids, and remember which they were."""

@@ -12,6 +12,7 @@ from app.core.engines import DetectionOptions, Span
 from app.engines.pii import frames
 from app.engines.pii.carrying import carry, names_in
 from app.engines.pii.pool import PoolDetector
+from app.engines.pii.recall import Keys, Recall, runs_of
 from app.engines.pii.startup import Startup
 from app.engines.pii.worker import Service
 
@@ -265,3 +266,16 @@ def everything(held: object) -> Iterable[bytes]:
             yield from everything(one)
     else:
         assert held is None
+
+
+def test_the_search_for_names_lets_others_have_a_turn_after_each_text() -> None:
+    service = Service(Marked())  # type: ignore[arg-type] - all that the service asks of it
+    texts = [f"<Jane Roe> wrote number {number}" for number in range(40)]
+    keys = Keys(bytes(64))
+    runs = runs_of(len(texts), ())
+    recall = Recall(None, "", texts, OPTIONS, keys, runs, keys.of_texts(texts, runs))
+    for run in recall.unseen():
+        question = {"ask": "scan", "names": [], "options": frames.raw_options(OPTIONS)}
+        recall.learn([run], service.answer(question | {"runs": [[texts[place] for place in run]]}))
+
+    assert sum(1 for _ in recall.search([*recall.names(), "Ann Poe"])) >= len(texts)
