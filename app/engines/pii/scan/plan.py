@@ -20,6 +20,7 @@ from app.engines.pii.scan.superset import Probe, probe_of
 from app.engines.pii.scan.weighing import Weighing
 
 _ESCAPED = re.compile(rb"\\x..")
+_BETWEEN = re.compile(rb"\(\?-i:[^)]*\)")
 _log = logging.getLogger(__name__)
 
 
@@ -64,7 +65,9 @@ class Plan:
         self.units_of = list(by_expression.values())
         """For each expression the places of the units that it is for."""
         self._borders = [_fits(probe.borders) for probe in units]
-        self._sizes = [len(_ESCAPED.sub(b".", expression)) for expression in self.expressions]
+        self._sizes = [
+            len(_ESCAPED.sub(b".", _BETWEEN.sub(b".", expression))) for expression in self.expressions
+        ]
         self.first_word = len(self.expressions)
         self._owners_of_word = self._words(recognizers, weighing)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from app.engines.pii.scan.bytesets import EVERY, WORD, rendered
+from app.engines.pii.scan.bytesets import EVERY, WORD, exactly, mask_of, rendered
 from app.engines.pii.scan.shapes import (
     UNLIMITED,
     Beside,
@@ -35,6 +35,12 @@ WIDEST: Final = 128
 _LEAST_BITS = 0.3
 _BEGIN_BITS = 7.0
 """How rare words have to be with which a match begins, where it costs a microsecond to try whether it does."""
+
+_SHORT = 3
+"""Letters of a word that stands within others everywhere."""
+
+_LEAST_BEGIN_BITS = 3.0
+"""The same where all else would have to be searched from far before to far behind."""
 
 _ENOUGH_BITS = 10.0
 _RARE_BITS = 14.0
@@ -90,17 +96,20 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     if max(ahead, reading.behind) >= UNLIMITED:
         raise NotDerivableError("look-around without limit")
     tame = effort(reading.shape) * min(most, UNLIMITED) <= _TRIES
-    words = words_of(items)
+    words, borders = words_of(items), _borders(reading.shape)
     if words is not None and words.bits >= _BEGIN_BITS:
         begun = _rendered(items, min(widest, WIDEST)) if words.bits < _RARE_BITS else None
         if begun is None or begun.bits < words.bits + _MORE_BITS:
-            return _of_words(items, 0, words, ahead, tame=tame)._replace(borders=_borders(reading.shape))
+            return _of_words(items, 0, words, ahead, tame=tame, borders=borders)
     start, words = _rarest_words(items)
     if words is not None and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
-        return _of_words(items, start, words, ahead, tame=tame)
+        return _of_words(items, start, words, ahead, tame=tame, borders=borders)
     first, part = _rarest(items, min(widest, WIDEST))
+    begun = words_of(items)
+    if begun is not None and begun.bits >= _LEAST_BEGIN_BITS and _is_wide(items, first, part):
+        return _of_words(items, 0, begun, ahead, tame=tame, borders=borders)
     if words is not None and words.bits > part.bits + 1:
-        return _of_words(items, start, words, ahead, tame=tame)
+        return _of_words(items, start, words, ahead, tame=tame, borders=borders)
     if part.bits < _LEAST_BITS:
         raise NotDerivableError("matches too much")
     expression, extra = part.expression, 0
@@ -113,11 +122,43 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     return Probe((expression,), part.most + leading + extra, trailing, left, right, ahead, tame)
 
 
-def _of_words(items: list[Shape], start: int, words: Words, ahead: int, *, tame: bool) -> Probe:
+def _of_words(
+    items: list[Shape],
+    start: int,
+    words: Words,
+    ahead: int,
+    *,
+    tame: bool,
+    borders: tuple[tuple[int, int], ...],
+) -> Probe:
+    if start:
+        borders = ()
     left, leading = _outside(items[:start])
     right, trailing = _outside(items[start:])
     back = max(map(len, words.spelled)) + leading
-    return Probe(words.expressions(), back, trailing, left, right, ahead, tame, begins=not start)
+    expressions = tuple(
+        _between(word, borders) if borders and len(word) <= _SHORT else spelled
+        for word, spelled in zip(sorted(words.spelled), words.expressions(), strict=True)
+    )
+    return Probe(expressions, back, trailing, left, right, ahead, tame, not start, borders)
+
+
+def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
+    """Return the expression of a short word with the character before it: it is all too often part of another."""
+    first = word[:1]
+    begun = b"|".join(
+        exactly(before) + exactly(chosen)
+        for before, after in borders
+        if before and (chosen := after & mask_of(*first, *first.upper()))
+    )
+    return b"(?-i:%b)%b" % (begun or rb"[\x00][\x00]", b"".join(exactly(1 << byte) for byte in word[1:]))
+
+
+def _is_wide(items: list[Shape], first: int, part: "_Part") -> bool:
+    """Say whether a match goes on far before or after a part."""
+    last = first + part.taken - (not part.whole)
+    sides = (_outside(items[:first]), _outside(items[last:]))
+    return any(unlimited or size > WIDEST for unlimited, size in sides)
 
 
 def _rarest_words(items: list[Shape]) -> tuple[int, Words | None]:
