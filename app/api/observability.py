@@ -195,6 +195,10 @@ def configure_logging(
     logging.getLogger("uvicorn.access").propagate = False
 
 
+_TOLD: Final = ("error", "where", "pid", "threads")
+"""What our own records tell beside their text: types, places and numbers."""
+
+
 class _LibraryHandler(logging.Handler):
     """Pass records of the standard library's logging on, without what may hold content."""
 
@@ -203,7 +207,9 @@ class _LibraryHandler(logging.Handler):
         if not own and record.levelno < logging.WARNING:
             return
         fields: dict[str, Any] = {"logger": record.name}
-        if not own:
+        if own:
+            fields |= {name: vars(record)[name] for name in _TOLD if name in vars(record)}
+        else:
             fields["where"] = [f"{record.filename}:{record.lineno}:{record.funcName}"]
         if record.exc_info and record.exc_info[1] is not None:
             fields["exception"] = type(record.exc_info[1]).__qualname__

@@ -117,6 +117,14 @@ def test_messages_of_the_service_and_its_server_are_kept(lines: Any) -> None:
     ]
 
 
+def test_messages_of_the_service_say_which_error_and_where(lines: Any) -> None:
+    told = {"error": "ModuleNotFoundError", "where": ["analyzer.py:17"], "text": "Jane-Canary"}
+    logging.getLogger("app.engines.pii.workers").error("a detection worker did not start", extra=told)
+    (line,) = lines()
+    assert (line["error"], line["where"]) == ("ModuleNotFoundError", ["analyzer.py:17"])
+    assert "Jane-Canary" not in json.dumps(line)
+
+
 def test_console_lines_are_for_people() -> None:
     stream = io.StringIO()
     before = logging.getLogger().handlers
