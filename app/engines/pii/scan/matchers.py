@@ -11,6 +11,8 @@ from importlib.metadata import version
 from typing import Any, Final, Literal, Protocol
 
 from app.engines.pii.scan import stored
+from app.engines.pii.scan.digits import REACHES as _REACHES
+from app.engines.pii.scan.digits import Regions, beside_digits, reach_of
 from app.engines.pii.scan.superset import WIDEST
 
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
@@ -55,14 +57,15 @@ class PlainMatcher:
 class HyperscanMatcher:
     """Automata at hundreds of megabytes a second; the databases are shared, the scratch is a thread's.
 
-    Plain words are one database, all else a few: the time to compile grows with the square of what one holds.
+    Plain words are one database, all else a few: the time to compile grows with the square of what one holds. What
+    only hits beside a digit is looked for beside the digits alone: most text has few.
     """
 
     name = "hyperscan"
     grain = 1
 
     _TOGETHER: Final = 24
-    _SIZE: Final = struct.Struct(">I")
+    _HEAD: Final = struct.Struct(">II")
 
     def __init__(
         self, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
@@ -80,8 +83,8 @@ class HyperscanMatcher:
 
     def serialized(self) -> bytes:
         """Return the databases with what they were made from, for other processes and later starts."""
-        parts = [bytes(self._library.dumpb(database)) for database in self._databases]
-        return self._digest + b"".join(self._SIZE.pack(len(part)) + part for part in parts)
+        parts = [(bytes(self._library.dumpb(database)), reach) for database, reach in self._databases]
+        return self._digest + b"".join(self._HEAD.pack(len(part), reach) + part for part, reach in parts)
 
     def hits(self, image: bytes) -> Hits:
         """Return where hits end."""
@@ -93,18 +96,32 @@ class HyperscanMatcher:
             else:
                 found[number] = [end]
 
-        for database, scratch in zip(self._databases, self._scratches(), strict=True):
-            database.scan(image, match_event_handler=add, scratch=scratch)
+        regions: dict[int, Regions] = {}
+        for (database, reach), scratch in zip(self._databases, self._scratches(), strict=True):
+            if not reach:
+                database.scan(image, match_event_handler=add, scratch=scratch)
+                continue
+            if reach not in regions:
+                regions[reach] = beside_digits(image, reach)
+            part, moved = regions[reach]
+            if moved is None:
+                database.scan(part, match_event_handler=add, scratch=scratch)
+            elif part:
+                whole, found = found, {}
+                database.scan(part, match_event_handler=add, scratch=scratch)
+                for number, ends in found.items():
+                    whole[number] = moved(ends)
+                found = whole
         return found
 
     def _scratches(self) -> list[Any]:
         scratches: list[Any] | None = getattr(self._local, "scratches", None)
         if scratches is None:
-            scratches = [self._library.Scratch(database) for database in self._databases]
+            scratches = [self._library.Scratch(database) for database, _ in self._databases]
             self._local.scratches = scratches
         return scratches
 
-    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> list[Any]:
+    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> list[tuple[Any, int]]:
         pattern = self._library.HS_FLAG_DOTALL | self._library.HS_FLAG_CASELESS
         flags = {
             number: pattern | (self._library.HS_FLAG_SINGLEMATCH if number >= first_word else 0)
@@ -112,9 +129,15 @@ class HyperscanMatcher:
         }
         plain = [number for number in flags if not _SYNTAX.search(expressions[number])]
         others = sorted(flags.keys() - set(plain))
-        groups = [others[start : start + self._TOGETHER] for start in range(0, len(others), self._TOGETHER)]
+        reaches = {number: reach_of(expressions[number]) for number in others}
+        groups = [(0, plain)]
+        for reach in (0, *_REACHES):
+            same = [number for number in others if reaches[number] == reach]
+            groups += [
+                (reach, same[start : start + self._TOGETHER]) for start in range(0, len(same), self._TOGETHER)
+            ]
         databases = []
-        for group in (plain, *groups):
+        for reach, group in groups:
             if group:
                 database = self._library.Database()
                 database.compile(
@@ -123,20 +146,20 @@ class HyperscanMatcher:
                     elements=len(group),
                     flags=[flags[number] for number in group],
                 )
-                databases.append(database)
+                databases.append((database, reach))
         return databases
 
-    def _loaded(self, serialized: bytes) -> list[Any] | None:
+    def _loaded(self, serialized: bytes) -> list[tuple[Any, int]] | None:
         """Return the databases of ``serialized``, or None where they were made of or for something else."""
         if serialized[: len(self._digest)] != self._digest:
             return None
         databases, place = [], len(self._digest)
         try:
             while place < len(serialized):
-                (size,) = self._SIZE.unpack_from(serialized, place)
-                place += self._SIZE.size
+                size, reach = self._HEAD.unpack_from(serialized, place)
+                place += self._HEAD.size
                 part = serialized[place : place + size]
-                databases.append(self._library.loadb(part, self._library.HS_MODE_BLOCK))
+                databases.append((self._library.loadb(part, self._library.HS_MODE_BLOCK), reach))
                 place += size
         except (self._library.HyperscanError, struct.error):
             return None
@@ -186,7 +209,7 @@ class Re2Matcher:
 
 def digest(expressions: Sequence[bytes]) -> bytes:
     """Return what a compiled database depends on: the expressions, the version of the library, the processor."""
-    facts = [version("hyperscan"), platform.machine(), platform.system(), _processor()]
+    facts = ["reaches", version("hyperscan"), platform.machine(), platform.system(), _processor()]
     state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
     for expression in expressions:
         state.update(len(expression).to_bytes(4, "big") + expression)

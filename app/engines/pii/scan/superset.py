@@ -105,9 +105,9 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     if words is not None and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
         return _of_words(items, start, words, ahead, tame=tame, borders=borders)
     first, part = _rarest(items, min(widest, WIDEST))
-    begun = words_of(items)
-    if begun is not None and begun.bits >= _LEAST_BEGIN_BITS and _is_wide(items, first, part):
-        return _of_words(items, 0, begun, ahead, tame=tame, borders=borders)
+    first_words = words_of(items)
+    if first_words is not None and first_words.bits >= _LEAST_BEGIN_BITS and _is_wide(items, first, part):
+        return _of_words(items, 0, first_words, ahead, tame=tame, borders=borders)
     if words is not None and words.bits > part.bits + 1:
         return _of_words(items, start, words, ahead, tame=tame, borders=borders)
     if part.bits < _LEAST_BITS:

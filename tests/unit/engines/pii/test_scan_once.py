@@ -10,6 +10,7 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.engines.pii import patterns
 from app.engines.pii.patterns import ScanTimeoutError
+from app.engines.pii.scan.digits import REACHES, beside_digits, reach_of
 from app.engines.pii.scan.image import AS_ASCII, EDGE, image
 from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.shapes import NotDerivableError
@@ -112,3 +113,39 @@ def test_a_context_word_raises_a_score_on_either_side_of_a_long_gap() -> None:
     assert scores == [pytest.approx(0.55)]
     far = "badge one two three four five six seven 123456"
     assert [one.score for one in scan.search(far, Chosen({0: 0.0}))] == [0.2]
+
+
+@pytest.mark.parametrize("reach", REACHES)
+def test_what_lies_beside_digits_keeps_its_place(reach: int) -> None:
+    text = "7" + "x" * 3000 + "call 212-555-0143 now" + "y" * 3000 + "a@b.de 5"
+    seen = image(text)
+    part, moved = beside_digits(seen, reach)
+    assert moved is not None
+    assert len(part) < len(seen) // 2
+    for one in re.finditer(rb"[0-9]+", part):
+        (end,) = moved([one.end()])
+        assert seen[end - len(one[0]) : end] == one[0]
+    assert moved([len(part)]) == [len(seen)]
+
+
+def test_digits_far_apart_are_found_in_a_long_text_as_in_a_short_one() -> None:
+    recognizer = PatternRecognizer("CODE", patterns=[Pattern("code", r"\b[A-Z]{2}-\d{4}\b", 0.5)])
+    scan = scan_of(recognizer, matcher="hyperscan")
+    places = (f"AB-000{place}" + " and so on" * 400 for place in range(9))
+    assert found(scan, " ".join(places)) == [f"AB-000{place}" for place in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "reach"),
+    [
+        (rb"[0-9\x82]{4}", REACHES[0]),
+        (rb"ab(?:[0-9]|[0-9]c)", REACHES[0]),
+        (rb"[a-z]{60}[0-9]", REACHES[1]),
+        (rb"[0-9]{0,1}ab", 0),
+        (rb"(?:[0-9]|a)b", 0),
+        (rb"[0-9a]{9}", 0),
+        (rb"[0-9][a-z]{200}", 0),
+    ],
+)
+def test_only_what_always_holds_a_digit_is_looked_for_beside_digits(expression: bytes, reach: int) -> None:
+    assert reach_of(expression) == reach

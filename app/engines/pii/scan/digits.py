@@ -1,0 +1,78 @@
+"""The parts of an image beside its digits: what holds a digit in every match needs to be looked for nowhere else."""
+
+from collections.abc import Callable
+from re import _parser  # type: ignore[attr-defined]  # the parser of the standard library has no public name
+from typing import Any, Final
+
+import numpy as np
+
+from app.engines.pii.scan.image import DIGIT
+
+REACHES: Final = (40, 136)
+"""How many bytes on either side of a digit are looked at, by the longest hit of an expression."""
+
+_MOST: Final = 0.6
+"""The share of an image from which on all of it is cheaper."""
+
+_CODES: Final = frozenset((*b"0123456789", DIGIT))
+_IS_DIGIT: Final = np.isin(np.arange(256), list(_CODES))
+
+Regions = tuple[bytes, Callable[[list[int]], list[int]] | None]
+"""The parts as one piece, and what turns ends in it into ends in the image; None: it is the image."""
+
+
+def beside_digits(image: bytes, reach: int) -> Regions:
+    """Return the parts of ``image`` that lie within ``reach`` of a digit."""
+    places = np.flatnonzero(_IS_DIGIT[np.frombuffer(image, np.uint8)])
+    if not len(places):
+        return b"", None if not image else (lambda ends: ends)
+    breaks = np.flatnonzero(np.diff(places) > 2 * reach)
+    lows = np.maximum(places[np.concatenate(([0], breaks + 1))] - reach, 0)
+    highs = np.minimum(places[np.concatenate((breaks, [len(places) - 1]))] + reach + 1, len(image))
+    sizes = highs - lows
+    if sizes.sum() > len(image) * _MOST:
+        return image, None
+    borders = np.cumsum(sizes)
+    shifts = lows - (borders - sizes)
+
+    def moved(ends: list[int]) -> list[int]:
+        found = np.asarray(ends)
+        # An end lies behind its last byte, so one on a border belongs to the part before.
+        return list(map(int, found + shifts[np.searchsorted(borders, found, side="left")]))
+
+    return b"".join(image[low:high] for low, high in zip(lows.tolist(), highs.tolist(), strict=True)), moved
+
+
+def reach_of(expression: bytes) -> int:
+    """Return which of `REACHES` holds every hit of ``expression`` that has a digit in it; 0: none, or not every one."""
+    tree = _parser.parse(expression.decode("latin-1"))
+    widest = tree.getwidth()[1]
+    if not _needs_digit(tree):
+        return 0
+    return next((reach for reach in REACHES if widest <= reach), 0)
+
+
+def _needs_digit(tree: Any) -> bool:
+    return any(_is_digit(str(kind), argument) for kind, argument in tree)
+
+
+def _is_digit(kind: str, argument: Any) -> bool:
+    match kind:
+        case "LITERAL":
+            return argument in _CODES
+        case "IN":
+            return all(_only_digits(str(member), value) for member, value in argument)
+        case "BRANCH":
+            return all(map(_needs_digit, argument[1]))
+        case "SUBPATTERN":
+            return _needs_digit(argument[3])
+        case "MAX_REPEAT":
+            return bool(argument[0]) and _needs_digit(argument[2])
+        case _:
+            return False
+
+
+def _only_digits(kind: str, value: Any) -> bool:
+    if kind == "RANGE":
+        return all(code in _CODES for code in range(value[0], value[1] + 1))
+    return kind == "LITERAL" and value in _CODES
