@@ -13,7 +13,8 @@ HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]"
 
 _OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
 _WORD = re.compile(r"\w+")
-_OPAQUE = re.compile(r"[^\s\"'`<>{}()\[\],;]{4096,}+")
+_UNBROKEN = re.compile(r"[^\s\"'`<>{}()\[\],;]*+")
+_LONG_RUN = 4096
 
 
 def opaque_runs(text: str) -> list[tuple[int, int]]:
@@ -21,7 +22,18 @@ def opaque_runs(text: str) -> list[tuple[int, int]]:
 
     Base64 is none of them: what is text in it is read, and what is none (an image) hides nothing that could be read.
     """
-    return [match.span() for match in _OPAQUE.finditer(text) if not is_settled(match.group())]
+    runs: list[tuple[int, int]] = []
+    place = _LONG_RUN - 1
+    # So long a run holds one of the characters looked at, wherever it begins.
+    while place < len(text):
+        end = _UNBROKEN.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if end > place:
+            before = text[place - _LONG_RUN + 1 : place][::-1]
+            start = place - _UNBROKEN.match(before).end()  # type: ignore[union-attr]
+            if end - start >= _LONG_RUN and not is_settled(text[start:end]):
+                runs.append((start, end))
+        place = end + _LONG_RUN
+    return runs
 
 
 def handles(text: str) -> list[tuple[int, int]]:

@@ -104,8 +104,9 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     start, words = _rarest_words(items)
     if words is not None and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
         return _of_words(items, start, words, ahead, tame=tame, borders=borders)
+    items, lead, trail = _without_options(items, before=before != EVERY, after=after != EVERY)
     first, part = _rarest(items, min(widest, WIDEST))
-    first_words = words_of(items)
+    first_words = None if lead or trail else words_of(items)
     if first_words is not None and first_words.bits >= _LEAST_BEGIN_BITS and _is_wide(items, first, part):
         return _of_words(items, 0, first_words, ahead, tame=tame, borders=borders)
     if words is not None and words.bits > part.bits + 1:
@@ -119,7 +120,8 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
         expression, extra = expression + rendered(after), 1
     left, leading = _outside(items[:first])
     right, trailing = _outside(items[first + part.taken - (not part.whole) :])
-    return Probe((expression,), part.most + leading + extra, trailing, left, right, ahead, tame)
+    back, fore = part.most + leading + extra + lead, trailing + trail
+    return Probe((expression,), back, fore, left, right, ahead, tame)
 
 
 def _of_words(
@@ -152,6 +154,32 @@ def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
         if before and (chosen := after & mask_of(*first, *first.upper()))
     )
     return b"(?-i:%b)%b" % (begun or rb"[\x00][\x00]", b"".join(exactly(1 << byte) for byte in word[1:]))
+
+
+def _without_options(items: list[Shape], *, before: bool, after: bool) -> tuple[list[Shape], int, int]:
+    """Return a row without what it may begin and end with, and how long that can be: patterns then share a hit.
+
+    ``before`` and ``after``: something is asked of the character there, so that end stays as it is.
+    """
+    lead = trail = 0
+    first, last = 0, len(items)
+    while not before and first < last - 1 and _is_option(items[first]):
+        lead += width(items[first])[1]
+        first += 1
+    while not after and last > first + 1 and _is_option(items[last - 1]):
+        trail += width(items[last - 1])[1]
+        last -= 1
+    kept = items[first:last]
+    match kept[-1]:
+        case Repeat(item, least, most) if not after and 0 < least < most <= WIDEST:
+            trail += width(item)[1] * (most - least)
+            kept = [*kept[:-1], Repeat(item, least, least)]
+    return kept, lead, trail
+
+
+def _is_option(item: Shape) -> bool:
+    least, most = width(item)
+    return not least and most <= WIDEST
 
 
 def _is_wide(items: list[Shape], first: int, part: "_Part") -> bool:
