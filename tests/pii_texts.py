@@ -119,11 +119,11 @@ def mutated(rng: random.Random, text: str) -> str:
     return "".join(found)
 
 
-def some_text(rng: random.Random) -> str:
-    """Return any of the kinds of texts."""
+def some_text(rng: random.Random, most: int = 8) -> str:
+    """Return any of the kinds of texts, of ``most`` sentences or some more symbols."""
     if rng.random() < 0.8:
-        return mutated(rng, running_text(rng, rng.randint(1, 8)))
-    return "".join(rng.choice(ODD) for _ in range(rng.randint(1, 150)))
+        return mutated(rng, running_text(rng, rng.randint(1, most)))
+    return "".join(rng.choice(ODD) for _ in range(rng.randint(1, 19 * most)))
 
 
 def drawn(pattern: str, rng: random.Random) -> str:
