@@ -102,7 +102,9 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
         if begun is None or begun.bits < words.bits + _MORE_BITS:
             return _of_words(items, 0, words, ahead, tame=tame, borders=borders)
     start, words = _rarest_words(items)
-    if words is not None and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
+    whole = _rendered(items, min(widest, WIDEST))
+    rarer = words is None or (bool(start) and whole.bits > words.bits + 1)
+    if words is not None and not rarer and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
         return _of_words(items, start, words, ahead, tame=tame, borders=borders)
     items, lead, trail = _without_options(items, before=before != EVERY, after=after != EVERY)
     first, part = _rarest(items, min(widest, WIDEST))
