@@ -8,8 +8,8 @@ from typing import Final
 LANGUAGE = "en"
 """The language under which Presidio keeps every recognizer."""
 
-SUPPORTED: Final = ("en", "fr", "es", "it", "pt")
-"""The languages in which the fast name tagger finds people with an F1 of at least 0.74 (docs/names.md)."""
+SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt")
+"""The languages in which the name taggers find people with an F1 of at least 0.74 (docs/names.md)."""
 
 _LETTER = re.compile(r"[^\W\d_]+")
 _SAMPLE: Final = 600

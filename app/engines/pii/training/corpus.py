@@ -1,16 +1,16 @@
 """Everything the network learns from, in its proportions."""
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from app.engines.pii.training.examples import Example
 from app.engines.pii.training.filling import written, written_held_out
 from app.engines.pii.training.gazetteer import build_gazetteer
-from app.engines.pii.training.natural import in_other_cases, natural, with_other_names
+from app.engines.pii.training.natural import Natural, in_other_cases, natural, with_other_names
 from app.engines.pii.training.negatives import library_code, library_prose, log_lines
 from app.engines.pii.training.synthetic import synthetic
+from app.engines.pii.training.taught import Lesson
 from app.engines.pii.words import Gazetteer
 
 _SYNTHETIC = 22_000
@@ -29,20 +29,20 @@ class Corpus:
     training: list[Example]
     development: dict[str, list[Example]]
     gazetteer: Gazetteer
+    lessons: Mapping[str, Lesson]
 
 
-def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Example]) -> Corpus:
+def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Lesson]) -> Corpus:
     """Return the corpus; `natural_file` is the labelled text that README.md describes, `lessons` the teacher's."""
     prose = library_prose()
     labelled = natural(natural_file, seed)
-    people_wrote = [_with_lesson(example, lessons) for example in labelled.training]
     training = [
         *synthetic(_SYNTHETIC, seed),
-        *people_wrote,
-        *with_other_names(people_wrote, seed + 1),
-        *in_other_cases(people_wrote, 0.18, 0.04, 0.06, seed + 2),
+        *labelled.training,
+        *with_other_names(labelled.training, seed + 1),
+        *in_other_cases(labelled.training, 0.18, 0.04, seed + 2),
         *_written(seed + 4),
-        *_taught(lessons, {example.text for example in labelled.training + labelled.development}, seed + 8),
+        *_taught(lessons, labelled, seed + 8),
         *prose,
         *library_code(_CODE_BLOCKS, seed),
         *(Example(line, (), "log") for line in log_lines(_LOG_LINES, seed)),
@@ -54,7 +54,7 @@ def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Example]) 
         "written": [example for example in held_out if " en " in example.source],
         "written, other languages": [example for example in held_out if " en " not in example.source],
     }
-    return Corpus(training, development, build_gazetteer(prose))
+    return Corpus(training, development, build_gazetteer(prose), lessons)
 
 
 def _written(seed: int) -> list[Example]:
@@ -64,19 +64,17 @@ def _written(seed: int) -> list[Example]:
         examples += [
             *drawn,
             *with_other_names(drawn, seed + draw),
-            *in_other_cases(drawn, 0.15, 0.06, 0.04, seed + draw),
+            *in_other_cases(drawn, 0.15, 0.06, seed + draw),
         ]
     return examples
 
 
-def _with_lesson(example: Example, lessons: Mapping[str, Example]) -> Example:
-    lesson = lessons.get(example.text)
-    return replace(example, taught=lesson.taught) if lesson else example
-
-
-def _taught(lessons: Mapping[str, Example], labelled: AbstractSet[str], seed: int) -> list[Example]:
+def _taught(lessons: Mapping[str, Lesson], labelled: Natural, seed: int) -> list[Example]:
     """Return the texts whose labels are the teacher's alone; also with other names, and in other cases."""
+    known = {example.text for part in (labelled.training, labelled.development) for example in part}
     examples = [
-        lesson for text, lesson in lessons.items() if text not in labelled and len(text) <= _LONGEST_LESSON
+        lesson.example
+        for text, lesson in lessons.items()
+        if text not in known and len(text) <= _LONGEST_LESSON
     ]
-    return [*examples, *with_other_names(examples, seed), *in_other_cases(examples, 0.12, 0.03, 0.05, seed)]
+    return [*examples, *with_other_names(examples, seed), *in_other_cases(examples, 0.1, 0.03, seed)]

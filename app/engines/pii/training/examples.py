@@ -6,27 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Span = tuple[int, int, str]
-Piece = tuple[int, int, tuple[float, ...]]
-"""Where a piece of text begins and ends, and the chances of nothing and of each label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Hold a text and its spans: start, end, label; sorted, without overlap.
-
-    `taught` is what the accurate tagger says of its pieces, None where it was not asked; what no piece covers is
-    surely nothing.
-    """
+    """Hold a text and its spans: start, end, label; sorted, without overlap."""
 
     text: str
     spans: tuple[Span, ...] = ()
     source: str = ""
-    taught: tuple[Piece, ...] | None = None
 
     def recased(self, change: Callable[[str], str]) -> "Example":
         """Return the example in another case; a character whose other case is longer stays, so offsets hold."""
         text = "".join(changed if len(changed := change(c)) == 1 else c for c in self.text)
-        return Example(text, self.spans, self.source, self.taught)
+        return Example(text, self.spans, self.source)
 
 
 def joined(parts: Sequence[Example], separator: str) -> Example:

@@ -1,23 +1,17 @@
-"""The labelled texts that people wrote: a part for development, copies with other names, copies in other cases.
-
-What the accurate tagger says of a text goes with its copies: it reads the text as written better than the copy.
-"""
+"""The labelled texts that people wrote: a part for development, copies with other names, copies in other cases."""
 
 import random
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 
-from app.engines.pii.training.examples import Example, Piece, Span, read_examples
+from app.engines.pii.training.examples import Example, Span, read_examples
 from app.engines.pii.training.lists import happens
 from app.engines.pii.training.synthetic import Generator
 
 _DEVELOPMENT = 800
 _KEPT = 0.25
 _SHORTEST_CAPITALS = 5
-_PUNCTUATION = frozenset(".,;:!?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +48,7 @@ def _renamed(example: Example, generator: Generator) -> Example:
         spans.append((len(text), len(text) + len(new), label))
         text += new
         position = end
-    taught = None if example.taught is None else _moved(example.taught, sorted(example.spans), spans)
-    return Example(text + example.text[position:], tuple(spans), f"{example.source} renamed", taught)
-
-
-def _moved(pieces: Sequence[Piece], old: Sequence[Span], new: Sequence[Span]) -> tuple[Piece, ...]:
-    """Return the pieces where they are in the copy; all of a new name is as the pieces of the old one on average."""
-    moved: list[Piece] = []
-    inside: list[list[tuple[float, ...]]] = [[] for _ in old]
-    for start, end, chances in pieces:
-        behind = bisect_right(old, start, key=itemgetter(0)) - 1
-        if behind >= 0 and start < old[behind][1]:
-            inside[behind].append(chances)
-            continue
-        shift = new[behind][1] - old[behind][1] if behind >= 0 else 0
-        moved.append((start + shift, end + shift, chances))
-    for (start, end, _), said in zip(new, inside, strict=True):
-        if said:
-            moved.append((start, end, tuple(sum(chance) / len(said) for chance in zip(*said, strict=True))))
-    return tuple(sorted(moved))
+    return Example(text + example.text[position:], tuple(spans), f"{example.source} renamed")
 
 
 def _replacement(old: str, label: str, generator: Generator) -> str:
@@ -89,10 +65,8 @@ def _replacement(old: str, label: str, generator: Generator) -> str:
     return new.upper() if old.isupper() and len(old) >= _SHORTEST_CAPITALS else new
 
 
-def in_other_cases(
-    examples: Sequence[Example], lower: float, upper: float, plain: float, seed: int
-) -> list[Example]:
-    """Return copies of a share of the texts in small letters, of another in capitals, of a third also unpunctuated."""
+def in_other_cases(examples: Sequence[Example], lower: float, upper: float, seed: int) -> list[Example]:
+    """Return copies of a share of the texts in small letters, and of another in capitals."""
     chance = random.Random(seed)
     copies = []
     for example in examples:
@@ -101,11 +75,4 @@ def in_other_cases(
             copies.append(example.recased(str.lower))
         elif draw < lower + upper:
             copies.append(example.recased(str.upper))
-        elif draw < lower + upper + plain:
-            copies.append(example.recased(_hasty))
     return copies
-
-
-def _hasty(character: str) -> str:
-    """Return a character as people write in a hurry; a blank in place of punctuation, so that offsets hold."""
-    return " " if character in _PUNCTUATION else character.lower()

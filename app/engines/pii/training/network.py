@@ -14,7 +14,7 @@ import torch
 from app.engines.pii.tagger import LABELS, TAGS
 from app.engines.pii.training.examples import Example
 from app.engines.pii.training.lists import happens
-from app.engines.pii.training.taught import KINDS, Soft, soft
+from app.engines.pii.training.taught import KINDS, Lesson, Soft
 from app.engines.pii.training.vectors import Table
 from app.engines.pii.words import ROWS, TOKEN, Gazetteer, body, features, normal_word
 
@@ -73,7 +73,7 @@ class Vocabulary:
         self.counts[number] += 1
         return number
 
-    def encode(self, example: Example) -> Encoded:
+    def encode(self, example: Example, lesson: Lesson | None = None) -> Encoded:
         """Return the example in numbers."""
         tokens = TOKEN.findall(example.text)[:_LONGEST]
         bodies = [body(token) for token in tokens]
@@ -91,8 +91,8 @@ class Vocabulary:
             _write_tags(tags, inside, label)
         followed = [float(len(token) > len(word)) for token, word in zip(tokens, bodies, strict=True)]
         ends = [start + len(word) for start, word in zip(starts, bodies, strict=True)]
-        taught = None if example.taught is None else soft(example.taught, starts, ends)
-        return Encoded([self.number(normal_word(word)) for word in bodies], followed, tags, taught)
+        soft = lesson.soft(starts, ends) if lesson else None
+        return Encoded([self.number(normal_word(word)) for word in bodies], followed, tags, soft)
 
     def describe(self) -> None:
         """Compute the features of all words numbered so far."""
@@ -165,11 +165,11 @@ def batch(texts: Sequence[Encoded], vocabulary: Vocabulary, chance: random.Rando
         present += [1.0] * len(text.words) + [0.0] * _GAP
         tags += text.tags + [IGNORED] * _GAP
     starts = np.cumsum([0, *(len(text.words) + _GAP for text in texts)])
-    chances = np.zeros((len(words), KINDS), np.float32)
+    soft = np.zeros((len(words), KINDS), np.float32)
     taught = np.zeros(len(words), bool)
     for start, text in zip(starts.tolist(), texts, strict=False):
         if text.soft is not None:
-            chances[start : start + len(text.soft)] = text.soft
+            soft[start : start + len(text.soft)] = text.soft
             taught[start : start + len(text.soft)] = True
     distinct, places = np.unique(np.array(words), return_inverse=True)
     blurred = [vocabulary.blurred(int(word), chance) for word in distinct]
@@ -184,7 +184,7 @@ def batch(texts: Sequence[Encoded], vocabulary: Vocabulary, chance: random.Rando
         present=torch.as_tensor(np.array(present, np.float32))[:, None],
         tags=torch.as_tensor(np.array(tags)),
         taught=torch.as_tensor(taught),
-        soft=torch.as_tensor(chances),
+        soft=torch.as_tensor(soft),
     )
 
 

@@ -67,7 +67,8 @@ def train(network: Network, corpus: Corpus, table: Table, rounds: int, rate: flo
     torch.set_num_threads(1)
     chance = random.Random(_SEED)
     vocabulary = Vocabulary(corpus.gazetteer, table)
-    encoded = [vocabulary.encode(example) for example in corpus.training]
+    lessons = corpus.lessons
+    encoded = [vocabulary.encode(example, lessons.get(example.text)) for example in corpus.training]
     texts = [text for text in encoded if text.words]
     vocabulary.describe()
     average = Average({name: value.detach().clone() for name, value in network.parameters.items()})
