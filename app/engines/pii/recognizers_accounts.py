@@ -217,43 +217,46 @@ _PIN = (
 )
 
 
+_NUMBERED = (
+    (
+        "CustomerNumberRecognizer",
+        "CUSTOMER_ID",
+        _CUSTOMER,
+        _CUSTOMER_WORDS,
+        ("customer", "client", "kunde", "cliente", "klant"),
+        "CUST|CUS|CLIENT",
+    ),
+    (
+        "EmployeeNumberRecognizer",
+        "EMPLOYEE_ID",
+        _EMPLOYEE,
+        _EMPLOYEE_WORDS,
+        ("employee", "staff member", "mitarbeiter(?:in)?", "empleado"),
+        "EMP|EMPL|STAFF",
+    ),
+    ("StudentNumberRecognizer", "STUDENT_ID", _STUDENT, _STUDENT_WORDS, ("student",), "STU|STUD"),
+    (
+        "PolicyNumberRecognizer",
+        "POLICY_NUMBER",
+        _POLICY,
+        _POLICY_WORDS,
+        ("policy", "police", "póliza", "polizza", "apólice", "polis"),
+        "POL",
+    ),
+    (
+        "ClaimNumberRecognizer",
+        "CLAIM_NUMBER",
+        _CLAIM,
+        _CLAIM_WORDS,
+        ("claim", "insurance claim", "sinistre", "siniestro", "sinistro"),
+        "CLM|CLAIM",
+    ),
+)
+"""Numbers of people and contracts: recognizer, type, nouns, whole cues, cues that may stand alone, initials."""
+
+
 def account_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
-    numbered = (
-        (
-            "CustomerNumberRecognizer",
-            "CUSTOMER_ID",
-            _CUSTOMER,
-            _CUSTOMER_WORDS,
-            ("customer", "client", "kunde", "cliente", "klant"),
-            "CUST|CUS|CLIENT",
-        ),
-        (
-            "EmployeeNumberRecognizer",
-            "EMPLOYEE_ID",
-            _EMPLOYEE,
-            _EMPLOYEE_WORDS,
-            ("employee", "staff member", "mitarbeiter(?:in)?", "empleado"),
-            "EMP|EMPL|STAFF",
-        ),
-        ("StudentNumberRecognizer", "STUDENT_ID", _STUDENT, _STUDENT_WORDS, ("student",), "STU|STUD"),
-        (
-            "PolicyNumberRecognizer",
-            "POLICY_NUMBER",
-            _POLICY,
-            _POLICY_WORDS,
-            ("policy", "police", "póliza", "polizza", "apólice", "polis"),
-            "POL",
-        ),
-        (
-            "ClaimNumberRecognizer",
-            "CLAIM_NUMBER",
-            _CLAIM,
-            _CLAIM_WORDS,
-            ("claim", "insurance claim", "sinistre", "siniestro", "sinistro"),
-            "CLM|CLAIM",
-        ),
-    )
     return [
         *(
             CuedRecognizer(
@@ -266,7 +269,7 @@ def account_recognizers() -> list[EntityRecognizer]:
                     (rf"(?<![\w\-.])(?P<value>(?-i:{initials})[\-#]?\d{{4,10}})(?![\w\-])", _LIKELY),
                 ],
             )
-            for name, entity, nouns, whole, alone, initials in numbered
+            for name, entity, nouns, whole, alone, initials in _NUMBERED
         ),
         CuedRecognizer("PinRecognizer", "PIN", [(cued(_PIN, r"\d{4,8}"), _SURE)]),
         UserNameRecognizer(),
