@@ -202,7 +202,10 @@ def _made(one: Definition) -> "EntityRecognizer":
         raise FaultyRecognizersError(
             f"Recognizer {one.name!r}: {one.class_name} cannot be made ({type(error).__name__})."
         ) from None
-    if not isinstance(recognizer, EntityRecognizer) or one.supported_entity not in recognizer.supported_entities:
+    if (
+        not isinstance(recognizer, EntityRecognizer)
+        or one.supported_entity not in recognizer.supported_entities
+    ):
         raise FaultyRecognizersError(
             f"Recognizer {one.name!r}: {one.class_name} is no EntityRecognizer for {one.supported_entity}."
         )

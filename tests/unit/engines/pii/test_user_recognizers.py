@@ -68,7 +68,10 @@ def test_a_class_is_made_and_keeps_its_own_ways():
     ("text", "told"),
     [
         ("recognizers: [", "no YAML in line 1"),
-        ("recognizers:\n  - {name: A, supported_entity: A_B}", "'A': it wants patterns, a deny_list or a class"),
+        (
+            "recognizers:\n  - {name: A, supported_entity: A_B}",
+            "'A': it wants patterns, a deny_list or a class",
+        ),
         ("recognizers:\n  - {name: A, deny_list: [x]}", "'A': supported_entity is missing"),
         ("recognizers:\n  - {name: A, supported_entity: US_SSN, deny_list: [x]}", "exists already"),
         (
@@ -76,7 +79,10 @@ def test_a_class_is_made_and_keeps_its_own_ways():
             "'A': patterns.0.regex: the regular expression is faulty: missing ) at 1",
         ),
         ("recognizers:\n  - {name: A, supported_entity: lower, deny_list: [x]}", "'A': supported_entity"),
-        ("recognizers:\n  - {name: A, supported_entity: BADGE, denylist: [x]}", "'A': denylist: extra inputs"),
+        (
+            "recognizers:\n  - {name: A, supported_entity: BADGE, denylist: [x]}",
+            "'A': denylist: extra inputs",
+        ),
         (
             "recognizers:\n  - {name: A, supported_entity: BADGE, deny_list: [x], needs_context: true}",
             "needs_context wants context words",
