@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr
 
 from app.api.observability import Metrics
-from app.assembly import _remote
+from app.engine_wiring import remote_options
 from app.settings import ConfigurationError, RemoteEngine, load, purpose_of, walk
 from app.settings.engines import EnginesSettings, ModeratorEngine
 
@@ -31,7 +31,7 @@ def faults(monkeypatch, **variables):
 def test_without_a_url_every_embedded_engine_serves_alone():
     engines = load().engines
     for name in EnginesSettings.model_fields:
-        assert _remote(getattr(engines, name)) is None
+        assert remote_options(getattr(engines, name)) is None
 
 
 def test_the_environment_configures_one_capability(monkeypatch):
@@ -46,12 +46,12 @@ def test_the_environment_configures_one_capability(monkeypatch):
     }.items():
         monkeypatch.setenv(f"SLUICE_ENGINES__MODERATOR__{name}", value)
     engines = load().engines
-    options = _remote(engines.moderator)
+    options = remote_options(engines.moderator)
     assert (options.url, options.kind, options.model) == ("http://guard:8000/v1", "llama-guard", "guard-8b")
     assert (options.rules.timeout_s, options.rules.failures, options.rules.fallback) == (2.5, 3, False)
     assert options.api_key == SECRET
     assert SECRET not in repr(options) + repr(engines)
-    assert _remote(engines.injection) is None
+    assert remote_options(engines.injection) is None
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_no_base_url_is_refused_and_not_repeated(monkeypatch, url):
 def test_a_url_needs_a_model_except_where_the_server_has_but_one(monkeypatch):
     assert "SLUICE_ENGINES__RETRIEVER is wrong" in faults(monkeypatch, RETRIEVER__URL="http://h")
     monkeypatch.setenv("SLUICE_ENGINES__RETRIEVER__KIND", "tei-rerank")
-    assert _remote(load().engines.retriever).kind == "tei-rerank"
+    assert remote_options(load().engines.retriever).kind == "tei-rerank"
 
 
 def test_a_kind_that_the_capability_does_not_have_is_refused(monkeypatch):
