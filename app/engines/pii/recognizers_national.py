@@ -118,6 +118,10 @@ class NationalRecognizer(ExactPatterns):
 
     def validate_result(self, pattern_text: str) -> bool | None:
         """Return False where the check fails; else the score of the pattern holds."""
-        if self._check is None or self._check(compact(pattern_text)):
+        if self._check is None:
             return None
-        return False
+        try:
+            return None if self._check(compact(pattern_text)) else False
+        except (IndexError, KeyError, ValueError):
+            # A character that has no value at its place, such as the letter O among digits: no such number.
+            return False

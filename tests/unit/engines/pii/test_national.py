@@ -10,7 +10,7 @@ from app.engines.pii.checksums import compact
 from app.engines.pii.checksums_vat import is_vat
 from app.engines.pii.labels import RULES
 from app.engines.pii.nlp import context_words
-from app.engines.pii.recognizers_national_all import ROWS
+from app.engines.pii.recognizers_national_all import ROWS, national_recognizers
 from tests.pii_national import CASES, ORDINARY, Case
 from tests.unit.engines.pii.conftest import Find
 
@@ -139,3 +139,15 @@ def test_no_word_of_context_is_lost_among_the_stop_words() -> None:
 def test_every_row_has_its_cases() -> None:
     covered = {case.entity for case in CASES} | {"MRZ", "TH_TNIN_NAMED", "TW_ID_NAMED"}
     assert covered == {row.entity for row in ROWS}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "O54366885", "ABCDEFGHI", "0000000000000000", "\u0663\u0664", "ESO5436688A"]
+)
+def test_what_no_check_can_read_is_no_number_and_no_error(text):
+    for recognizer in national_recognizers():
+        assert recognizer.validate_result(text) in (None, False)
+
+
+def test_a_vat_number_with_a_letter_among_its_digits_is_scanned(find):
+    assert ("jane@example.com", "EMAIL") in find("VAT number ESO5436688A, jane@example.com")
