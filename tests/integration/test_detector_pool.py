@@ -50,11 +50,11 @@ async def until_alive(pool: PoolDetector, count: int) -> None:
 
 
 async def until_replaced(pool: PoolDetector, pids: Collection[int]) -> None:
-    """Wait until none of ``pids``, which were killed, counts as a worker any more, and all are back."""
+    """Wait until none of ``pids``, which were killed, counts as a worker any more, and there are two again."""
     async with asyncio.timeout(90):
         while not set(pids).isdisjoint(pool.pids):
             await asyncio.sleep(0.02)
-    await until_alive(pool, len(pids))
+    await until_alive(pool, 2)
 
 
 async def test_findings_come_back_in_the_order_of_the_texts(pool: PoolDetector) -> None:
@@ -137,14 +137,14 @@ async def test_a_worker_killed_while_idle_is_replaced_without_an_error(pool: Poo
 
 async def test_a_worker_killed_during_a_call_costs_no_finding(pool: PoolDetector) -> None:
     await until_alive(pool, 2)
-    before = set(pool.pids)
     scan = asyncio.create_task(pool.detect([SENTENCE * 6000], OPTIONS))
     await asyncio.sleep(0.1)
-    for pid in busy(before):
+    victims = busy(set(pool.pids))
+    for pid in victims:
         os.kill(pid, signal.SIGKILL)
     assert not scan.done()
     assert len((await scan).spans[0]) == 12_000
-    await until_other(pool, before)
+    await until_replaced(pool, victims)
 
 
 def busy(pids: set[int]) -> list[int]:
@@ -164,7 +164,7 @@ async def test_a_killed_worker_is_forked_anew_and_a_killed_zygote_loads_anew(poo
     zygote, before = pool.zygote, set(pool.pids)
     assert zygote is not None
     os.kill(min(before), signal.SIGKILL)
-    await until_other(pool, before)
+    await until_replaced(pool, {min(before)})
     assert pool.zygote == zygote
     before = set(pool.pids)
     scan = asyncio.create_task(pool.detect([SENTENCE * 300], OPTIONS))
@@ -173,12 +173,6 @@ async def test_a_killed_worker_is_forked_anew_and_a_killed_zygote_loads_anew(poo
     assert len((await scan).spans[0]) == 600
     await until_replaced(pool, before)
     assert pool.zygote != zygote
-
-
-async def until_other(pool: PoolDetector, before: set[int]) -> None:
-    async with asyncio.timeout(90):
-        while len(pool.pids) < 2 or set(pool.pids) == before:
-            await asyncio.sleep(0.01)
 
 
 async def test_workers_and_zygote_killed_under_load_cost_no_answer_and_mix_none_up(
