@@ -1,8 +1,10 @@
 """How the two databases are reached: addresses, time-outs, connection settings and durability checks."""
 
 import asyncio
+import logging
 import os
 import socket
+import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,7 @@ class Patience:
 
 
 USUAL = Patience()
+log = logging.getLogger("sluice.store")
 
 
 class UnsafeDatabaseError(RuntimeError):
@@ -71,6 +74,25 @@ def prepare_file(url: URL) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
+class SQLiteConnection(sqlite3.Connection):
+    """A connection that gives its locks back when it is closed, whatever was left undone on it.
+
+    SQLite keeps a closed connection alive for as long as one of its statements has rows to give. A statement whose
+    caller was cancelled stays so until its cursor is collected: no writer could begin meanwhile.
+    """
+
+    def close(self) -> None:
+        """Roll back what is open, then close."""
+        try:
+            if self.in_transaction:
+                self.rollback()
+        except sqlite3.Error:
+            # What cannot even roll back is closed all the same.
+            log.warning("rollback failed while closing")
+        finally:
+            super().close()
+
+
 def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
     """Return an engine whose connections carry the time-outs and settings of their dialect."""
     common: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "hide_parameters": True}
@@ -78,7 +100,10 @@ def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
         prepare_file(url)
         # Requests queue for the one write lock of SQLite in memory, so the pool never is the bottleneck.
         engine = create_async_engine(
-            url, connect_args={"timeout": LOCK_S * 2}, pool_timeout=patience.statement_s, **common
+            url,
+            connect_args={"timeout": LOCK_S * 2, "factory": SQLiteConnection},
+            pool_timeout=patience.statement_s,
+            **common,
         )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)

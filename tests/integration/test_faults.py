@@ -4,12 +4,13 @@ import asyncio
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,7 @@ from app.core.access import Caller
 from app.core.errors import AuditUnavailableError, StoreUnavailableError
 from app.core.handles import Handle
 from app.store.database import Database
+from app.store.dialects import SQLiteConnection
 from app.store.migrate import is_head, upgrade
 from tests.conftest import start_postgres
 from tests.factories import Vault, as_owner, caller_of, open_vault
@@ -297,6 +299,25 @@ async def test_a_locked_sqlite_file_fails_closed_and_recovers(sqlite_database_ur
                 await vault.store(caller, "talk", "Bob")
             assert time.monotonic() - started < CLOSED_S
         await recovers(vault, caller)
+
+
+@pytest.mark.parametrize(("factory", "locked"), [(SQLiteConnection, False), (sqlite3.Connection, True)])
+def test_a_write_that_was_left_in_the_middle_gives_its_lock_back_with_the_connection(
+    tmp_path: Path, factory: type[sqlite3.Connection], locked: bool
+) -> None:
+    file = str(tmp_path / "sluice.db")
+    with sqlite3.connect(file, isolation_level=None) as other:
+        other.execute("CREATE TABLE entry (name TEXT)")
+        cut_off = sqlite3.connect(file, isolation_level=None, factory=factory)
+        cut_off.execute("BEGIN IMMEDIATE")
+        # A caller that was cancelled never fetches the row, and its traceback keeps the cursor.
+        cursor = cut_off.execute("INSERT INTO entry VALUES ('Ada') RETURNING name")
+        cut_off.close()
+        other.execute("PRAGMA busy_timeout = 0")
+        with pytest.raises(sqlite3.OperationalError) if locked else nullcontext():
+            other.execute("BEGIN IMMEDIATE")
+        del cursor
+    other.close()
 
 
 async def test_every_waiting_write_of_a_lost_commit_is_refused(own_server: Any, tenant: str) -> None:
