@@ -1,7 +1,6 @@
 """Presidio as it comes and our registry, each as Presidio runs it and as one scan: what the equality tests compare."""
 
 import copy
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,8 @@ from app.engines.pii.patterns import FLAGS
 from app.engines.pii.recognizers import build_registry
 from app.engines.pii.scan.matchers import MatcherName, build
 from app.engines.pii.scan.once import Chosen, ScanOnce
-from app.engines.pii.scan.surroundings import PlainWords
+from app.engines.pii.scan.plain_words import PlainWords
+from app.engines.pii.scan.surroundings import Keywords
 from app.engines.pii.scan.weighing import PhraseWeighing, PresidioWeighing
 
 Result = tuple[str, int, int, float]
@@ -68,22 +68,22 @@ class LowerCase(SpacyNlpEngine):
 
 
 class SpacyWords:
-    """The keywords of Presidio's NLP engine, for a part of a text; its tokens never hold white space and a word."""
-
-    border = re.compile(r"\s(?=\S)")
+    """The keywords of Presidio's NLP engine, as its tokenizer cuts them."""
 
     def __init__(self, nlp: Any) -> None:
         self._tokenizer = nlp.tokenizer
         self._vocabulary = nlp.vocab
 
-    def keywords(self, text: str) -> tuple[list[int], list[int], list[str]]:
-        """Return begins, ends and forms of the keywords of ``text``."""
-        kept = [token for token in self._tokenizer(text) if self._counts(token.lower_)]
-        return (
-            [token.idx for token in kept],
-            [token.idx + len(token) for token in kept],
-            [token.lower_ for token in kept],
-        )
+    def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
+        """Return begins and ends of all tokens; white space may be one, and is a keyword to Presidio then."""
+        del seen
+        tokens = list(self._tokenizer(text))
+        return [token.idx for token in tokens], [token.idx + len(token) for token in tokens]
+
+    def keywords(self, token: str) -> Keywords:
+        """Return the token where it is a keyword."""
+        lower = self._vocabulary[token].lower_
+        return Keywords((0,), (len(token),), (lower,)) if self._counts(lower) else Keywords((), (), ())
 
     def _counts(self, word: str) -> bool:
         lexeme = self._vocabulary[word]

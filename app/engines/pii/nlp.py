@@ -29,8 +29,6 @@ _HUMPS = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _DIGITS = re.compile(r"\d(?:\S*\d)?")
 _LONG = 5
-_PLAIN: dict[str, str] = {}
-_PLAIN_WORDS = 32_768
 _AROUND_DIGIT = 96
 """More characters than any finding with a digit has on either side of it."""
 
@@ -82,53 +80,7 @@ def words(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def keyword_tokens(text: str) -> tuple[list[int], list[int], list[str]]:
-    """Return begins, ends and lemmas of the words of ``text`` that count as context."""
-    starts: list[int] = []
-    ends: list[int] = []
-    kept: list[str] = []
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        known = _PLAIN.get(token)
-        if known is None:
-            known = token if token.isdigit() else _split_or_plain(token)
-        if known:
-            offset = match.start()
-            starts.append(offset)
-            ends.append(offset + len(token))
-            kept.append(known)
-        elif known is None:
-            offset = match.start()
-            for start, end, word in _keywords(token):
-                starts.append(offset + start)
-                ends.append(offset + end)
-                kept.append(word)
-    return starts, ends, kept
-
-
-def _split_or_plain(token: str) -> str | None:
-    """Return the lemma of a token that is one word, "" where it is no keyword, None where it is several words."""
-    known = _keywords(token)
-    if not known:
-        plain = ""
-    elif len(known) == 1 and known[0][:2] == (0, len(token)):
-        plain = known[0][2]
-    else:
-        return None
-    if len(_PLAIN) >= _PLAIN_WORDS:
-        _PLAIN.clear()
-    _PLAIN[token] = plain
-    return plain
-
-
-@lru_cache(maxsize=32_768)
-def _keywords(token: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the words in one token that count as context, with their offsets in it."""
-    parts = ((start, part, lemma(part)) for start, part in words(token))
-    return tuple((start, start + len(part), word) for start, part, word in parts if _counts(word))
-
-
-def _counts(word: str) -> bool:
+def counts(word: str) -> bool:
     """Say whether a lemma counts as context."""
     return word not in _STOP_WORDS and (len(word) > 1 or word.isalnum())
 
@@ -190,7 +142,7 @@ class EmbeddedArtifacts(NlpArtifacts):
     def set_keywords(nlp_engine: "EmbeddedNlpEngine", lemmas: list[str], language: str) -> list[str]:
         """Return the lemmas that count as context, in order."""
         del nlp_engine, language
-        return [word for word in lemmas if _counts(word)]
+        return [word for word in lemmas if counts(word)]
 
 
 class EmbeddedNlpEngine(NlpEngine):
@@ -347,4 +299,4 @@ class PhraseContextEnhancer(LinearContextEnhancer):
 
 def context_words(phrase: str) -> list[str]:
     """Return the keywords of a context word or phrase, as they stand among the keywords of a text."""
-    return [found for _, token in words(phrase) if _counts(found := lemma(token))]
+    return [found for _, token in words(phrase) if counts(found := lemma(token))]

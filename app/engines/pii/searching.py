@@ -15,7 +15,7 @@ from app.engines.pii.plausible import plausible_parts
 from app.engines.pii.recognizers import build_registry
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.scan.once import Chosen, ScanOnce
-from app.engines.pii.scan.surroundings import PlainWords
+from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.taggers import Taggers
 from app.engines.pii.user_recognizers import Definitions, build

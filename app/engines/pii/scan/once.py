@@ -82,7 +82,7 @@ class ScanOnce:
         for owner in self.plan.custom:
             if owner in active:
                 raw += self._asked(owner, text, artifacts)
-        return self._weighed(text, raw, chosen, spoken) if raw else []
+        return self._weighed(text, seen, raw, chosen, spoken) if raw else []
 
     def _hit(self, hits: Hits | None, seen: bytes) -> Iterator[tuple[Unit, list[int] | None]]:
         """Yield what has to run, with its hits; None for those that run over the whole text."""
@@ -104,10 +104,10 @@ class ScanOnce:
             yield result.start, result.end, result.score, owner, "", result.score, False, result.entity_type
 
     def _weighed(
-        self, text: str, raw: list[Raw], chosen: Chosen, spoken: frozenset[int] | None
+        self, text: str, seen: bytes, raw: list[Raw], chosen: Chosen, spoken: frozenset[int] | None
     ) -> list[Found]:
         weighing = self._weighing
-        around = Surroundings(text, self._tokenizer, weighing.before, weighing.after)
+        around = Surroundings(text, seen, self._tokenizer, weighing.before, weighing.after)
         found: list[Found] = []
         for start, end, first, owner, pattern, base, bare, entity in self._distinct(raw):
             score, support, word = first, self._supports[owner], ""

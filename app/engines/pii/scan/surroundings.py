@@ -1,119 +1,96 @@
-"""The words around a place in a text, cut out only where somebody asks: what stands elsewhere is never looked at."""
+"""The words around a place in a text, read only where somebody asks: what stands elsewhere is never looked at."""
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
-from app.engines.pii.nlp import keyword_tokens
-
-BLOCK: Final = 256
 _SPACE = re.compile(r"\s")
 _NOT_SPACE = re.compile(r"\S")
+_WIDE: Final = 16
+"""Tokens without a keyword in a row from which on it is worth a note that there is none."""
+
+
+class Keywords(NamedTuple):
+    """The keywords in one token: where they begin and end in it, and their forms; all sorted."""
+
+    begins: Sequence[int]
+    ends: Sequence[int]
+    words: Sequence[str]
 
 
 class Tokenizer(Protocol):
-    """Cuts a part of a text into keywords; a part always begins after a match of ``border``."""
+    """Cuts a text into tokens, and tokens into keywords."""
 
-    border: re.Pattern[str]
+    def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
+        """Return begins and ends of everything in ``text`` that may hold a keyword; ``seen`` is its image."""
 
-    def keywords(self, text: str) -> tuple[list[int], list[int], list[str]]:
-        """Return begins, ends and forms of the keywords of ``text``."""
-
-
-class PlainWords:
-    """The words of our own tokenizer: any symbol or white space ends a token."""
-
-    border = re.compile(r"[^\w]")
-
-    def keywords(self, text: str) -> tuple[list[int], list[int], list[str]]:
-        """Return begins, ends and forms of the keywords of ``text``."""
-        return keyword_tokens(text)
-
-
-@dataclass(slots=True)
-class _Block:
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
+    def keywords(self, token: str) -> Keywords:
+        """Return the keywords of one token."""
 
 
 class Surroundings:
-    """The keywords of one text, by blocks."""
+    """The keywords of one text."""
 
-    def __init__(self, text: str, tokenizer: Tokenizer, before: int, after: int) -> None:
+    def __init__(self, text: str, seen: bytes, tokenizer: Tokenizer, before: int, after: int) -> None:
         self._text = text
-        self._tokenizer = tokenizer
+        self._keywords = tokenizer.keywords
         self._before = before + 1
         self._after = after + 1
-        self._borders = self._cut()
-        self._blocks: list[_Block | None] = [None] * len(self._borders)
+        self._begins, self._ends = tokenizer.tokens(text, seen)
         self._known: dict[int, list[str]] = {}
-        self._skip: dict[tuple[int, int], int] = {}
+        self._beyond: dict[tuple[int, int], int] = {}
 
     def near(self, start: int) -> list[str]:
         """Return the keywords before and at the token of ``start``, then those after it, in the order of the text."""
         found = self._known.get(start)
         if found is None:
-            found = self._known[start] = self._around(start)
+            found = self._known[start] = self._around(start) if self._text else [""]
         return found
 
     def _around(self, start: int) -> list[str]:
-        if not self._text:
-            return [""]
-        place = self._token(start)
-        number = bisect_right(self._borders, place) - 1
-        block = self._block(number)
-        upto = bisect_right(block.starts, place)
-        at = bool(upto) and place < block.ends[upto - 1]
-        before = block.words[max(0, upto - self._before) : upto]
-        other = number
-        while len(before) < self._before and (other := self._filled(other - 1, -1)) >= 0:
-            before = self._block(other).words[-(self._before - len(before)) :] + before
-        wanted = self._after - at
-        after = block.words[upto : upto + wanted]
-        other = number
-        while len(after) < wanted and (other := self._filled(other + 1, 1)) < len(self._blocks):
-            after += self._block(other).words[: wanted - len(after)]
-        return before + after
+        place = self._place(start)
+        token = bisect_right(self._begins, place) - 1
+        before: Sequence[str] = ()
+        after: Sequence[str] = ()
+        wanted = self._after
+        if token >= 0:
+            begin = self._begins[token]
+            begins, ends, words = self._keywords(self._text[begin : self._ends[token]])
+            upto = bisect_right(begins, place - begin)
+            wanted -= bool(upto) and place - begin < ends[upto - 1]
+            before, after = words[max(0, upto - self._before) : upto], words[upto : upto + wanted]
+        return [
+            *self._beside(token, -1, self._before - len(before)),
+            *before,
+            *after,
+            *self._beside(token, 1, wanted - len(after)),
+        ]
 
-    def _token(self, start: int) -> int:
+    def _beside(self, token: int, step: int, missing: int) -> list[str]:
+        """Return the last keywords before a token (``step`` of -1) or the first after it, in the order of the text."""
+        text, begins, ends, keywords = self._text, self._begins, self._ends, self._keywords
+        found: list[str] = []
+        place = gap = token + step
+        while len(found) < missing and 0 <= place < len(begins):
+            words = keywords(text[begins[place] : ends[place]]).words
+            if not words:
+                place = self._beyond.get((place, step), place + step)
+                continue
+            self._note(gap, place, step)
+            found = [*words[-missing:], *found] if step < 0 else [*found, *words[:missing]]
+            place = gap = place + step
+        self._note(gap, place, step)
+        return found[-missing:] if step < 0 else found[:missing]
+
+    def _note(self, gap: int, place: int, step: int) -> None:
+        """Remember where a wide gap ends, so that nobody who comes this way has to walk it again."""
+        if abs(place - gap) > _WIDE:
+            self._beyond[gap, step] = place
+
+    def _place(self, start: int) -> int:
         """Return a place in the token of ``start``: the next that is not white space, else the last before it."""
         if start < len(self._text) and not _SPACE.match(self._text, start):
             return start
         found = _NOT_SPACE.search(self._text, start)
         return found.start() if found else len(self._text.rstrip()) - 1
-
-    def _cut(self) -> list[int]:
-        borders = [0]
-        place, text, search = BLOCK, self._text, self._tokenizer.border.search
-        while place < len(text) and (found := search(text, place)):
-            borders.append(found.end())
-            place = found.end() + BLOCK
-        return borders
-
-    def _block(self, number: int) -> _Block:
-        block = self._blocks[number]
-        if block is None:
-            low = self._borders[number]
-            high = self._borders[number + 1] if number + 1 < len(self._borders) else len(self._text)
-            starts, ends, words = self._tokenizer.keywords(self._text[low:high])
-            block = _Block([low + start for start in starts], [low + end for end in ends], words)
-            self._blocks[number] = block
-        return block
-
-    def _filled(self, number: int, step: int) -> int:
-        """Return the next block from ``number`` on that has a keyword; those without are walked over once."""
-        walked = []
-        while 0 <= number < len(self._blocks):
-            if (number, step) in self._skip:
-                walked.append(number)
-                number = self._skip[number, step]
-                continue
-            if self._block(number).words:
-                break
-            walked.append(number)
-            number += step
-        for each in walked:
-            self._skip[each, step] = number
-        return number

@@ -13,9 +13,9 @@ from app.engines.pii.patterns import ScanTimeoutError
 from app.engines.pii.scan.digits import REACHES, beside_digits, reach_of
 from app.engines.pii.scan.image import AS_ASCII, EDGE, image
 from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.shapes import NotDerivableError
 from app.engines.pii.scan.superset import probe_of
-from app.engines.pii.scan.surroundings import PlainWords
 from app.engines.pii.scan.weighing import PresidioWeighing
 from tests.scan_engines import MATCHERS
 

@@ -1,0 +1,73 @@
+"""The words of our own tokenizer: letters or digits in a row, camel case split, without stop words."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engines.pii.nlp import counts, lemma, words
+from app.engines.pii.scan.image import CASED, DIGIT, MARK, UNCASED
+from app.engines.pii.scan.surroundings import Keywords
+
+_RUNS = re.compile(r"[^\W\d_]+|\d+")
+_UNSURE = re.compile(rb"[%c%c]" % (MARK, DIGIT))
+"""What is a letter or digit to one regular expression engine only: here Python's own decides."""
+
+_MOST_KNOWN: Final = 32_768
+_LONGEST_KNOWN: Final = 64
+
+
+def _kinds() -> npt.NDArray[np.int8]:
+    """Return 1 for bytes of an image that are letters, 2 for digits, 0 for all that ends a token."""
+    kinds = np.zeros(256, np.int8)
+    kinds[[code for code in range(128) if chr(code).isalpha()]] = 1
+    kinds[CASED] = 1
+    kinds[UNCASED:] = 1
+    kinds[[*b"0123456789"]] = 2
+    return kinds
+
+
+_KINDS: Final = _kinds()
+
+
+class PlainWords:
+    """Our tokenizer; what it learns of a word it remembers, of numbers nothing."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Keywords] = {}
+
+    def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
+        """Return begins and ends of the runs of letters and those of digits."""
+        if _UNSURE.search(seen):
+            spans = [match.span() for match in _RUNS.finditer(text)]
+            return [begin for begin, _ in spans], [end for _, end in spans]
+        # The image has an edge on either side, so every run has a change before and one after it.
+        kinds = _KINDS[np.frombuffer(seen, np.uint8)]
+        changes = np.flatnonzero(kinds[1:] != kinds[:-1])
+        return changes[kinds[changes + 1] > 0].tolist(), changes[kinds[changes] > 0].tolist()
+
+    def keywords(self, token: str) -> Keywords:
+        """Return the lemmas of the words in one token that count as context."""
+        known = self._known.get(token)
+        if known is None:
+            if token.isdigit():
+                return Keywords((0,), (len(token),), (token,))
+            if len(token) > _LONGEST_KNOWN:
+                return _long(token)
+            known = _keywords(token)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[token] = known
+        return known
+
+
+def _keywords(token: str) -> Keywords:
+    parts = [(start, part, lemma(part)) for start, part in words(token)]
+    kept = [(start, start + len(part), word) for start, part, word in parts if counts(word)]
+    return Keywords(*zip(*kept, strict=True)) if kept else Keywords((), (), ())
+
+
+# A text has few of these, but may ask for one often.
+_long = lru_cache(maxsize=4)(_keywords)
