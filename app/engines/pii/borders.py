@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from app.core.engines import Span
+from app.engines.pii.domains import COMMON_TOPS
 from app.engines.pii.labels import NAME_LABELS
 from app.engines.pii.spans import resolved
 
@@ -18,6 +19,9 @@ _INITIALS: Final = 2
 _MOST_WORDS: Final = 4
 _LAST_LETTERS: Final = re.compile(r"[^\W\d_]+\Z")
 _CAPITAL: Final = re.compile(r"\s[^\W\d_a-z]")
+_INSIDE_A_VALUE: Final = re.compile(r"\w[._@/:=&?#%+~]\w")
+"""What words of a text do not have."""
+_HOST_ENDS: Final = re.compile(rf"\.(?:{COMMON_TOPS})\Z", re.IGNORECASE)
 _PART_OF_NAME: Final = 0.5
 """The score of a part of a name: too low for the part to be looked for in other texts."""
 
@@ -105,12 +109,33 @@ class _Run:
 
     def _is_split(self, cut: Sequence[tuple[int, int, int]], label: str) -> bool:
         """Say whether a finding is more than one of a text's own that happens to run into the next text."""
-        if not any(self._covers(place, first, last, {label}) for place, first, last in cut):
+        unknown = [part for part in cut if not self._covers(*part, {label})]
+        if len(unknown) == len(cut):
             return True
         borders = [self._borders[place] for place, _, _ in cut[1:]]
         if label in NAME_LABELS:
             return all(self._goes_on(border, cut[-1]) for border in borders)
-        return all(self._goes_on_in_digits(border) for border in borders)
+        if all(map(self._goes_on_in_digits, borders)):
+            return True
+        return bool(unknown) and all(
+            self._is_of_value(part, label, is_last=part == cut[-1]) for part in unknown
+        )
+
+    def _is_of_value(self, part: tuple[int, int, int], label: str, *, is_last: bool) -> bool:
+        """Say whether a part beside a value that is one without it belongs to it, and is no word of another sentence.
+
+        ``john@example.co|m`` and ``john@exam.pl|e.com``, but not ``john@example.com|and then``.
+        """
+        place, first, last = part
+        text = self._texts[place][first:last]
+        if text[:1].isspace() or text[-1:].isspace():
+            return False
+        if label == "EMAIL" and is_last:
+            end = self._borders[place] + last
+            return bool(
+                _HOST_ENDS.search(self._whole, max(0, end - _REACH), end) or _INSIDE_A_VALUE.search(text)
+            )
+        return bool(_INSIDE_A_VALUE.search(text)) or any(map(str.isdigit, text))
 
     def _goes_on_in_digits(self, border: int) -> bool:
         before, after = self._whole[border - 2 : border].rstrip(), self._whole[border : border + 2].lstrip()

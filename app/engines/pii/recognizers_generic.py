@@ -6,6 +6,7 @@ from typing import Any
 
 from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult, predefined_recognizers
 
+from app.engines.pii.domains import COMMON_TOPS
 from app.engines.pii.patterns import FLAGS, ExactPatterns
 from app.engines.pii.recognizers_accounts import account_recognizers
 from app.engines.pii.recognizers_addresses import address_recognizers
@@ -112,10 +113,6 @@ class UrlRecognizer(ExactPatterns):
     def __init__(self) -> None:
         path = r"(?:[/?#][^\s<>\"'`{}|\\^]*+)?"
         host = r"(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}"
-        tops = (
-            "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|co|me|tv|xyz|online|site|shop|blog|cloud|tech|uk|de|fr|it"
-            "|es|nl|be|ch|at|pl|se|no|dk|fi|pt|ie|cz|ru|ua|tr|jp|cn|in|kr|au|nz|ca|us|mx|br|ar|za|eu"
-        )
         super().__init__(
             "URL",
             [
@@ -124,7 +121,7 @@ class UrlRecognizer(ExactPatterns):
                     rf"(?<![\w@.-])(?P<value>www\.(?:[\w-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}(?::\d{{1,5}})?{path})",
                     0.6,
                 ),
-                (rf"(?<![\w@./:-])(?P<value>{host}(?:{tops})(?::\d{{1,5}})?(?![\w@-]){path})", 0.5),
+                (rf"(?<![\w@./:-])(?P<value>{host}(?:{COMMON_TOPS})(?::\d{{1,5}})?(?![\w@-]){path})", 0.5),
             ],
             ["url", "website", "link", "site"],
             FLAGS,

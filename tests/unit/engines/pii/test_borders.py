@@ -70,9 +70,28 @@ def test_a_name_goes_on_in_the_next_text_with_and_without_a_blank(parts: Parts) 
 
 
 @pytest.mark.parametrize(
+    ("left", "right", "label"),
+    [
+        ("john@example.co", "m", "EMAIL"),
+        ("john@exam.pl", "e.com", "EMAIL"),
+        ("john.d", "oe@example.com", "EMAIL"),
+        ("jane@mail.example", ".co.uk", "EMAIL"),
+        ("fe80::1", "ab:22ff:fe33:4455", "IP"),
+    ],
+)
+def test_a_value_that_is_one_without_its_end_is_found_to_its_end(
+    parts: Parts, left: str, right: str, label: str
+) -> None:
+    assert parts(f"This is {left}", f"{right} for now") == [[(left, label)], [(right, label)]]
+
+
+@pytest.mark.parametrize(
     "texts",
     [
         ("write to bob@example.com", "Hello there"),
+        ("Write to", "bob@example.com"),
+        ("bob@example.com", "follow-up of last week"),
+        ("password: hunter2", "please"),
         ("write to bob@example.com", "and then we go"),
         ("Thanks, John", "Please send me the file"),
         ("I talked to John", "Next steps"),
