@@ -13,10 +13,10 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 from app.engines.pii.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
 from app.engines.pii.scan.bytesets import exactly
+from app.engines.pii.scan.derived import Question, probes_of
 from app.engines.pii.scan.matchers import Hits
 from app.engines.pii.scan.rules import Rule, Verdicts, Windowed, WindowRule, rules_of
-from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
-from app.engines.pii.scan.superset import Probe, probe_of
+from app.engines.pii.scan.superset import Probe
 from app.engines.pii.scan.weighing import Weighing
 
 _ESCAPED = re.compile(rb"\\x..")
@@ -54,8 +54,15 @@ class Plan:
         self.undivided: list[str] = []
         """What runs over the whole text, by name, since nothing could be derived from it."""
         units: dict[Probe, Unit] = {}
-        for owner, recognizer in enumerate(recognizers):
-            self._add(owner, recognizer, units)
+        rules = [rule for owner, each in enumerate(recognizers) for rule in self._rules(owner, each)]
+        probes = probes_of([question_of(rule, recognizers[rule.owner]) for rule in rules])
+        for rule, probe in zip(rules, probes, strict=True):
+            if isinstance(probe, Probe):
+                units.setdefault(probe, Unit(probe)).rules.append(rule)
+            else:
+                self.whole.rules.append(rule)
+                recognizer: Any = recognizers[rule.owner]
+                self._undivided(f"{recognizer.name}: {rule.name}", probe)
         self.units = list(units.values())
         by_expression: dict[bytes, list[int]] = {}
         for number, probe in enumerate(units):
@@ -101,31 +108,23 @@ class Plan:
                 found |= self._owners_of_word[number - first]
         return frozenset(found)
 
-    def _add(self, owner: int, recognizer: Any, units: dict[Probe, Unit]) -> None:
-        rules = self._rules(owner, recognizer)
+    def _rules(self, owner: int, recognizer: Any) -> Sequence[Rule]:
+        rules: Sequence[Rule] | None
+        if isinstance(recognizer, Windowed):
+            rules = [WindowRule(owner, recognizer)]
+        elif type(recognizer).analyze is PhoneRecognizer.analyze:
+            rules = [phones.PhoneRule(owner, recognizer)]
+        else:
+            rules = rules_of(owner, recognizer, self._verdicts)
         if rules is None:
             self.custom.append(owner)
             self._undivided(recognizer.name, "it searches by itself")
-            return
+            return ()
         if isinstance(recognizer, PhoneRecognizer | PatternRecognizer) and not isinstance(
             recognizer, ExactPatterns
         ):
             self.distinct.add(owner)
-        for rule in rules:
-            try:
-                probe = probe_for(rule, recognizer)
-            except NotDerivableError as error:
-                self.whole.rules.append(rule)
-                self._undivided(f"{recognizer.name}: {rule.name}", str(error))
-            else:
-                units.setdefault(probe, Unit(probe)).rules.append(rule)
-
-    def _rules(self, owner: int, recognizer: Any) -> Sequence[Rule] | None:
-        if isinstance(recognizer, Windowed):
-            return [WindowRule(owner, recognizer)]
-        if type(recognizer).analyze is PhoneRecognizer.analyze:
-            return [phones.PhoneRule(owner, recognizer)]
-        return rules_of(owner, recognizer, self._verdicts)
+        return rules
 
     def _undivided(self, name: str, why: str) -> None:
         self.undivided.append(name)
@@ -141,22 +140,14 @@ class Plan:
         return list(owners.values())
 
 
-def probe_for(rule: Rule, recognizer: EntityRecognizer) -> Probe:
-    """Return where to run ``rule``; raise NotDerivableError where that cannot be said."""
+def question_of(rule: Rule, recognizer: EntityRecognizer) -> Question:
+    """Return what has to be known of a rule to say where it has to run."""
     if isinstance(rule, phones.PhoneRule):
-        return around(phones.CORE, phones.SHAPE, re.IGNORECASE)
+        return Question(phones.SHAPE, re.IGNORECASE, phones.CORE, re.IGNORECASE, itself=False)
     if isinstance(rule, WindowRule):
-        return around(rule.core, rule.pattern, rule.flags)
+        return Question(rule.pattern, rule.flags, rule.core, rule.flags, itself=False)
     gate = recognizer.gate if isinstance(recognizer, ExactPatterns) else None
-    try:
-        probe = probe_of(rule.pattern, rule.flags)
-    except NotDerivableError:
-        if gate is None:
-            raise
-    else:
-        if gate is None or not (probe.left or probe.right):
-            return probe
-    return around(gate.pattern, rule.pattern, FLAGS)
+    return Question(rule.pattern, rule.flags, gate.pattern if gate else None, FLAGS)
 
 
 @lru_cache(maxsize=256)
@@ -166,13 +157,3 @@ def _fits(borders: tuple[tuple[int, int], ...]) -> Callable[[bytes, int], Any] |
         return None
     pairs = b"|".join(exactly(before) + exactly(after) for before, after in borders if before and after)
     return re.compile(pairs or rb"\Z.", re.DOTALL).match
-
-
-def around(core: str, shape: str, flags: int) -> Probe:
-    """Return a probe that hits where ``core`` is, and reaches as far as the characters of ``shape`` do.
-
-    Each match of ``shape`` that matters holds a match of ``core``.
-    """
-    probe, reading = probe_of(core, flags), Reading(shape, flags)
-    inside = alphabet(reading.shape)
-    return probe._replace(left=inside, right=inside, ahead=reading.ahead + 2, tame=False)

@@ -1,4 +1,4 @@
-"""Compiled patterns on disk: compiling takes seconds, reading milliseconds.
+"""Compiled patterns on disk, and what was derived from them: making takes seconds, reading milliseconds.
 
 They lie in the user's cache folder (``CACHE_DIRECTORY`` of systemd, else ``XDG_CACHE_HOME``, else ``~/.cache``) under a
 name that says what they were made of. A file that somebody else could have written is not read; where nothing can be
@@ -10,18 +10,22 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+from typing import Final
 
 _FILES = 4
-"""So many sets of patterns are kept, the latest."""
+"""So many files of a kind are kept, the latest."""
+
+DATABASE: Final = "hsdb"
+"""The kind of a compiled database: the suffix of its file."""
 
 
-def read(digest: bytes) -> bytes | None:
+def read(digest: bytes, kind: str = DATABASE) -> bytes | None:
     """Return what `keep` stored under ``digest``, or None."""
     folder = _folder()
     if folder is None:
         return None
     try:
-        descriptor = os.open(folder / _name(digest), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(folder / _name(digest, kind), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or _foreign(facts):
@@ -31,7 +35,7 @@ def read(digest: bytes) -> bytes | None:
         return None
 
 
-def keep(digest: bytes, content: bytes) -> None:
+def keep(digest: bytes, content: bytes, kind: str = DATABASE) -> None:
     """Store ``content`` under ``digest`` if that is possible; readers see all of it or nothing."""
     folder = _folder()
     if folder is None:
@@ -44,17 +48,17 @@ def keep(digest: bytes, content: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
-            Path(unfinished).replace(folder / _name(digest))
+            Path(unfinished).replace(folder / _name(digest, kind))
         except OSError:
             Path(unfinished).unlink(missing_ok=True)
             raise
-        stored = sorted(folder.glob("patterns-*.hsdb"), key=lambda one: -one.stat().st_mtime)
+        stored = sorted(folder.glob(f"patterns-*.{kind}"), key=lambda one: -one.stat().st_mtime)
         for old in stored[_FILES:]:
             old.unlink(missing_ok=True)
 
 
-def _name(digest: bytes) -> str:
-    return f"patterns-{digest.hex()[:32]}.hsdb"
+def _name(digest: bytes, kind: str) -> str:
+    return f"patterns-{digest.hex()[:32]}.{kind}"
 
 
 def _foreign(facts: os.stat_result) -> bool:
