@@ -11,8 +11,10 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 from app.engines.pii.scan.rules import Raw, Windows
 
 SHAPE: Final[str] = phonenumbermatcher._PATTERN.pattern  # noqa: SLF001 - what the library itself looks for
-CORE: Final = r"\d[^\w\n]{0,8}\d[^\w\n]{0,8}\d[^\w\n]{0,8}\d"
-"""Any number has four digits, and between two of them no more than punctuation."""
+_BETWEEN: Final = r"(?:[^\w\n]|[x\u30fc]){0,8}"
+CORE: Final = rf"\d{_BETWEEN}\d{_BETWEEN}\d{_BETWEEN}\d"
+"""Any number has four digits, and between two of them no more than what the library takes for punctuation: two letters
+are among it."""
 
 _SECOND: Final[Any] = vars(phonenumbermatcher)["_SECOND_NUMBER_START_PATTERN"]
 _NEVER: Final = 1 << 60

@@ -4,6 +4,7 @@ import random
 from collections import defaultdict
 
 import pytest
+from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
@@ -60,6 +61,15 @@ def test_the_scan_over_our_registry_finds_what_the_plain_path_finds(
         for matcher in MATCHERS:
             assert ours[matcher][1](text) == expected, (matcher, text)
     assert found > OUR_TEXTS
+
+
+def test_phone_numbers_are_found_whatever_separates_their_digits() -> None:
+    recognizers = [PhoneRecognizer()]
+    plain, scans = presidio(recognizers), scans_like_presidio(recognizers)
+    texts = [f"16-8{mark}986 for it" for mark in "-xX\u30fc\u2212 /.~\uff0d\u3000"]
+    assert any(map(plain, texts))
+    for text in texts:
+        assert [scan(text) for scan in scans.values()] == [plain(text)] * len(scans), text
 
 
 def test_every_recognizer_of_ours_is_covered(ours: dict[str, tuple[ScanOnce, Find]]) -> None:
