@@ -45,6 +45,12 @@ class CandidateAnswer(SpanAnswer):
     view: str = Field(description="How the text was read: `text`, `plain`, `base64` and so on.")
     won: bool
     reason: str = Field(description="Why it won or lost, for people.")
+    threshold: float | None = Field(
+        description="The score from which on this type counts; null where the arguments leave the type out."
+    )
+    missing: list[str] = Field(
+        description="Words of which one nearby would have raised the score of a loser."
+    )
 
 
 class ExplainAnswer(Answer):
@@ -73,7 +79,8 @@ async def explain(
 ) -> ExplainAnswer:
     """Scan the text as `pii_redaction` does, and say of every candidate why it won or lost; nothing is stored.
 
-    Types that the arguments leave out are shown too, with the reason. The answer holds offsets, not the text.
+    What the arguments leave out and what scores too low is shown too, with the reason. The answer holds offsets,
+    not the text.
     """
     found = await services_of(request).explaining.explain(caller, body.text, body.arguments, info_of(request))
     return answer(found)
@@ -110,4 +117,6 @@ def _candidate(one: Candidate) -> CandidateAnswer:
         view=one.view,
         won=one.won,
         reason=one.reason,
+        threshold=one.threshold,
+        missing=list(one.missing),
     )

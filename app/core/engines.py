@@ -78,6 +78,8 @@ class Candidate:
 
     ``entity`` is Presidio's name of the type, ``base`` the score before ``context`` (the words nearby that changed it),
     ``view`` how the text was read (``text``, ``plain``, ``base64`` and so on), ``reason`` why it won or lost.
+    ``threshold`` is the score from which on this type counts (None: not at all here), ``missing`` the words of which
+    one nearby would have raised the score of a loser.
     """
 
     span: Span
@@ -89,6 +91,8 @@ class Candidate:
     view: str
     won: bool
     reason: str
+    threshold: float | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,14 @@ class Analyzer:
                 Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
             )
 
+    def considered(self, text: str, options: DetectionOptions) -> Iterable[Finding]:
+        """Yield all that recognizers and tagger make of ``text`` as it stands, whatever its type and score."""
+        return self._search.considered(text, options)
+
+    def context_words(self, found: Finding) -> Sequence[str]:
+        """Return the words that raise the score of ``found``."""
+        return self._search.context_words(found)
+
     def _tabled(self, seen: str, table: View, options: DetectionOptions) -> Iterable[Finding]:
         """Yield what the cells of tables show behind the heads of their columns; nothing that takes in a head."""
         for one in self._search.findings(table.text, options, list(table.windows())):

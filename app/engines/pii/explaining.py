@@ -15,11 +15,17 @@ CARRIED = "NamesCarriedOn"
 """Stands for the recognizer where a name found elsewhere in the text is mentioned again."""
 
 
+_MOST_NEAR = 1_000
+"""A text full of numbers is full of what they could be; the best of that are enough."""
+
+_WORDS_SHOWN = 3
+
+
 def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[list[Span], list[Candidate]]:
     """Return the findings in ``text``, and all candidates for one in the order of the text.
 
-    Candidates that ``options`` leave out on their own (a type that only *strict* takes, a score too low) are looked for
-    as well, so that a user sees what another setting would find.
+    Candidates that ``options`` leave out on their own (a type that only *strict* takes, a score too low, no word of a
+    context nearby) are looked for as well, so that a user sees what another setting or another text would find.
     """
     spans = analyzer.analyze(text, options)
     asked = set(analyzer.candidates(text, options))
@@ -31,9 +37,18 @@ def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[l
         for found in analyzer.candidates(text, wider)
         if _place(found) not in known and not any(span.label == found.label for span in winners.of(found))
     }
+    known |= set(map(_place, left))
+    near = [
+        found
+        for found in analyzer.considered(text, options)
+        if _place(found) not in known and not winners.hide(found)
+    ]
+    left.update(sorted(near, key=lambda found: (not found.context, -found.score))[:_MOST_NEAR])
     allowed, own = AllowList(options.allow_list), handles(text)
+    least = thresholds(options)
     candidates = [_judged(text, found, winners, allowed, own) for found in asked]
-    candidates += [_candidate(found, won=False, reason=_left_out(found, options)) for found in left]
+    candidates += [_left_out(text, found, options, analyzer.context_words(found)) for found in left]
+    candidates = [replace(one, threshold=least.get(one.entity)) for one in candidates]
     candidates += [_carried(span) for span in spans if not winners.rivals(span)]
     return spans, sorted(candidates, key=_order)
 
@@ -50,6 +65,10 @@ class _Winners:
         """Return the findings that share a character with a candidate."""
         return self._spans[slice(*touched(self._places, found.start, found.end))]
 
+    def hide(self, found: Finding) -> bool:
+        """Say whether a candidate lies inside a finding, whatever that is taken for."""
+        return any(span.start <= found.start and span.end >= found.end for span in self.of(found))
+
     def rivals(self, span: Span) -> int:
         """Return how many candidates share a character with a finding."""
         return self._rivals[span.start]
@@ -59,8 +78,9 @@ def _place(found: Finding) -> tuple[int, int, str, str]:
     return found.start, found.end, found.label, found.recognizer
 
 
-def _order(candidate: Candidate) -> tuple[int, bool, int, str]:
-    return candidate.span.start, not candidate.won, -candidate.span.end, candidate.recognizer
+def _order(candidate: Candidate) -> tuple[int, bool, int, float, str]:
+    span = candidate.span
+    return span.start, not candidate.won, -span.end, -span.score, candidate.recognizer
 
 
 def _judged(
@@ -94,9 +114,15 @@ def _stronger(best: Span, span: Span) -> str:
     return "has the higher score" if best.score > span.score else "comes first in the order of types"
 
 
-def _left_out(found: Finding, options: DetectionOptions) -> str:
+def _left_out(text: str, found: Finding, options: DetectionOptions, words: Sequence[str]) -> Candidate:
+    """Return what became of a candidate that ``options`` do not ask for; ``words`` would have raised its score."""
+    missing = () if found.context else tuple(words)
+    candidate = _candidate(found, won=False, reason=_why_left_out(text, found, options, missing))
+    return replace(candidate, missing=missing)
+
+
+def _why_left_out(text: str, found: Finding, options: DetectionOptions, missing: Sequence[str]) -> str:
     """Return why ``options`` do not ask for a candidate."""
-    rule = RULES.get(found.entity)
     if found.label in options.exclude:
         return "its type is excluded"
     if options.entities is not None and found.label not in options.entities:
@@ -104,11 +130,29 @@ def _left_out(found: Finding, options: DetectionOptions) -> str:
     least = thresholds(options).get(found.entity)
     if least is None:
         return "only strict takes this type, or a caller who names it"
-    if rule is not None and rule.context != "no" and not found.context:
-        return "no word of its context stands nearby"
+    return _too_weak(text, found, least, missing)
+
+
+def _too_weak(text: str, found: Finding, least: float, missing: Sequence[str]) -> str:
+    """Return why a candidate of a type that is asked for does not count."""
+    if not found.score:
+        return "its check digit or its form is wrong"
+    such = f", such as {', '.join(missing[:_WORDS_SHOWN])}" if missing else ""
+    if _lacks_context(text, found):
+        return f"no word of its context stands nearby{such}"
     if found.score < least:
-        return f"score {found.score:.2f} is below {least:.2f}"
+        raised = f"; a word of its context nearby would raise it{such}" if missing else ""
+        return f"score {found.score:.2f} is below {least:.2f}{raised}"
     return "only where lower scores count, as in strict, are these words taken for one name"
+
+
+def _lacks_context(text: str, found: Finding) -> bool:
+    """Say whether a candidate counts only beside a word of its context, and stands beside none."""
+    rule = RULES.get(found.entity)
+    if rule is None or found.context:
+        return False
+    bare = rule.context == "bare" and text[found.start : found.end].isdigit()
+    return bare or rule.context == "yes"
 
 
 def _candidate(found: Finding, *, won: bool, reason: str) -> Candidate:

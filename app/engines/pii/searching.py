@@ -13,6 +13,7 @@ from app.engines.pii.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.patterns import ExactPatterns
 from app.engines.pii.plausible import plausible_parts
 from app.engines.pii.recognizers import build_registry
+from app.engines.pii.refused import refused
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.plain_words import PlainWords
@@ -25,6 +26,9 @@ CHUNK = 8_192
 
 OVERLAP = 512
 """Characters that two chunks share; longer than any name."""
+
+_CONSIDERED = 0.1
+"""The score from which on words are worth a mention as a possible name."""
 
 _CUT = 256
 _LONGEST_WORD = 4_096
@@ -101,6 +105,32 @@ class Search:
                 yield from self._patterns(part, low, least, chosen)
             if names:
                 yield from self._names(part, low, least, min(names), self._taggers.tagger(options.names))
+
+    def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
+        """Yield all that anybody takes for anything in ``text``, whatever its type and score; takes longer.
+
+        A score of zero stands for what a validator refused beside a word for it.
+        """
+        least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
+        chosen = Chosen(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
+        yield from self._patterns(text, 0, least, chosen)
+        yield from self._names(text, 0, least, _CONSIDERED, self._taggers.tagger(options.names))
+        for start, end, one, pattern, word in refused(self._scan.recognizers, text):
+            entity = one.supported_entities[0]
+            label = RULES[entity].label
+            yield Finding(start, end, label, 0.0, entity, one.name, pattern, context=word)
+
+    def context_words(self, found: Finding) -> Sequence[str]:
+        """Return the words that raise the score of what a recognizer finds, one of them nearby is enough."""
+        recognizers: list[Any] = self._scan.recognizers
+        return next(
+            (
+                one.context or ()
+                for one in recognizers
+                if one.name == found.recognizer and found.entity in one.supported_entities
+            ),
+            (),
+        )
 
     def _patterns(self, part: str, low: int, least: dict[str, float], chosen: Chosen) -> Iterator[Finding]:
         recognizers: list[Any] = self._scan.recognizers

@@ -30,11 +30,16 @@ def test_every_finding_has_a_winner_with_its_recognizer(considered):
     assert all(one.recognizer and one.entity for one in found.values())
 
 
-def test_what_only_strict_takes_is_shown_as_lost(considered):
-    _, found = considered()
+def test_what_only_strict_takes_is_shown_as_lost_beside_what_lacks_a_word(analyzer):
+    _, candidates = explain(analyzer, TEXT, DetectionOptions())
 
-    date = found["2024-05-01", "DATE"]
-    assert not date.won and "only strict" in date.reason
+    dates = [one for one in candidates if TEXT[one.span.start : one.span.end] == "2024-05-01"]
+    assert not any(one.won for one in dates)
+    assert {one.entity: one.reason.split(",")[0] for one in dates if one.span.label == "DATE"} == {
+        "DATE_TIME": "only strict takes this type",
+        "DATE_OF_BIRTH": "no word of its context stands nearby",
+        "CARE_DATE": "no word of its context stands nearby",
+    }
 
 
 def test_a_name_carried_on_says_so():
@@ -62,7 +67,52 @@ def test_a_type_that_was_not_asked_for_is_named(considered):
 def test_a_number_without_a_word_of_its_context_says_what_it_lacks(considered):
     _, found = considered("The total was 9434765919 yesterday.")
 
-    assert {one.reason for one in found.values() if not one.won} & {"no word of its context stands nearby"}
+    nhs = found["9434765919", "NHS"]
+    assert not nhs.won and nhs.reason.startswith("no word of its context stands nearby, such as nhs")
+    assert (nhs.span.score < nhs.threshold, "nhs number" in nhs.missing) == (True, True)
+
+
+def test_what_scores_too_low_says_how_much_it_needs(considered):
+    _, found = considered("Employee 123456789 in room 12")
+
+    ssn = found["123456789", "SSN"]
+    assert (ssn.won, ssn.span.score, ssn.threshold, "social security" in ssn.missing) == (
+        False,
+        0.05,
+        0.4,
+        True,
+    )
+    assert ssn.reason.startswith(
+        "score 0.05 is below 0.40; a word of its context nearby would raise it, such as ssn"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "label"),
+    [
+        ("card 4111 1111 1111 1112", "4111 1111 1111 1112", "CARD"),
+        ("her CPF: 111.444.777-36", "111.444.777-36", "CPF"),
+    ],
+)
+def test_a_wrong_check_digit_beside_a_word_for_the_number_is_named(considered, text, number, label):
+    _, found = considered(text)
+
+    assert found[number, label].reason == "its check digit or its form is wrong"
+    assert (found[number, label].won, found[number, label].context) == (False, label.lower())
+
+
+def test_what_is_hidden_anyway_is_not_said_to_be_missing(considered):
+    _, found = considered("SSN 219-09-9999")
+
+    assert [one for one in found.values() if one.span.start >= 4 and not one.won] == []
+
+
+def test_of_what_scores_too_low_a_text_full_of_it_shows_the_best(analyzer):
+    text = " ".join(str(number) for number in range(123_456_000, 123_456_500))
+
+    _, candidates = explain(analyzer, text, DetectionOptions())
+
+    assert sum(not one.won for one in candidates) <= 1_000 + 500
 
 
 def test_a_deny_list_wins_under_its_own_label(considered):
@@ -86,7 +136,8 @@ def test_a_name_that_only_strict_reads_so_is_not_said_to_score_too_low():
     def tagger(_text, threshold):
         return [] if threshold >= 0.5 else [TaggedSpan(0, 8, "ADDRESS", 0.63)]
 
-    _, (candidate,) = explain(Analyzer(tagger), "SW1A 1AA", DetectionOptions(exclude=frozenset({"POSTCODE"})))
+    _, candidates = explain(Analyzer(tagger), "SW1A 1AA", DetectionOptions(exclude=frozenset({"POSTCODE"})))
 
+    (candidate,) = (one for one in candidates if one.span.label == "ADDRESS")
     assert (candidate.won, candidate.span.score) == (False, 0.63)
     assert "below" not in candidate.reason and "strict" in candidate.reason
