@@ -151,10 +151,14 @@ def effort(shape: Shape) -> int:
 
 
 class Reading:
-    """One pattern, read: its shape, and how far its look-arounds look."""
+    """One pattern, read: its shape, and how far its look-arounds look.
+
+    ``led``: the shape begins with what the pattern demands to stand before its matches.
+    """
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.ahead = self.behind = 0
+        self.led = False
         self._groups: dict[int, Any] = {}
         self._open: set[int] = set()
         if _FUZZY.search(pattern):
@@ -169,7 +173,7 @@ class Reading:
         except (re.error, OverflowError, RecursionError, Warning) as error:
             raise NotDerivableError(type(error).__name__) from None
         self._collect(tree)
-        self.shape = self._sequence(tree, tree.state.flags)
+        self.shape = self._led(list(tree), tree.state.flags)
 
     def _collect(self, tree: Any) -> None:
         """Remember what each group holds, for back references."""
@@ -178,6 +182,17 @@ class Reading:
                 self._groups[argument[0]] = argument
             for part in _inner(str(kind), argument):
                 self._collect(part)
+
+    def _led(self, tree: list[Any], flags: int) -> Shape:
+        """Return the shape of a whole pattern; words that have to stand before a match say more than most matches."""
+        kind, argument = tree[0] if tree else ("", (0, ()))
+        if str(kind) == "ASSERT" and argument[0] < 0:
+            before = self._sequence(argument[1], flags)
+            if width(before)[0] > 1:
+                self.led = True
+                self.behind = max(self.behind, min(UNLIMITED, width(before)[1] + 1))
+                return joined([before, self._sequence(tree[1:], flags)])
+        return self._sequence(tree, flags)
 
     def _sequence(self, tree: Any, flags: int) -> Shape:
         return joined(self._shape(str(kind), argument, flags) for kind, argument in tree)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from app.engines.pii.scan.bytesets import EVERY, WORD, exactly, mask_of, rendered
+from app.engines.pii.scan.bytesets import EVERY, exactly, mask_of, rendered
+from app.engines.pii.scan.rims import borders as borders_of
+from app.engines.pii.scan.rims import framed, rim
 from app.engines.pii.scan.shapes import (
     UNLIMITED,
-    Beside,
-    Boundary,
     Chars,
     Choice,
     NotDerivableError,
@@ -88,7 +88,7 @@ class _Part:
 def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     """Return the probe of a pattern; raise NotDerivableError where there is none worth its while."""
     reading = Reading(pattern, flags)
-    before, items, after = _framed(reading.shape)
+    before, items, after = framed(reading.shape)
     least, most = width(Row(tuple(items)))
     if not least:
         raise NotDerivableError("matches nothing at all")
@@ -96,32 +96,33 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     if max(ahead, reading.behind) >= UNLIMITED:
         raise NotDerivableError("look-around without limit")
     tame = effort(reading.shape) * min(most, UNLIMITED) <= _TRIES
-    words, borders = words_of(items), _borders(reading.shape)
+    words, borders = words_of(items), () if reading.led else borders_of(reading.shape)
+    begins = not reading.led
     if words is not None and words.bits >= _BEGIN_BITS:
         begun = _rendered(items, min(widest, WIDEST)) if words.bits < _RARE_BITS else None
         if begun is None or begun.bits < words.bits + _MORE_BITS:
-            return _of_words(items, 0, words, ahead, tame=tame, borders=borders)
+            return _of_words(items, 0, words, ahead, tame=tame, begins=begins, borders=borders)
     start, words = _rarest_words(items)
     whole = _rendered(items, min(widest, WIDEST))
     rarer = words is None or (bool(start) and whole.bits > words.bits + 1)
     if words is not None and not rarer and words.bits >= (_RARE_BITS if not start else _ENOUGH_BITS):
-        return _of_words(items, start, words, ahead, tame=tame, borders=borders)
-    items, lead, trail = _without_options(items, before=before != EVERY, after=after != EVERY)
-    first, part = _rarest(items, min(widest, WIDEST))
-    first_words = None if lead or trail else words_of(items)
-    if first_words is not None and first_words.bits >= _LEAST_BEGIN_BITS and _is_wide(items, first, part):
-        return _of_words(items, 0, first_words, ahead, tame=tame, borders=borders)
+        return _of_words(items, start, words, ahead, tame=tame, begins=begins, borders=borders)
+    kept, lead, trail = _without_options(items, before=before != EVERY, after=after != EVERY)
+    first, part = _rarest(kept, min(widest, WIDEST))
+    first_words = None if lead or trail else words_of(kept)
+    if first_words is not None and first_words.bits >= _LEAST_BEGIN_BITS and _is_wide(kept, first, part):
+        return _of_words(items, 0, first_words, ahead, tame=tame, begins=begins, borders=borders)
     if words is not None and words.bits > part.bits + 1:
-        return _of_words(items, start, words, ahead, tame=tame, borders=borders)
+        return _of_words(items, start, words, ahead, tame=tame, begins=begins, borders=borders)
     if part.bits < _LEAST_BITS:
         raise NotDerivableError("matches too much")
     expression, extra = part.expression, 0
     if first == 0 and before != EVERY:
         expression = rendered(before) + expression
-    if part.whole and first + part.taken == len(items) and after != EVERY:
+    if part.whole and first + part.taken == len(kept) and after != EVERY:
         expression, extra = expression + rendered(after), 1
-    left, leading = _outside(items[:first])
-    right, trailing = _outside(items[first + part.taken - (not part.whole) :])
+    left, leading = _outside(kept[:first])
+    right, trailing = _outside(kept[first + part.taken - (not part.whole) :])
     back, fore = part.most + leading + extra + lead, trailing + trail
     return Probe((expression,), back, fore, left, right, ahead, tame)
 
@@ -133,18 +134,24 @@ def _of_words(
     ahead: int,
     *,
     tame: bool,
+    begins: bool,
     borders: tuple[tuple[int, int], ...],
 ) -> Probe:
-    if start:
+    begins = begins and not start
+    if not begins:
         borders = ()
     left, leading = _outside(items[:start])
     right, trailing = _outside(items[start:])
     back = max(map(len, words.spelled)) + leading
-    expressions = tuple(
-        _between(word, borders) if borders and len(word) <= _SHORT else spelled
-        for word, spelled in zip(sorted(words.spelled), words.expressions(), strict=True)
-    )
-    return Probe(expressions, back, trailing, left, right, ahead, tame, not start, borders)
+    last = _last_character(items[start - 1]) if start else 0
+    preceded = rendered(last) if last else b""
+    expressions = []
+    for word, spelled in zip(sorted(words.spelled), words.expressions(), strict=True):
+        if len(word) > _SHORT:
+            expressions.append(spelled)
+        else:
+            expressions.append(_between(word, borders) if borders else preceded + spelled)
+    return Probe(tuple(expressions), back, trailing, left, right, ahead, tame, begins, borders)
 
 
 def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
@@ -215,88 +222,6 @@ def _outside(items: Sequence[Shape]) -> tuple[int, int]:
     return union | alphabet(Row(tuple(between))), size
 
 
-def _framed(shape: Shape) -> tuple[int, list[Shape], int]:
-    """Return the bytes that may stand before a match, its pieces, and the bytes that may follow it."""
-    items = list(shape.items) if isinstance(shape, Row) else [shape]
-    before = after = EVERY
-    first, last = 0, len(items)
-    while first < last and isinstance(items[first], Beside | Boundary):
-        before &= _side(items[first], items[first + 1 :], behind=True)
-        first += 1
-    while last > first and isinstance(items[last - 1], Beside | Boundary):
-        after &= _side(items[last - 1], items[first : last - 1][::-1], behind=False)
-        last -= 1
-    return before, [item for item in items[first:last] if width(item)[1]], after
-
-
-def _borders(shape: Shape) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of bytes between which a match begins; none where nothing is known of them."""
-    items = list(shape.items) if isinstance(shape, Row) else [shape]
-    before, after = EVERY, EVERY
-    for place, item in enumerate(items):
-        if isinstance(item, Choice) and width(item)[1] == 0:
-            pairs = [_borders(branch) for branch in item.branches]
-            if not all(pairs):
-                continue
-            return tuple((low & before, high & after) for found in pairs for low, high in found)
-        if not isinstance(item, Beside | Boundary):
-            break
-        if isinstance(item, Beside) and not item.behind:
-            after &= item.may
-        else:
-            before &= _side(item, items[place + 1 :], behind=True)
-    return ((before, after),) if (before, after) != (EVERY, EVERY) else ()
-
-
-def _side(piece: Shape, inner: Sequence[Shape], *, behind: bool) -> int:
-    """Return what an anchor at the rim of a pattern asks of the character outside."""
-    if isinstance(piece, Beside):
-        return piece.may if piece.behind == behind else EVERY
-    ends = _rim(inner, behind=behind)
-    if ends and not ends & ~WORD.must:
-        return EVERY & ~WORD.must
-    if ends and not ends & WORD.may:
-        return WORD.may
-    return EVERY
-
-
-def _rim(items: Iterable[Shape], *, behind: bool) -> int:
-    """Return the bytes with which a row of pieces can begin, or end where it is given in reverse; 0: not known."""
-    union = 0
-    for item in items:
-        if isinstance(item, Beside | Boundary):
-            continue
-        mine = _rim_of(item, behind=behind)
-        if not mine:
-            return 0
-        union |= mine
-        if width(item)[0]:
-            return union
-    return 0
-
-
-def _rim_of(item: Shape, *, behind: bool) -> int:
-    match item:
-        case Chars(found):
-            return found.may
-        case Repeat(inner):
-            return _rim_of(inner, behind=behind)
-        case Row(items):
-            return _rim(items if behind else items[::-1], behind=behind)
-        case Choice(branches):
-            rims = [_rim_of(branch, behind=behind) for branch in branches]
-            return 0 if 0 in rims else _union(rims)
-        case _:
-            return 0
-
-
-def _union(masks: Iterable[int]) -> int:
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union
-
-
 def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
     """Return where the part begins that text holds least often, and the part."""
     whole = _rendered(items, widest)
@@ -318,14 +243,14 @@ def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
 
 def _last_character(item: Shape) -> int:
     """Return the bytes that a piece must end with; 0 where it may be empty."""
-    return _rim_of(item, behind=False) if width(item)[0] else 0
+    return rim([item], behind=False) if width(item)[0] else 0
 
 
 def _rendered(items: Sequence[Shape], widest: int) -> _Part:
     """Render as many pieces as fit into ``widest`` characters; the last may be cut."""
     part = _Part(b"", 0, 0.0, 0, whole=True)
     spent = 0
-    for item in items:
+    for place, item in enumerate(items):
         most = width(item)[1]
         size = positions(item)
         if part.most + most <= widest and spent + size <= _POSITIONS:
@@ -335,30 +260,40 @@ def _rendered(items: Sequence[Shape], widest: int) -> _Part:
             part.bits += _rarity(item)
             part.taken += 1
             continue
-        cut, wide, bits = _cut(item, widest - part.most, _POSITIONS - spent)
-        part.expression += cut
-        part.most += wide
-        part.bits += bits
+        cut, rest = _cut(item, widest - part.most - 1, _POSITIONS - spent - 1)
+        part.expression += cut.expression
+        part.most += cut.most
+        part.bits += cut.bits
         part.taken += 1
         part.whole = False
+        # One character of what is left out tells most false hits apart: of a host's name that of any dot.
+        if rest is not None and part.most and (first := rim([*rest, *items[place + 1 :]], behind=True)):
+            part.expression += rendered(first)
+            part.most += 1
         break
     return part
 
 
-def _cut(item: Shape, room: int, spare: int) -> tuple[bytes, int, float]:
-    """Return what a piece that is too wide or too large begins with."""
+def _cut(item: Shape, room: int, spare: int) -> tuple[_Part, list[Shape] | None]:
+    """Return what a piece that is too wide or too large begins with, and what of it follows; None: not known."""
     match item:
-        case Repeat(inner, least, _) if least:
-            most, size = width(inner)[1], positions(inner)
-            if most <= room and size <= spare:
-                times = max(1, min(least, room // most, spare // size))
-                return _expression(Repeat(inner, times, times)), times * most, _rarity(inner) * times
-            return _cut(inner, room, spare)
-        case Row(items):
-            part = _rendered(items, room)
-            return (part.expression, part.most, part.bits) if positions(item) <= spare else (b"", 0, 0.0)
+        case Repeat(inner, least, most) if least:
+            wide, size = width(inner)[1], positions(inner)
+            if wide <= room and size <= spare:
+                times = max(1, min(least, room // wide, spare // size))
+                begun = _Part(
+                    _expression(Repeat(inner, times, times)),
+                    times * wide,
+                    _rarity(inner) * times,
+                    1,
+                    whole=False,
+                )
+                return begun, [Repeat(inner, max(0, least - times), most - times)]
+            return _cut(inner, room, spare)[0], None
+        case Row(items) if positions(item) <= spare:
+            return _rendered(items, room), None
         case _:
-            return b"", 0, 0.0
+            return _Part(b"", 0, 0.0, 0, whole=False), [item]
 
 
 def _expression(shape: Shape) -> bytes:
