@@ -115,7 +115,12 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     "IN_PAN": [(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.5), (r"\b[A-Z]{5}\d{4}[A-Z]\b", 0.1)],
     "DE_PLZ": [(r"(?<![\w.-])\d{5}(?:-\d{4})?(?![\w-])(?!\.\d)", 0.05)],
     "US_HEALTH_INSURANCE_MEMBER_ID": [
-        (r"(?<![\w-])(?=[A-Z0-9-]{6,20}(?![\w-]))(?=[A-Z-]{1,20}\d)[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-])", 0.1)
+        # The letters before the first digit stand for themselves: the pass over a text looks for the pattern as it is.
+        (
+            r"(?<![\w-])(?=[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-]))"
+            r"[A-Z]{1,5}+(?:-[A-Z]{0,13}+|[A-Z]{0,13}+)\d[A-Z0-9]{0,13}(?![\w-])",
+            0.1,
+        )
     ],
     "US_BANK_NUMBER": [(r"(?<![\w.-])\d{8,17}(?![\w-])(?!\.\d)", 0.05)],
     "IN_PASSPORT": [(r"(?<![\w-])[A-Z][1-9]\d ?\d{4}[1-9](?![\w-])", 0.1)],
@@ -141,8 +146,6 @@ _LETTERS_ONLY: dict[str, re.Pattern[str]] = {
         r"[0-9a-f]{2}[:-][0-9a-f]{2}[:-]|[0-9a-f]{4}\.[0-9a-f]{4}\.", re.IGNORECASE
     ),
 }
-# What each finding of a pattern holds that says too little by itself.
-_GATES: dict[str, re.Pattern[str]] = {"US_HEALTH_INSURANCE_MEMBER_ID": re.compile(r"[A-Z-]\d", re.IGNORECASE)}
 _CHOICES = 64
 _UNBOUNDED = regex.compile(r"\\s([*+])")
 _BLANKS = {"*": r"\s{0,3}", "+": r"\s{1,3}"}
@@ -213,7 +216,6 @@ def _exact(original: type[PatternRecognizer]) -> EntityRecognizer:
     recognizer.context = _CONTEXT.get(entity, recognizer.context)
     if entity in _PATTERNS:
         recognizer.patterns = [Pattern(entity, text, score) for text, score in _PATTERNS[entity]]
-    recognizer.gate = _GATES.get(entity, recognizer.gate)
     recognizer.patterns = [_bounded(pattern) for pattern in recognizer.patterns]
     return recognizer
 

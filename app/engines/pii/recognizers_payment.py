@@ -202,7 +202,7 @@ def payment_recognizers() -> list[EntityRecognizer]:
 class CreditCardRecognizer(ExactPatterns):
     """Find payment card numbers of the known issuers, whose last digit is right (Luhn), also in a row of numbers."""
 
-    gate = re.compile(r"\d(?:[ .-]?\d){11}")
+    gate = re.compile(r"(?<![\w-])\d(?:[ .-]?\d){11}")
     _SHAPES = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 5), (8, 8), (6, 13), (4, 4, 4, 4, 3)})
 
     _RARE, _DOUBTFUL = 13, 0.3

@@ -155,8 +155,8 @@ class PhoneRecognizer(EntityRecognizer):
 
     name: str
     shape = _CANDIDATE.pattern
-    core = r"\d(?:[ .\-/()\u00a0]{0,3}\d){6}"
-    """What every number holds; the scan looks only around it."""
+    core = r"(?<![\w.])\d(?:[ .\-/()\u00a0]{0,3}\d){6}"
+    """What every number begins with, but for brackets and a plus; the scan looks only around it."""
 
     CONTEXT = (
         *(
