@@ -117,8 +117,10 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     "US_HEALTH_INSURANCE_MEMBER_ID": [
         # The letters before the first digit stand for themselves: the pass over a text looks for the pattern as it is.
         (
-            r"(?<![\w-])(?=[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-]))"
-            r"[A-Z]{1,5}+(?:-[A-Z]{0,13}+|[A-Z]{0,13}+)\d[A-Z0-9]{0,13}(?![\w-])",
+            (
+                r"(?<![\w-])(?=[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-]))"
+                r"[A-Z]{1,5}+(?:-[A-Z]{0,13}+|[A-Z]{0,13}+)\d[A-Z0-9]{0,13}(?![\w-])"
+            ),
             0.1,
         )
     ],
