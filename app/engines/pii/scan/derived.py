@@ -12,11 +12,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from app.engines.pii.scan import bytesets, image, shapes, spelling, stored, superset
+from app.engines.pii.scan import bytesets, image, rims, shapes, spelling, stored, superset
 from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
 from app.engines.pii.scan.superset import Probe, probe_of
 
-_CODE: Final = (bytesets, image, shapes, spelling, superset, sys.modules[__name__])
+_CODE: Final = (bytesets, image, rims, shapes, spelling, superset, sys.modules[__name__])
 _SIZE: Final = 32
 _KIND: Final = "json"
 
@@ -110,7 +110,7 @@ def _unpacked(kept: bytes) -> list[Probe | str] | None:
 
 
 def _probe(expressions: list[str], *others: Any) -> Probe:
-    *numbers, borders = others
+    *numbers, borders, opening = others
     return Probe._make(
-        (tuple(each.encode("latin-1") for each in expressions), *numbers, tuple(map(tuple, borders)))
+        (tuple(each.encode("latin-1") for each in expressions), *numbers, tuple(map(tuple, borders)), opening)
     )

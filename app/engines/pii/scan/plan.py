@@ -32,11 +32,6 @@ class Unit:
     rules: list[Rule] = field(default_factory=list)
 
     @property
-    def begins(self) -> bool:
-        """Say whether a match begins where a hit begins."""
-        return self.probe is not None and self.probe.begins
-
-    @property
     def timed(self) -> bool:
         """Say whether a pattern may take long here."""
         return self.probe is None or not self.probe.tame
@@ -71,7 +66,6 @@ class Plan:
         self.expressions = list(by_expression)
         self.units_of = list(by_expression.values())
         """For each expression the places of the units that it is for."""
-        self._borders = [_fits(probe.borders) for probe in units]
         self._sizes = [
             len(_ESCAPED.sub(b".", _BETWEEN.sub(b".", expression))) for expression in self.expressions
         ]
@@ -81,19 +75,21 @@ class Plan:
     def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
         """Return the hits of each unit in the image ``seen``: where they end, or where a match begins in the text."""
         found: Hits = {}
+        small = seen.lower()
         for number, ends in hits.items():
             if number >= self.first_word:
                 continue
             for unit in self.units_of[number]:
                 mine = ends
-                if grain == 1 and self.units[unit].begins:
+                probe = self.units[unit].probe
+                if grain == 1 and probe is not None and probe.begins:
                     size = self._sizes[number] + 1
-                    fits = self._borders[unit]
-                    mine = [end - size for end in ends]
-                    if fits:
-                        mine = [begin for begin in mine if fits(seen, begin)]
-                        if not mine:
-                            continue
+                    fits, opens = _fits(probe.borders), _opens(probe.opening)
+                    mine = [
+                        begin for end in ends if fits(seen, begin := end - size) and opens(small, begin + 1)
+                    ]
+                    if not mine:
+                        continue
                 found[unit] = found[unit] + mine if unit in found else mine
         return found
 
@@ -150,10 +146,14 @@ def question_of(rule: Rule, recognizer: EntityRecognizer) -> Question:
     return Question(rule.pattern, rule.flags, gate.pattern if gate else None, FLAGS)
 
 
-@lru_cache(maxsize=256)
-def _fits(borders: tuple[tuple[int, int], ...]) -> Callable[[bytes, int], Any] | None:
-    """Return what says whether a match can begin at an offset of a text, seen in its image; None: anywhere."""
-    if not borders:
-        return None
+@lru_cache(maxsize=1024)
+def _fits(borders: tuple[tuple[int, int], ...]) -> Callable[[bytes, int], Any]:
+    """Return what says whether a match can begin at an offset of a text, seen in its image."""
     pairs = b"|".join(exactly(before) + exactly(after) for before, after in borders if before and after)
-    return re.compile(pairs or rb"\Z.", re.DOTALL).match
+    return re.compile(pairs if pairs or not borders else rb"\Z.", re.DOTALL).match
+
+
+@lru_cache(maxsize=1024)
+def _opens(opening: str) -> Callable[[bytes, int], Any]:
+    """Return what says whether a match can begin as the image of a text without capitals goes on at an offset."""
+    return re.compile(opening.encode("latin-1"), re.DOTALL).match

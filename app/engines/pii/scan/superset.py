@@ -26,7 +26,7 @@ from app.engines.pii.scan.shapes import (
     width,
 )
 from app.engines.pii.scan.shapes import Sequence as Row
-from app.engines.pii.scan.spelling import Words, words_of
+from app.engines.pii.scan.spelling import LONGEST, Words, words_of
 from app.engines.pii.scan.spelling import rarity_of as _bits
 
 WIDEST: Final = 128
@@ -61,6 +61,7 @@ class Probe(NamedTuple):
     pattern has to see ``ahead`` characters more. ``tame``: it cannot take long on so short a text.
     ``begins``: a match begins where the hit of a plain word begins, so that nothing has to be searched at all.
     ``borders``: what a match begins between, as pairs of the bytes before and after its begin; none: anywhere.
+    ``opening``: an expression for the beginning of each match in an image without capitals.
     """
 
     expressions: tuple[bytes, ...]
@@ -72,6 +73,7 @@ class Probe(NamedTuple):
     tame: bool
     begins: bool = False
     borders: tuple[tuple[int, int], ...] = ()
+    opening: str = ""
 
 
 @dataclass(slots=True)
@@ -151,7 +153,19 @@ def _of_words(
             expressions.append(spelled)
         else:
             expressions.append(_between(word, borders) if borders else preceded + spelled)
-    return Probe(tuple(expressions), back, trailing, left, right, ahead, tame, begins, borders)
+    opening = _opening(items).decode("latin-1") if begins else ""
+    return Probe(tuple(expressions), back, trailing, left, right, ahead, tame, begins, borders, opening)
+
+
+def _opening(items: Iterable[Shape]) -> bytes:
+    """Return an expression for the first few characters of each match: a pattern with many words takes long to fail."""
+    least, expression = 0, b""
+    for item in items:
+        if least >= LONGEST or positions(item) >= UNLIMITED:
+            break
+        expression += _expression(item)
+        least += width(item)[0]
+    return expression
 
 
 def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
