@@ -25,7 +25,7 @@ _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-
 _END = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _LONGEST_KEY = 16_384
 _WEB_TOKEN = re.compile(
-    r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{8,8192}+\.[A-Za-z0-9_\-]{8,32768}+\.[A-Za-z0-9_\-]{0,4096}+"
+    r"eyJ(?<![A-Za-z0-9_\-]eyJ)[A-Za-z0-9_\-]{8,8192}+\.[A-Za-z0-9_\-]{8,32768}+\.[A-Za-z0-9_\-]{0,4096}+"
 )
 
 

@@ -6,13 +6,25 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+import numpy as np
+
 from app.engines.views.mapping import Change
 
-_RUN: Final = re.compile(r"[A-Za-z0-9+/_\-]{11,}+={0,2}")
+_LEAST: Final = 11
+_CAPITAL, _DIGIT = 2, 3
+_KINDS: Final = np.array(
+    [
+        _DIGIT if char.isdigit() else _CAPITAL if char.isupper() else char.islower() or char in "+/_-"
+        for char in map(chr, range(128))
+    ],
+    np.uint8,
+)
+"""What each character of ASCII says of a run: small letters and symbols belong to one, and say nothing of it."""
 _NEXT_LINE: Final = re.compile(
     r"(?:\r?\n|(?:\\r)?\\n)[ \t>]{0,8}([A-Za-z0-9+/_\-]{1,1024}+={0,2})(?=[\s\"'<>\\\])},;]|\Z)"
 )
 _BETWEEN: Final = re.compile(r"[^/_\-]{11,}+")
+_BYTES: Final = re.compile(r"[0-9A-Fa-f]{16}")
 _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
@@ -28,12 +40,30 @@ _NUMBER: Final = re.compile(r"[0-9]{10}")
 def encoded_runs(text: str) -> Iterator[Change]:
     """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
     done = 0
-    for run in _RUN.finditer(text):
-        if run.start() < done:
-            continue
-        for change in _readings(text, run):
-            yield change
-            done = change.end
+    for start, end in _runs(text):
+        if start >= done:
+            for change in _readings(text, start, end):
+                yield change
+                done = change.end
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield begins and ends, without padding, of the runs that may say something: no words, no names."""
+    # A text has tens of thousands of runs, of which few are long: an expression would take ten times as long.
+    seen = np.frombuffer(b" %b " % text.encode("ascii", "replace"), np.uint8)
+    kinds = _KINDS.take(seen)
+    inside = kinds > 0
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    begins, ends = edges[::2], edges[1::2]
+    long = ends - begins >= _LEAST
+    if not long.any():
+        return
+    begins, ends = begins[long], ends[long]
+    # Every other of these maxima is of what lies between two runs.
+    most = np.maximum.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
+    wide = (ends - begins >= _SHORT) | (seen[ends + 1] == ord("="))
+    telling = (most == _DIGIT) | ((most == _CAPITAL) & wide)
+    yield from zip(begins[telling].tolist(), ends[telling].tolist(), strict=True)
 
 
 def is_settled(run: str) -> bool:
@@ -42,37 +72,40 @@ def is_settled(run: str) -> bool:
     return _MIXED.match(bare) is not None and (_from_base64(run) is not None or not _NUMBER.search(bare))
 
 
-def _readings(text: str, run: re.Match[str]) -> Iterator[Change]:
+def _readings(text: str, start: int, end: int) -> Iterator[Change]:
     """Yield what a run says: with the lines that go on, by itself, or between the separators of a path."""
-    spelled = run.group()
-    if spelled.islower() and not any(map(str.isdigit, spelled)):
-        return
-    end, lines = _continued(text, run)
+    while text.startswith("=", end) and text[end - 2 : end] != "==":
+        end += 1
+    spelled = text[start:end]
+    last, lines = _continued(text, end, spelled)
     if lines and (plain := _from_base64(lines)) is not None:
-        yield Change(run.start(), end, f" {plain} ", "base64")
+        yield Change(start, last, f" {plain} ", "base64")
+        return
+    # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
+    if (spelled.islower() or spelled.isupper()) and "+" not in spelled and not _BYTES.search(spelled):
         return
     whole = _decoded(spelled)
     if whole is not None:
-        yield Change(*run.span(), f" {whole[0]} ", whole[1])
+        yield Change(start, end, f" {whole[0]} ", whole[1])
         return
     if "/" in spelled or "-" in spelled or "_" in spelled:
         for part in _BETWEEN.finditer(spelled):
             if (piece := _decoded(part.group())) is not None:
-                yield Change(run.start() + part.start(), run.start() + part.end(), f" {piece[0]} ", piece[1])
+                yield Change(start + part.start(), start + part.end(), f" {piece[0]} ", piece[1])
 
 
-def _continued(text: str, run: re.Match[str]) -> tuple[int, str]:
+def _continued(text: str, end: int, run: str) -> tuple[int, str]:
     """Return the end and the characters of lines of one width that go on a run, as in mail; none: an empty string."""
-    width = run.end() - run.start()
-    if width < _LINE or width % 4 or text[run.end() : run.end() + 1] not in ("\n", "\r", "\\"):
-        return run.end(), ""
-    lines, end = [run.group()], run.end()
-    while (line := _NEXT_LINE.match(text, end)) is not None and len(line[1]) <= width:
+    width = len(run)
+    if width < _LINE or width % 4 or text[end : end + 1] not in ("\n", "\r", "\\"):
+        return end, ""
+    lines, last = [run], end
+    while (line := _NEXT_LINE.match(text, last)) is not None and len(line[1]) <= width:
         lines.append(line[1])
-        end = line.end()
+        last = line.end()
         if len(line[1]) < width:
             break
-    return (end, "".join(lines)) if len(lines) > 1 else (run.end(), "")
+    return (last, "".join(lines)) if len(lines) > 1 else (end, "")
 
 
 def _decoded(run: str) -> tuple[str, str] | None:

@@ -12,24 +12,32 @@ from typing import Final
 
 from app.engines.views.mapping import Change
 
-_PERCENT: Final = re.compile(r"(?:%(?:25)*[0-9A-Fa-f]{2})+|%u(?P<unit>[0-9A-Fa-f]{4})")
+# Each expression begins with the sign that it is about and looks back from there: then the search skips all else fast.
+_PERCENT: Final = re.compile(
+    r"%(?:u(?P<unit>[0-9A-Fa-f]{4})|(?:25)*[0-9A-Fa-f]{2}(?:%(?:25)*[0-9A-Fa-f]{2})*)"
+)
 _PERCENT_BYTE: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")
 _ENTITY: Final = re.compile(
     r"&(?:amp;)*+(?:#[xX][0-9A-Fa-f]{1,6}+;?|#[0-9]{1,7}+;?|(?!amp;)[A-Za-z][A-Za-z0-9]{1,30}+;)|&(?:amp;)+"
 )
 _ESCAPE: Final = re.compile(
-    r"(?<!\\)\\++(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt](?=\w)|/)"
+    r"\\(?<!\\\\)\\*+(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt](?=\w)|/)"
 )
 _WHITE: Final = {"n": "\n", "r": "\r", "t": "\t", "/": "/"}
-_QUOTED: Final = re.compile(r"(?:=[0-9A-F]{2}){3,}|(?<=\S)(?:=[0-9A-F]{2}){1,2}(?=\S)|(?<=\S)=\r?\n(?=\S)")
+_QUOTED: Final = re.compile(
+    r"=(?:[0-9A-F]{2}(?:=[0-9A-F]{2}){2,}|(?<=\S=)(?:[0-9A-F]{2}(?:=[0-9A-F]{2})?|\r?\n)(?=\S))"
+)
 _QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_LEAST: Final = 3
 """Letters and digits are never written so by a mail program, so one or two (``x=42``) mean something else."""
 
-_BRACKETED: Final = re.compile(r"[\[({<] ?(?:[aA@dDpPkKcCäÄ.]|hy|mi)")
 _SPELLED: Final = re.compile(
-    r"(?<=\w) ?(?:\[ ?(?P<word>@|\.|\w{1,12}+(?: commercial)?) ?\]|\( ?(?P<round>@|\.|\w{1,12}+(?: commercial)?) ?\)"
-    r"|\{ ?(?P<curly>@|\.|\w{1,12}+) ?\}|< ?(?P<angle>@|\.|\w{1,12}+) ?>) ?(?=\w)"
+    "(?:"
+    + "|".join(
+        rf"\{opening}(?:(?<=\w\{opening})|(?<=\w \{opening})) ?(@|\.|\w{{1,12}}+(?: commercial)?) ?\{closing}"
+        for opening, closing in ("[]", "()", "{}", "<>")
+    )
+    + r") ?(?=\w)"
 )
 _AT: Final = frozenset(
     {"@", "at", "ät", "aet", "arobase", "arobas", "arroba", "chiocciola", "klammeraffe", "a commercial"}
@@ -39,9 +47,9 @@ _DOT: Final = frozenset({".", "dot", "punkt", "point", "punto", "ponto", "punt",
 _LOUD: Final = re.compile(
     r"(?<![\w.])[a-z0-9][\w.+-]{0,63}+(?P<at> AT )[\w-]{1,63}+(?:(?: DOT |\.)[\w-]{1,63}+){1,4}"
 )
-_DIGITS: Final = re.compile(r"[0-9] (?:- )?[0-9] (?:- )?[0-9] (?:- )?[0-9]")
+_ALONE: Final = re.compile(r" [0-9] (?:- )?[0-9] ")
 _SINGLY: Final = re.compile(
-    r"(?<![0-9] )(?<![0-9] - )(?<![\w.,])[0-9](?: (?:- )?[0-9](?![\w.,])){8,18}(?! (?:- )?[0-9])"
+    r"[0-9](?<![0-9] .)(?<![0-9] - .)(?<![\w.,].)(?: (?:- )?[0-9](?![\w.,])){8,18}(?! (?:- )?[0-9])"
 )
 _LETTERS: Final = re.compile(r"(?<!\S)(?:\S ){5,120}\S(?!\S)")
 _HIGH_SURROGATES: Final = range(0xD800, 0xDC00)
@@ -59,8 +67,7 @@ def escapes(text: str) -> Iterator[Change]:
         yield from _backslashes(text)
     if "=" in text:
         yield from _quoted_printable(text)
-    if _BRACKETED.search(text):
-        yield from _spelled(text)
+    yield from _spelled(text)
     if " AT " in text:
         yield from _loud(text)
     yield from _spaced(text)
@@ -151,7 +158,8 @@ def _spelled(text: str) -> Iterator[Change]:
         word = next(filter(None, sign.groups())).lower()
         plain = "@" if word in _AT else "." if word in _DOT else ""
         if plain:
-            yield Change(*sign.span(), plain, "spelled")
+            start = sign.start() - (text[sign.start() - 1] == " ")
+            yield Change(start, sign.end(), plain, "spelled")
 
 
 def _loud(text: str) -> Iterator[Change]:
@@ -163,7 +171,7 @@ def _loud(text: str) -> Iterator[Change]:
 
 def _spaced(text: str) -> Iterator[Change]:
     """Yield the blanks between digits that stand alone, and between the letters of an address."""
-    runs = list(_SINGLY.finditer(text)) if _DIGITS.search(text) else []
+    runs = list(_SINGLY.finditer(text)) if _ALONE.search(text) else []
     if " @ " in text:
         runs += [run for run in _LETTERS.finditer(text) if "@" in run.group() and "." in run.group()]
     for run in runs:
