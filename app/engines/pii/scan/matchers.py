@@ -58,7 +58,8 @@ class HyperscanMatcher:
     """Automata at hundreds of megabytes a second; the databases are shared, the scratch is a thread's.
 
     Plain words are one database, all else a few: the time to compile grows with the square of what one holds. What
-    only hits beside a digit is looked for beside the digits alone: most text has few.
+    begins alike is in one: it is followed as one. What only hits beside a digit is looked for beside the digits alone:
+    most text has few.
     """
 
     name = "hyperscan"
@@ -128,7 +129,7 @@ class HyperscanMatcher:
             for number in range(len(expressions))
         }
         plain = [number for number in flags if not _SYNTAX.search(expressions[number])]
-        others = sorted(flags.keys() - set(plain))
+        others = sorted(flags.keys() - set(plain), key=lambda number: expressions[number])
         reaches = {number: reach_of(expressions[number]) for number in others}
         groups = [(0, plain)]
         for reach in (0, *_REACHES):
@@ -209,7 +210,7 @@ class Re2Matcher:
 
 def digest(expressions: Sequence[bytes]) -> bytes:
     """Return what a compiled database depends on: the expressions, the version of the library, the processor."""
-    facts = ["reaches", version("hyperscan"), platform.machine(), platform.system(), _processor()]
+    facts = ["reaches, alike", version("hyperscan"), platform.machine(), platform.system(), _processor()]
     state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
     for expression in expressions:
         state.update(len(expression).to_bytes(4, "big") + expression)
