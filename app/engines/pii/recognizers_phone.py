@@ -36,6 +36,18 @@ _CANDIDATE = re.compile(
     r"(?P<extension>[ ,;]{0,2}(?:x|ext\.?|extension|#)[ :.]?\d{1,6})?(?!\w)(?![-/.:]\d)",
     re.IGNORECASE,
 )
+_GAP = r"[ .\-/()\u00a0]{0,3}"
+"""What may stand between two digits of a number."""
+
+_BEGIN = re.compile(
+    r"[(+\d](?<![\w+.].)(?<!\d[-/].)(?:(?<=\d)|[(+]{0,2}\d)"
+    r"(?=\d{0,20}+(?:[-./]\d{1,15}+)*+(?![^\Wex]|:\d))"
+    rf"(?=(?:{_GAP}\d){{6}}|(?:{_GAP}\d){{0,5}}+[ ,;]{{0,2}}[xe#])",
+    re.IGNORECASE,
+)
+"""Where to try for a candidate: not at times, fractions and names, and where digits enough follow, or an extension,
+whose own digits begin no other candidate. All that it looks at before it gives up are the digits themselves."""
+
 _NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\([2-9]\d{2}\)[ .\-]?|[2-9]\d{2}[ .\-])[2-9]\d{2}[ .\-]?\d{4}")
 _WRITTEN_AMERICAN = re.compile(
     r"\d{3}-\d{3}-\d{4}|[2-9]\d{2}\.\d{3}\.\d{4}|\(\d{3}\) ?\d{3}[-. ]\d{4}|1-\d{3}-\d{3}-\d{4}"
@@ -155,7 +167,7 @@ class PhoneRecognizer(EntityRecognizer):
 
     name: str
     shape = _CANDIDATE.pattern
-    core = r"(?<![\w.])\d(?:[ .\-/()\u00a0]{0,3}\d){6}"
+    core = rf"(?<![\w.])\d(?:{_GAP}\d){{6}}"
     """What every number begins with, but for brackets and a plus; the scan looks only around it."""
 
     CONTEXT = (
@@ -224,22 +236,35 @@ class PhoneRecognizer(EntityRecognizer):
 def phone_numbers(text: str, low: int = 0, high: int | None = None) -> Iterator[tuple[int, int, float]]:
     """Yield offsets and score of everything that begins in ``text[low:high]`` and may be a phone number."""
     last = len(text) if high is None else high
-    for match in _CANDIDATE.finditer(text, low, last + _BESIDE):
-        if match.start() >= last:
-            break
-        number, start = match["number"], match.start("number")
-        size = sum(map(str.isdigit, number))
-        if size < _FEWEST:
-            continue
-        alone = number.split(" ")
-        if size > _MOST:
-            yield from _within(number, start)
-        elif len(alone) > 1 and all(sum(map(str.isdigit, part)) >= _FEWEST for part in alone):
-            for part in alone:
-                yield start, start + len(part), _score(part, sum(map(str.isdigit, part)), extended=False)
-                start += len(part) + 1
-        elif score := _score(number, size, extended=match["extension"] is not None):
-            yield start, match.end(), score
+    place = low
+    while (begin := _BEGIN.search(text, place, last + _BESIDE)) and begin.start() < last:
+        match = _CANDIDATE.match(text, begin.start(), last + _BESIDE)
+        if match is None:
+            place = begin.start() + 1
+        else:
+            place = match.end()
+            yield from _judged(match)
+
+
+def _judged(match: re.Match[str]) -> Iterator[tuple[int, int, float]]:
+    """Yield what of a candidate may be a phone number."""
+    number, start = match["number"], match.start("number")
+    size = _digits(number)
+    if size < _FEWEST:
+        return
+    alone = number.split(" ")
+    if size > _MOST:
+        yield from _within(number, start)
+    elif len(alone) > 1 and all(_digits(part) >= _FEWEST for part in alone):
+        for part in alone:
+            yield start, start + len(part), _score(part, _digits(part), extended=False)
+            start += len(part) + 1
+    elif score := _score(number, size, extended=match["extension"] is not None):
+        yield start, match.end(), score
+
+
+def _digits(number: str) -> int:
+    return sum(map(str.isdigit, number))
 
 
 def _within(row: str, offset: int) -> Iterator[tuple[int, int, float]]:
@@ -251,13 +276,15 @@ def _within(row: str, offset: int) -> Iterator[tuple[int, int, float]]:
 def _score(number: str, size: int, *, extended: bool) -> float:
     """Return how sure it is that the candidate is a phone number; 0 for none."""
     number = number.strip("()") if number.count("(") != number.count(")") else number
+    if number.isdigit():
+        return _FORMATTED if extended else _BARE if _TEN_DIGITS.fullmatch(number) else _SHORT
     if number.lstrip("(").startswith("+"):
         return _INTERNATIONAL if _possible(number) else 0
     if _DATE.fullmatch(number) or _OTHER.fullmatch(number) or size > _MOST:
         return 0
     if _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
         return _FORMATTED
-    if extended and size >= _FEWEST:
+    if extended:
         return _FORMATTED
     if _LOCAL.fullmatch(number):
         return _SHORT
@@ -266,7 +293,7 @@ def _score(number: str, size: int, *, extended: bool) -> float:
 
 def _national(number: str, size: int) -> float:
     grouped = _SEPARATOR.search(number) is not None
-    if _LIKE_AN_ORDER.fullmatch(number) or _TEN_DIGITS.fullmatch(number):
+    if _LIKE_AN_ORDER.fullmatch(number):
         return _BARE
     if number.startswith("00") and grouped and _possible("+" + number[2:]):
         return _FORMATTED
