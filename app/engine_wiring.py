@@ -8,7 +8,12 @@ from app.engines.deferred import DeferredToolRanker
 from app.engines.encoder import Encoder
 from app.engines.pii.pool import PoolDetector
 from app.engines.pii.startup import Startup
-from app.engines.pii.user_recognizers import Definitions, FaultyRecognizersError, read_definitions
+from app.engines.pii.user_recognizers import (
+    Definitions,
+    FaultyRecognizersError,
+    check_pace,
+    read_definitions,
+)
 from app.engines.remote import RemoteOptions
 from app.engines.resilience import Observer, Rules
 from app.settings import ConfigurationError, DetectionSettings, RemoteEngine, Settings
@@ -28,9 +33,11 @@ def pool_detector(section: DetectionSettings) -> PoolDetector:
 def user_definitions(section: DetectionSettings) -> Definitions:
     """Return the recognizers that an administrator adds; raise ConfigurationError where the file is faulty."""
     try:
-        return read_definitions(_recognizers(section))
+        definitions = read_definitions(_recognizers(section))
+        check_pace(definitions)
     except FaultyRecognizersError as error:
         raise ConfigurationError([f"SLUICE_DETECTION__RECOGNIZERS: {error}"]) from error
+    return definitions
 
 
 def _recognizers(section: DetectionSettings) -> str:

@@ -9,6 +9,9 @@ Questions, each with ``ask`` and ``within``, the seconds after which a worker th
 * ``carry``: ``texts``, their ``spans``, ``names``, ``options``. Answer: ``texts``, each ``carried`` and ``relevant``.
 * ``explain``: ``text``, ``options``. Answer: ``spans``, ``candidates``, ``evidence``.
 * ``operate``: ``mode``, ``items``, ``key``. Answer: ``texts``.
+
+Instead of an answer, what went wrong: ``error``, the type; ``where``, its places; ``slow``, the name of the recognizer
+whose pattern took too long, where that is the error.
 """
 
 import marshal
@@ -21,6 +24,9 @@ from app.core.engines import Candidate, DetectionOptions, Span
 HEADER = struct.Struct(">I")
 BORN = struct.Struct(">I")
 """The process id of a worker that a zygote has forked."""
+
+TOO_SLOW = "ScanTimeoutError"
+"""The error that is the text's fault; its class is not there without the engine."""
 
 _VERSION = 4
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
 
-from app.engines.pii.patterns import FLAGS, TIMEOUT_S, ScanTimeoutError, compiled
+from app.engines.pii.patterns import FLAGS, ScanTimeoutError, compiled, time_limit
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.surroundings import Surroundings
@@ -41,8 +41,8 @@ def _matches(recognizer: Any, text: str) -> Iterator[tuple[int, int, str]]:
         for pattern in recognizer.patterns:
             search: Any = compiled(pattern.regex, recognizer.global_regex_flags or FLAGS)
             group = "value" if "value" in search.groupindex else 0
-            for match in search.finditer(text, timeout=TIMEOUT_S):
+            for match in search.finditer(text, timeout=time_limit(len(text))):
                 if match.end(group) > match.start(group):
                     yield *match.span(group), pattern.name
     except TimeoutError:
-        raise ScanTimeoutError(f"{recognizer.name} took too long") from None
+        raise ScanTimeoutError(recognizer.name) from None

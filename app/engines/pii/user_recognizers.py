@@ -152,6 +152,23 @@ def read_definitions(text: str) -> Definitions:
     return found
 
 
+def check_pace(definitions: Definitions) -> None:
+    """Try every pattern that is added on hostile texts; raise FaultyRecognizersError where one takes too long."""
+    patterns = [(one, pattern) for one in definitions.custom for pattern in one.patterns]
+    if not patterns:
+        return
+    from app.engines.pii.trials import slow_text  # noqa: PLC0415 - only where somebody defines patterns
+
+    for one, pattern in patterns:
+        text = slow_text(pattern.regex)
+        if text is not None:
+            raise FaultyRecognizersError(
+                f"Recognizer {one.name!r}: the pattern {pattern.name!r} takes too long on texts such as {text!r} and "
+                "so on, since its repetitions can divide them in many ways; let something stand between them, or "
+                "make them possessive, as in ++."
+            )
+
+
 def _told(error: ValidationError, given: Any) -> str:
     """Return the first fault in one sentence, with the name of the recognizer where it has one."""
     fault = error.errors(include_url=False, include_input=False, include_context=False)[0]

@@ -174,10 +174,11 @@ def _limit(seconds: float) -> None:
 
 
 def _failure(error: Exception) -> frames.Frame:
-    """Return type and place of an error, never its message: that may hold content."""
+    """Return type and place of an error, never its message: that may hold content, unless it is ours."""
     places = traceback.extract_tb(error.__traceback__)[-6:]
     return {
         "error": type(error).__name__,
+        "slow": str(error) if type(error).__name__ == frames.TOO_SLOW else "",
         "where": [f"{Path(place.filename).name}:{place.lineno}" for place in places],
     }
 

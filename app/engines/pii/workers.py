@@ -206,7 +206,11 @@ def _weight(size: int) -> Weight:
 def _checked(answer: frames.Frame) -> frames.Frame:
     if "error" not in answer:
         return answer
-    _log.error("a detection worker failed", extra={"error": answer["error"], "where": answer["where"]})
-    if answer["error"] == "ScanTimeoutError":
-        raise UnscannableContentError("The text defeats a detection pattern and was not scanned.")
+    error = f"{answer['error']} {answer['slow']}".rstrip()
+    _log.error("a detection worker failed", extra={"error": error, "where": answer["where"]})
+    if answer["error"] == frames.TOO_SLOW:
+        raise UnscannableContentError(
+            f"The text was not scanned: a pattern of the recognizer {answer['slow']} takes too long on it. If the "
+            "recognizer is your own, make the repetitions in its patterns possessive, as in ++."
+        )
     raise InternalError("Something went wrong while scanning for personal data.")

@@ -103,7 +103,7 @@ class PatternRule:
         self.name: str = pattern.name
         self.pattern: str = pattern.regex
         self.flags: int = recognizer.global_regex_flags or 0
-        self._recognizer = recognizer
+        self._recognizer: Any = recognizer
         self._score = pattern.score
         self._entity = recognizer.supported_entities[0]
         self._verdicts = verdicts
@@ -137,7 +137,7 @@ class PatternRule:
         if self._search is None:
             self._search = compiled(self.pattern, self.flags).finditer
         search, size = self._search, len(text)
-        limits = {"timeout": exact.TIMEOUT_S} if timed else {}
+        limits = {"timeout": exact.time_limit(size)} if timed else {}
         try:
             last = 0
             for low, high in windows:
@@ -157,10 +157,10 @@ class PatternRule:
                         break
                     yield match
         except TimeoutError:
-            raise ScanTimeoutError(f"{self._entity} took too long") from None
+            raise ScanTimeoutError(self._recognizer.name) from None
 
     def _unlimited(self, text: str, low: int, high: int) -> Iterable[Any]:
-        for match in self._search(text, low, timeout=exact.TIMEOUT_S):
+        for match in self._search(text, low, timeout=exact.time_limit(len(text))):
             if match.start() >= high:
                 break
             yield match

@@ -3,7 +3,8 @@
 import pytest
 from presidio_analyzer import EntityRecognizer
 
-from app.engines.pii.user_recognizers import FaultyRecognizersError, build, read_definitions
+from app.engines.pii import patterns, trials
+from app.engines.pii.user_recognizers import FaultyRecognizersError, build, check_pace, read_definitions
 
 BADGE = """
 recognizers:
@@ -113,3 +114,30 @@ def test_a_class_that_cannot_serve_is_refused(name, entity, told):
         build(definitions.custom)
 
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("regex", ["(a|a)+b", r"(\\w+\\s?)+:", r"(?=(\\d+)+x)\\d", "(?:(?:a+)-?)+(?<!-)@"])
+def test_a_pattern_that_a_short_text_can_keep_busy_is_refused_by_name(monkeypatch, regex):
+    monkeypatch.setattr(trials, "_LIMIT_S", 0.3)
+    definitions = read_definitions(BADGE.replace("B-\\\\d{6}", regex))
+
+    with pytest.raises(
+        FaultyRecognizersError, match="'Badges': the pattern 'badge' takes too long on texts such as"
+    ):
+        check_pace(definitions)
+
+
+@pytest.mark.parametrize(
+    "regex",
+    ["B-\\\\d{6}", "(?:[a-z]+[.])+com", "[a-z.]+@[a-z]+", "(?:\\\\w++ ?)++:", "\\\\p{Lu}{2}\\\\d+", "x*y"],
+)
+def test_other_patterns_are_not_refused(regex):
+    definitions = read_definitions(BADGE.replace("B-\\\\d{6}", regex))
+
+    check_pace(definitions)
+
+    assert definitions.custom[0].patterns[0].regex == regex.replace("\\\\", "\\")
+
+
+def test_patterns_are_tried_as_they_run():
+    assert trials.FLAGS == patterns.FLAGS
