@@ -8,8 +8,8 @@ import numpy as np
 
 from app.engines.pii.scan.image import DIGIT
 
-REACHES: Final = (40, 136)
-"""How many bytes on either side of a digit are looked at, by the longest hit of an expression."""
+REACHES: Final = (40, 136, 1024)
+"""How many bytes on either side of a digit are looked at."""
 
 _MOST: Final = 0.6
 """The share of an image from which on all of it is cheaper."""
@@ -43,13 +43,15 @@ def beside_digits(image: bytes, reach: int) -> Regions:
     return b"".join(image[low:high] for low, high in zip(lows.tolist(), highs.tolist(), strict=True)), moved
 
 
-def reach_of(expression: bytes) -> int:
-    """Return which of `REACHES` holds every hit of ``expression`` that has a digit in it; 0: none, or not every one."""
+def reach_of(expression: bytes, around: int) -> int:
+    """Return which of `REACHES` holds every hit of ``expression`` that matters; 0: none, or not every one.
+
+    ``around``: a hit matters only with a digit that near to its end; 0: every hit does.
+    """
     tree = _parser.parse(expression.decode("latin-1"))
     widest = tree.getwidth()[1]
-    if not _needs_digit(tree):
-        return 0
-    return next((reach for reach in REACHES if widest <= reach), 0)
+    needed = min([widest] * _needs_digit(tree) + [around + widest] * bool(around), default=0)
+    return next((reach for reach in REACHES if 0 < needed <= reach), 0)
 
 
 def _needs_digit(tree: Any) -> bool:

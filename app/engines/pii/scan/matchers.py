@@ -11,8 +11,7 @@ from importlib.metadata import version
 from typing import Any, Final, Literal, Protocol
 
 from app.engines.pii.scan import stored
-from app.engines.pii.scan.digits import REACHES as _REACHES
-from app.engines.pii.scan.digits import Regions, beside_digits, reach_of
+from app.engines.pii.scan.digits import Regions, beside_digits
 from app.engines.pii.scan.superset import WIDEST
 
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
@@ -69,16 +68,20 @@ class HyperscanMatcher:
     _HEAD: Final = struct.Struct(">II")
 
     def __init__(
-        self, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
+        self,
+        expressions: Sequence[bytes],
+        first_word: int,
+        reaches: Sequence[int],
+        serialized: bytes | None = None,
     ) -> None:
         import hyperscan  # noqa: PLC0415 - a large library, and not there on every platform
 
         self._library = hyperscan
         self._local = threading.local()
-        self._digest = digest(expressions)
+        self._digest = digest(expressions, reaches)
         given = serialized if serialized is not None else stored.read(self._digest)
         loaded = self._loaded(given) if given else None
-        self._databases = loaded if loaded is not None else self._compiled(expressions, first_word)
+        self._databases = loaded if loaded is not None else self._compiled(expressions, first_word, reaches)
         if loaded is None:
             stored.keep(self._digest, self.serialized())
 
@@ -122,20 +125,24 @@ class HyperscanMatcher:
             self._local.scratches = scratches
         return scratches
 
-    def _compiled(self, expressions: Sequence[bytes], first_word: int) -> list[tuple[Any, int]]:
+    def _compiled(
+        self, expressions: Sequence[bytes], first_word: int, reaches: Sequence[int]
+    ) -> list[tuple[Any, int]]:
         pattern = self._library.HS_FLAG_DOTALL | self._library.HS_FLAG_CASELESS
         flags = {
             number: pattern | (self._library.HS_FLAG_SINGLEMATCH if number >= first_word else 0)
             for number in range(len(expressions))
         }
-        plain = [number for number in flags if not _SYNTAX.search(expressions[number])]
-        others = sorted(flags.keys() - set(plain), key=lambda number: expressions[number])
-        reaches = {number: reach_of(expressions[number]) for number in others}
-        groups = [(0, plain)]
-        for reach in (0, *_REACHES):
-            same = [number for number in others if reaches[number] == reach]
+        groups: list[tuple[int, list[int]]] = []
+        for reach in sorted(set(reaches)):
+            mine = [
+                number for number in sorted(flags, key=expressions.__getitem__) if reaches[number] == reach
+            ]
+            groups.append((reach, [number for number in mine if not _SYNTAX.search(expressions[number])]))
+            others = [number for number in mine if _SYNTAX.search(expressions[number])]
             groups += [
-                (reach, same[start : start + self._TOGETHER]) for start in range(0, len(same), self._TOGETHER)
+                (reach, others[start : start + self._TOGETHER])
+                for start in range(0, len(others), self._TOGETHER)
             ]
         databases = []
         for reach, group in groups:
@@ -208,9 +215,9 @@ class Re2Matcher:
         return None
 
 
-def digest(expressions: Sequence[bytes]) -> bytes:
-    """Return what a compiled database depends on: the expressions, the version of the library, the processor."""
-    facts = ["reaches, alike", version("hyperscan"), platform.machine(), platform.system(), _processor()]
+def digest(expressions: Sequence[bytes], reaches: Sequence[int]) -> bytes:
+    """Return what compiled databases depend on: the expressions, where they hit, the library, the processor."""
+    facts = ["alike", str(reaches), version("hyperscan"), platform.machine(), platform.system(), _processor()]
     state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
     for expression in expressions:
         state.update(len(expression).to_bytes(4, "big") + expression)
@@ -227,17 +234,22 @@ def _processor() -> str:
 
 
 def build(
-    name: MatcherName, expressions: Sequence[bytes], first_word: int, serialized: bytes | None = None
+    name: MatcherName,
+    expressions: Sequence[bytes],
+    first_word: int,
+    reaches: Sequence[int],
+    serialized: bytes | None = None,
 ) -> Matcher:
     """Return the matcher of that name; ``auto`` takes the fastest that this platform has.
 
-    The expressions from ``first_word`` on are of words: one hit tells as much as all.
+    The expressions from ``first_word`` on are of words: one hit tells as much as all. ``reaches`` says of each how far
+    from a digit it can hit at most where that matters; 0: anywhere.
     """
     if name == "plain":
         return PlainMatcher()
     if name in ("auto", "hyperscan"):
         try:
-            return HyperscanMatcher(expressions, first_word, serialized)
+            return HyperscanMatcher(expressions, first_word, reaches, serialized)
         except ImportError:
             if name == "hyperscan":
                 raise

@@ -56,7 +56,9 @@ class ScanOnce:
     ) -> None:
         self.recognizers = list(recognizers)
         self.plan = Plan(self.recognizers, weighing)
-        self.matcher: Matcher = build(matcher, self.plan.expressions, self.plan.first_word, serialized)
+        self.matcher: Matcher = build(
+            matcher, self.plan.expressions, self.plan.first_word, self.plan.reaches, serialized
+        )
         self._weighing = weighing
         self._tokenizer = tokenizer
         self._supports = [weighing.support(each) for each in self.recognizers]
@@ -85,13 +87,13 @@ class ScanOnce:
         return self._weighed(text, seen, raw, chosen, spoken) if raw else []
 
     def _hit(self, hits: Hits | None, seen: bytes) -> Iterator[tuple[Unit, list[int] | None]]:
-        """Yield what has to run, with its hits; None for those that run over the whole text."""
+        """Yield what has to run, in the order of the plan, with its hits; None: over the whole text."""
         if hits is None:
             yield from ((unit, None) for unit in self.plan.units)
         else:
             yield from (
                 (self.plan.units[number], ends)
-                for number, ends in self.plan.by_unit(hits, self.matcher.grain, seen).items()
+                for number, ends in sorted(self.plan.by_unit(hits, self.matcher.grain, seen).items())
             )
         if self.plan.whole.rules:
             yield self.plan.whole, None

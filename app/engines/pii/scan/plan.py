@@ -14,6 +14,7 @@ from app.engines.pii.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
 from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.derived import Question, probes_of
+from app.engines.pii.scan.digits import reach_of
 from app.engines.pii.scan.matchers import Hits
 from app.engines.pii.scan.rules import Rule, Verdicts, Windowed, WindowRule, rules_of
 from app.engines.pii.scan.superset import Probe
@@ -71,6 +72,16 @@ class Plan:
         ]
         self.first_word = len(self.expressions)
         self._owners_of_word = self._words(recognizers, weighing)
+        nearest = [_from_digit(unit, recognizers) for unit in self.units]
+        arounds = [[nearest[unit] for unit in units] for units in self.units_of]
+        self.reaches = [
+            *(
+                reach_of(expression, max(around) if all(around) else 0)
+                for expression, around in zip(self.expressions, arounds, strict=False)
+            ),
+            *(0 for _ in self._owners_of_word),
+        ]
+        """For each expression how far from a digit it has to be looked for; 0: everywhere."""
 
     def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
         """Return the hits of each unit in the image ``seen``: where they end, or where a match begins in the text."""
@@ -134,6 +145,16 @@ class Plan:
                 owners.setdefault(weighing.expression(word), set()).add(owner)
         self.expressions += owners
         return list(owners.values())
+
+
+def _from_digit(unit: Unit, recognizers: Sequence[EntityRecognizer]) -> int:
+    """Return how far from the end of a hit there is a digit at most, if anything is found there; 0: not known."""
+    probe, owners = unit.probe, [recognizers[rule.owner] for rule in unit.rules]
+    if probe is None or probe.left or probe.right:
+        return 0
+    if not all(isinstance(owner, ExactPatterns) and owner.needs_digit for owner in owners):
+        return 0
+    return max(probe.back, probe.fore) + 1
 
 
 def question_of(rule: Rule, recognizer: EntityRecognizer) -> Question:
