@@ -282,9 +282,7 @@ def _score(number: str, size: int, *, extended: bool) -> float:
         return _INTERNATIONAL if _possible(number) else 0
     if _DATE.fullmatch(number) or _OTHER.fullmatch(number) or size > _MOST:
         return 0
-    if _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
-        return _FORMATTED
-    if extended:
+    if extended or _NORTH_AMERICAN.fullmatch(number) or _TOLL_FREE.fullmatch(number):
         return _FORMATTED
     if _LOCAL.fullmatch(number):
         return _SHORT
