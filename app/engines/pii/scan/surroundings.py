@@ -70,23 +70,25 @@ class Surroundings:
     def _beside(self, token: int, step: int, missing: int) -> list[str]:
         """Return the last keywords before a token (``step`` of -1) or the first after it, in the order of the text."""
         text, begins, ends, keywords = self._text, self._begins, self._ends, self._keywords
-        found: list[str] = []
+        found: list[Sequence[str]] = []
         place = gap = token + step
-        while len(found) < missing and 0 <= place < len(begins):
+        lacking = missing
+        while lacking > 0 and 0 <= place < len(begins):
             words = keywords(text[begins[place] : ends[place]]).words
             if not words:
                 place = self._beyond.get((place, step), place + step)
                 continue
-            self._note(gap, place, step)
-            found = [*words[-missing:], *found] if step < 0 else [*found, *words[:missing]]
+            if place - gap > _WIDE or gap - place > _WIDE:
+                self._beyond[gap, step] = place
+            found.append(words[-missing:] if step < 0 else words[:missing])
+            lacking -= len(words)
             place = gap = place + step
-        self._note(gap, place, step)
-        return found[-missing:] if step < 0 else found[:missing]
-
-    def _note(self, gap: int, place: int, step: int) -> None:
-        """Remember where a wide gap ends, so that nobody who comes this way has to walk it again."""
-        if abs(place - gap) > _WIDE:
+        # Where a wide gap ends is remembered, so that nobody who comes this way has to walk it again.
+        if place - gap > _WIDE or gap - place > _WIDE:
             self._beyond[gap, step] = place
+        if step > 0:
+            return [word for words in found for word in words][:missing]
+        return [word for words in found[::-1] for word in words][-missing:] if found else []
 
     def _place(self, start: int) -> int:
         """Return a place in the token of ``start``: the next that is not white space, else the last before it."""
