@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +52,24 @@ def decoded(
 
     `positions` are those of the tokens that may be part of a name among all tokens; the others are nothing.
     """
+    limit = min(max(threshold, 0.01), 0.99)
+    # The threshold shifts the log-odds of being nothing.
+    scores = np.log(probabilities + 1e-9)
+    scores[:, 0] += math.log(limit / (1 - limit))
+    best = scores.argmax(axis=1)
+    named = np.concatenate([[0], np.cumsum(best > 0)]).tolist()
+    tags, sureness = best.tolist(), (1 - probabilities[:, 0]).tolist()
     found: list[TaggedSpan] = []
     for first, last in _runs(positions):
-        spans = _read(probabilities[first:last], offsets[first:last], threshold)
-        found.extend(trimmed for span in spans if (trimmed := _trimmed(text, span)) is not None)
+        if named[first] == named[last]:
+            continue
+        legal = _legal(tags[first:last], scores[first:last])
+        spans = _spans(legal, offsets[first:last], sureness[first:last])
+        found += [
+            trimmed
+            for span in spans
+            if span.score >= threshold and (trimmed := _trimmed(text, span)) is not None
+        ]
     return found
 
 
@@ -70,8 +85,9 @@ def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
 
 _OPENING = [index for index, tag in enumerate(TAGS) if tag[0] in "OBU"]
 _CLOSING = [index for index, tag in enumerate(TAGS) if tag[0] in "OLU"]
-# An inner or last tag follows the first or an inner tag of the same label.
-_INNER = [(1 + 4 * n + place, 1 + 4 * n, 2 + 4 * n) for n in range(len(LABELS)) for place in (1, 2)]
+_closing = itemgetter(*_CLOSING)
+_INNER = [(2 + 4 * n, 3 + 4 * n) for n in range(len(LABELS))]
+"""The inner and the last tag of each label; right before them stands its first."""
 _IMPOSSIBLE = -1e9
 _FOLLOWS = [
     [
@@ -82,9 +98,8 @@ _FOLLOWS = [
 ]
 
 
-def _best_tags(scores: Floats) -> list[int]:
-    """Return the best legal sequence of tags; mostly the best tag of each token already is one."""
-    tags: list[int] = scores.argmax(axis=1).tolist()
+def _legal(tags: list[int], scores: Floats) -> list[int]:
+    """Return the best legal sequence of tags, given the best tag of each token: mostly those already are one."""
     ends = [0, *tags, 0]
     if all(_FOLLOWS[before][after] for before, after in pairwise(ends)):
         return tags
@@ -98,33 +113,24 @@ def _viterbi(scores: list[list[float]]) -> list[int]:
         best[tag] = scores[0][tag]
     came_from: list[list[int]] = []
     for row in scores[1:]:
-        closed = max(_CLOSING, key=best.__getitem__)
-        following = [0.0] * len(TAGS)
+        ended = _closing(best)
+        most = max(ended)
+        closed = _CLOSING[ended.index(most)]
+        following = [most + score for score in row]
         source = [closed] * len(TAGS)
-        for tag in _OPENING:
-            following[tag] = best[closed] + row[tag]
-        for tag, first, inner in _INNER:
-            source[tag] = first if best[first] >= best[inner] else inner
-            following[tag] = best[source[tag]] + row[tag]
+        for inner, last in _INNER:
+            # Both follow the first or an inner tag of the same label.
+            before = inner - 1 if best[inner - 1] >= best[inner] else inner
+            source[inner] = source[last] = before
+            following[inner] = best[before] + row[inner]
+            following[last] = best[before] + row[last]
         best = following
         came_from.append(source)
-    path = [max(_CLOSING, key=best.__getitem__)]
+    ended = _closing(best)
+    path = [_CLOSING[ended.index(max(ended))]]
     for source in reversed(came_from):
         path.append(source[path[-1]])
     return path[::-1]
-
-
-def _read(
-    probabilities: Floats, offsets: Sequence[tuple[int, int]], threshold: float
-) -> Iterator[TaggedSpan]:
-    """Yield the spans of one run of tokens; the threshold shifts the log-odds of being nothing."""
-    limit = min(max(threshold, 0.01), 0.99)
-    scores = np.log(probabilities + 1e-9)
-    scores[:, 0] += math.log(limit / (1 - limit))
-    sureness = (1 - probabilities[:, 0]).tolist()
-    for span in _spans(_best_tags(scores), offsets, sureness):
-        if span.score >= threshold:
-            yield span
 
 
 def _spans(tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[float]) -> list[TaggedSpan]:

@@ -7,9 +7,10 @@ is in `app/engines/pii/training`.
 Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, more threads only cost time and never change a span.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from itertools import repeat
 from threading import Lock
 from typing import IO, Self
 
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engines.pii.decoding import LABELS, TAGS, Floats, TaggedSpan, decoded, joined_addresses
-from app.engines.pii.words import TOKEN, Gazetteer, body, features, normal_word
+from app.engines.pii.words import TOKEN, Gazetteer, body, feature_word, features
 
 __all__ = ["LABELS", "TAGS", "TaggedSpan", "Tagger"]
 
@@ -44,25 +45,22 @@ class _Lexicon:
     gazetteer: Gazetteer
 
     def vectors(self, words: Sequence[str]) -> Floats:
-        """Return one row a word."""
-        found = features([normal_word(word) for word in words], self.gazetteer)
-        total = self._sums(found.whole, found.whole_sizes)
-        total += self._sums(found.grams, found.gram_sizes)
-        total += self._sums(found.listed, found.listed_sizes)
-        sizes = found.whole_sizes + found.gram_sizes + found.listed_sizes
-        x = np.concatenate(
-            [total / np.sqrt(sizes)[:, None], self._known(found.keys)], axis=1, dtype=np.float32
-        )
+        """Return one row for each of one or more normal words."""
+        found = features(words, self.gazetteer)
+        sizes = found.whole_sizes, found.gram_sizes, found.listed_sizes
+        rows = np.concatenate([found.whole, found.grams, found.listed])
+        whole, grams, listed = self._sums(rows, np.concatenate(sizes)).reshape(3, len(words), -1)
+        total = (whole + grams + listed) / np.sqrt(sum(sizes))[:, None]
+        x = np.concatenate([total, self._known(found.keys)], axis=1, dtype=np.float32)
         mixed: Floats = x + np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.mixing
         return mixed
 
     def _sums(self, rows: npt.NDArray[np.int64], sizes: Places) -> Floats:
         sums = np.zeros((len(sizes), self.embedding.shape[1]), np.float32)
         some = np.flatnonzero(sizes)
-        if len(some):
-            starts = (np.cumsum(sizes) - sizes)[some]
-            values = self.embedding[rows] * self.scales[rows, None]
-            sums[some] = np.add.reduceat(values, starts)
+        starts = (np.cumsum(sizes) - sizes)[some]
+        values = self.embedding[rows] * self.scales[rows, None]
+        sums[some] = np.add.reduceat(values, starts)
         return sums
 
     def _known(self, wanted: npt.NDArray[np.uint32]) -> Floats:
@@ -74,26 +72,32 @@ class _Lexicon:
 
 
 class _Entries:
-    """Hold what is cached of tokens. Rows are only ever added, so readers need no lock."""
+    """Hold what is cached of tokens. Rows are only ever added, so readers need no lock.
+
+    A word has two rows, the second for where blanks follow it, but one vector.
+    """
 
     def __init__(self, width: int, taps: int) -> None:
         self.rows: dict[str, int] = {}
-        self.vectors = np.zeros((512, width), np.float32)
-        self.gates = np.zeros((512, taps), np.float32)
-        self.sizes = np.zeros((512, 2), np.int32)
+        self.vectors = np.empty((_CACHED_TOKENS, width), np.float32)
+        self.gates = np.empty((2 * _CACHED_TOKENS, taps), np.float32)
+        self._words = 0
 
-    def add(self, tokens: list[str], vectors: Floats, gates: Floats) -> None:
-        """Add tokens; `sizes` are the characters of each, without and with the blanks behind."""
-        known, count = len(self.rows), len(self.rows) + len(tokens)
-        while count > len(self.vectors):
-            self.gates = np.concatenate([self.gates, np.zeros_like(self.gates)])
-            self.sizes = np.concatenate([self.sizes, np.zeros_like(self.sizes)])
-            self.vectors = np.concatenate([self.vectors, np.zeros_like(self.vectors)])
+    def find(self, tokens: Sequence[str]) -> Places:
+        """Return the rows of tokens, -1 for the unknown."""
+        return np.fromiter(map(self.rows.get, tokens, repeat(-1)), np.intp, len(tokens))
+
+    def has_room(self, count: int) -> bool:
+        """Say whether so many new tokens, and the words that stand for them, can be added."""
+        return len(self.rows) + 2 * count <= _CACHED_TOKENS
+
+    def add(self, words: Sequence[str], vectors: Floats, gates: Floats) -> None:
+        """Add words; `gates` are two rows a word."""
+        known, count = self._words, self._words + len(words)
         self.vectors[known:count] = vectors
-        self.gates[known:count] = gates
-        self.sizes[known:count, 0] = [len(body(token)) for token in tokens]
-        self.sizes[known:count, 1] = list(map(len, tokens))
-        self.rows.update(zip(tokens, range(known, count), strict=True))
+        self.gates[2 * known : 2 * count] = gates
+        self.rows.update(zip(words, range(2 * known, 2 * count, 2), strict=True))
+        self._words = count
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +113,22 @@ class _Layer:
         """Return how many tokens to each side it looks at."""
         return self.dilation * (len(self.taps) // 2)
 
-    def __call__(self, x: Floats, at: Places) -> Floats:
-        """Return the rectified convolution at the places `at`, none nearer to an end than `reach`."""
+    def around(self, at: Places) -> Places:
+        """Return the places it looks at for each of the places `at`, shifted by `reach` so that none is below 0."""
+        return np.add.outer(at, np.arange(len(self.taps)) * self.dilation)
+
+    def __call__(self, x: Floats, around: Places) -> Floats:
+        """Return the rectified convolution of the rows of `x` that each row of `around` names."""
         count, width, channels = self.taps.shape
-        around = np.add.outer(at, np.arange(count) * self.dilation - self.reach)
-        rows = np.take(x, around.ravel(), axis=0).reshape(len(at), count * width)
-        y: Floats = rows @ self.taps.reshape(count * width, channels)
+        if len(x) < len(around):
+            # Rows that many look at are multiplied once for each neighbour that they may be.
+            products = (x @ self.taps.transpose(1, 0, 2).reshape(width, -1)).reshape(-1, channels)
+            y: Floats = np.take(products, around[:, 0] * count, axis=0)
+            for tap in range(1, count):
+                y += np.take(products, around[:, tap] * count + tap, axis=0)
+        else:
+            rows = np.take(x, around.ravel(), axis=0).reshape(len(around), count * width)
+            y = rows @ self.taps.reshape(count * width, channels)
         y += self.bias
         np.maximum(y, 0, out=y)
         return y
@@ -216,65 +230,80 @@ class Tagger:
         likely = likely[(likely >= window.first) & (likely < window.last)]
         if not len(likely):
             return likely, np.empty((0, len(TAGS)), np.float32), []
-        probabilities = self._probabilities(entries.vectors, rows, likely)
+        probabilities = self._probabilities(entries, rows, likely)
         hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
         places = likely[hot]
-        sizes = entries.sizes[rows]
-        starts = (np.cumsum(sizes[:, 1]) - sizes[:, 1])[places] + window.start
-        ends = starts + sizes[places, 0]
-        return places, probabilities[hot], list(zip(starts.tolist(), ends.tolist(), strict=True))
+        sizes = np.fromiter(map(len, window.tokens), np.intp, len(window.tokens))
+        starts = (np.cumsum(sizes) - sizes)[places] + window.start
+        offsets = [
+            (start, start + len(body(window.tokens[place])))
+            for start, place in zip(starts.tolist(), places.tolist(), strict=True)
+        ]
+        return places, probabilities[hot], offsets
 
-    def _probabilities(self, vectors: Floats, rows: Places, at: Places) -> Floats:
+    def _probabilities(self, entries: _Entries, rows: Places, at: Places) -> Floats:
         """Return the tag probabilities of the tokens `at`; each layer works only where the next one looks."""
-        edge = max(layer.reach for layer in self._layers)
-        beyond = self._reach
-        near = _near(at, beyond, len(rows))
-        x = np.zeros((len(rows) + 2 * edge, vectors.shape[1]), np.float32)
-        x[near + edge] = vectors[rows[near]]
+        wanted = [at]
+        for layer in reversed(self._layers):
+            wanted.insert(0, _inside(layer.around(wanted[0]), layer.reach, len(rows)))
+        x, places = self._distinct(entries, rows[wanted[0]])
         for index, layer in enumerate(self._layers):
-            beyond -= layer.reach
-            near = _near(at, beyond, len(rows)) + edge
-            y = layer(x, near)
+            # What lies beyond the text is the last row of x: zeros.
+            found = np.full(len(rows) + 2 * layer.reach, len(x) - 1)
+            found[wanted[index] + layer.reach] = places
+            around = found[layer.around(wanted[index + 1])]
+            y = np.zeros((len(around) + 1, len(layer.bias)), np.float32)
+            y[:-1] = layer(x, around)
             if index:
-                y += x[near]
-            x = np.zeros((len(x), y.shape[1]), np.float32)
-            x[near] = y
-        logits: Floats = y @ self._out + self._out_bias
+                y[:-1] += x[around[:, len(layer.taps) // 2]]
+            x, places = y, np.arange(len(around))
+        logits: Floats = x[:-1] @ self._out + self._out_bias
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
         return logits
 
+    def _distinct(self, entries: _Entries, rows: Places) -> tuple[Floats, Places]:
+        """Return the vectors of distinct tokens and a row of zeros, and which of these each of `rows` is."""
+        distinct, places = np.unique(rows, return_inverse=True)
+        x = np.zeros((len(distinct) + 1, len(self._blank)), np.float32)
+        x[:-1] = entries.vectors[distinct // 2]
+        x[:-1][distinct % 2 == 1] += self._blank
+        return x, places
+
     def _look_up(self, tokens: list[str]) -> tuple[_Entries, Places]:
         """Return the cache and the rows of tokens in it. A full cache is replaced, so rows in use stay right."""
         entries = self._entries
-        try:
-            return entries, np.fromiter(map(entries.rows.__getitem__, tokens), np.intp, len(tokens))
-        except KeyError:
+        rows = entries.find(tokens)
+        unknown = np.flatnonzero(rows < 0)
+        if len(unknown):
+            new = [tokens[place] for place in unknown.tolist()]
             with self._lock:
-                entries = self._entries
-                new = [token for token in dict.fromkeys(tokens) if token not in entries.rows]
-                if len(entries.rows) + len(new) > _CACHED_TOKENS:
+                if not entries.has_room(len(new)):
                     entries = self._entries = _Entries(len(self._blank), self._gate.taps.shape[1])
-                    new = list(dict.fromkeys(tokens))
+                    new = tokens
                 self._learn(entries, new)
-        return entries, np.fromiter(map(entries.rows.__getitem__, tokens), np.intp, len(tokens))
+            rows = entries.find(tokens)
+        return entries, rows
 
-    def _learn(self, entries: _Entries, tokens: list[str]) -> None:
-        bodies = [body(token) for token in tokens]
-        distinct = {word: place for place, word in enumerate(dict.fromkeys(bodies))}
-        vectors = self._lexicon.vectors(list(distinct))[[distinct[word] for word in bodies]]
-        followed = [len(token) > len(word) for token, word in zip(tokens, bodies, strict=True)]
-        vectors[followed] += self._blank
-        entries.add(tokens, vectors, vectors @ self._gate.taps)
+    def _learn(self, entries: _Entries, tokens: Iterable[str]) -> None:
+        """Add tokens to the cache, those that look the same to the network as one."""
+        shapes = {token: (feature_word(word := body(token)), len(token) > len(word)) for token in tokens}
+        new = [
+            word for word in dict.fromkeys(word for word, _ in shapes.values()) if word not in entries.rows
+        ]
+        if new:
+            vectors = self._lexicon.vectors(new)
+            with_blank = np.stack([vectors, vectors + self._blank], axis=1).reshape(2 * len(new), -1)
+            entries.add(new, vectors, with_blank @ self._gate.taps)
+        known = entries.rows
+        known.update({token: known[word] + followed for token, (word, followed) in shapes.items()})
 
 
-def _near(places: Places, reach: int, count: int) -> Places:
-    """Return all places at most `reach` away, from 0 to `count`."""
-    if not reach:
-        return places
+def _inside(places: Places, reach: int, count: int) -> Places:
+    """Return the distinct of `places`, which are `reach` too high, that are from 0 to `count`."""
     mask = np.zeros(count + 2 * reach, bool)
-    mask[np.add.outer(places, np.arange(2 * reach + 1)).ravel()] = True
+    mask[places.ravel()] = True
     return np.flatnonzero(mask[reach : reach + count])
 
 

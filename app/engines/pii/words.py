@@ -35,6 +35,7 @@ Rows = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.intp]
 
 _YEAR_DIGITS = 4
+_DIGITS = 9
 _SHORTEST_GLUED = 6
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPREAD = 0x9E3779B1
@@ -99,6 +100,15 @@ def normal_word(word: str) -> str:
     """Return the form of a token that features are made of: `MAX_WORD` characters, accents composed."""
     word = word[:MAX_WORD]
     return word if word.isascii() else unicodedata.normalize("NFC", word)
+
+
+def feature_word(word: str) -> str:
+    """Return the normal word that stands for all with the same features: of a number, few digits count."""
+    word = normal_word(word)
+    if not word[0].isdigit() or len(word) < _YEAR_DIGITS - 1:
+        return word
+    known = 2 if len(word) == _YEAR_DIGITS else 1
+    return word[:known] + "0" * (min(len(word), _DIGITS) - known)
 
 
 def features(words: Sequence[str], gazetteer: Gazetteer) -> Features:
@@ -219,7 +229,7 @@ def _glued(word: str, lower: str, bits: int, case: int, gazetteer: Gazetteer) ->
 
 
 def _number_rows(word: str) -> list[int]:
-    size = min(len(word), 9)
+    size = min(len(word), _DIGITS)
     found = [_row(f"D{size}"), _row(f"d{word[0]}{size}")]
     if len(word) == _YEAR_DIGITS:
         found.append(_row(f"y{word[:2]}"))
