@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from app.core.engines import DetectionOptions
@@ -266,18 +267,28 @@ def extend(rules: Mapping[str, Rule]) -> None:
     for entity, rule in rules.items():
         RULES[entity] = rule
         RANK.setdefault(rule.label, len(RANK))
+    _wanted.cache_clear()
 
 
 def thresholds(options: DetectionOptions) -> dict[str, float]:
     """Return the entity types that ``options`` ask for, each with the least score of a finding."""
+    return _wanted(options.strict, options.entities, options.exclude)
+
+
+@lru_cache(maxsize=64)
+def _wanted(
+    strict: bool,
+    entities: frozenset[str] | None,
+    exclude: frozenset[str],
+) -> dict[str, float]:
     wanted: dict[str, float] = {}
     for entity, rule in RULES.items():
-        if rule.label in options.exclude:
+        if rule.label in exclude:
             continue
-        if options.entities is not None and rule.label not in options.entities:
+        if entities is not None and rule.label not in entities:
             continue
-        least = rule.strict if options.strict else rule.standard
-        if least is None and options.entities is not None:
+        least = rule.strict if strict else rule.standard
+        if least is None and entities is not None:
             least = _ASKED
         if least is not None:
             wanted[entity] = least
