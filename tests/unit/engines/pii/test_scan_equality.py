@@ -102,19 +102,20 @@ def test_what_a_pattern_matches_its_expression_hits(
 
 def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_not() -> None:
     plan = Plan(default_recognizers()[:4], PhraseWeighing())
-    first = HyperscanMatcher(plan.expressions, plan.first_word)
+    first = HyperscanMatcher(plan.expressions, plan.first_word, plan.reaches)
     kept = first.serialized()
     compiled: list[int] = []
 
     class Watched(HyperscanMatcher):
-        def _compiled(self, expressions: object, first_word: int) -> list[object]:
+        def _compiled(self, expressions: object, first_word: int, reaches: object) -> list[object]:
             compiled.append(first_word)
-            return super()._compiled(expressions, first_word)  # type: ignore[arg-type]
+            return super()._compiled(expressions, first_word, reaches)  # type: ignore[arg-type]
 
     seen = image("SSN 219-09-9999, jane@example.com")
-    second = Watched(plan.expressions, plan.first_word, kept)
+    second = Watched(plan.expressions, plan.first_word, plan.reaches, kept)
     assert (compiled, second.hits(seen)) == ([], first.hits(seen))
     for spoilt in (kept[:-9], b"x" + kept[1:], b""):
-        Watched(plan.expressions, plan.first_word, spoilt)
-    Watched(plan.expressions[:-1], plan.first_word, kept)
-    assert len(compiled) == 4
+        Watched(plan.expressions, plan.first_word, plan.reaches, spoilt)
+    Watched(plan.expressions[:-1], plan.first_word, plan.reaches, kept)
+    Watched(plan.expressions, plan.first_word, [0] * len(plan.reaches), kept)
+    assert len(compiled) == 5
