@@ -14,7 +14,13 @@ def _listed(words: str) -> frozenset[str]:
 
 _LONGEST_NAME = 200
 _SURE, _SURE_ALONE = 0.6, 0.8
-_PART = re.compile(r"[^\W\d_][^\W\d_'’\-]*(?:['’\-][^\W\d_]+)*")
+_LETTER = r"[^\W\d_]"
+_REST = rf"{_LETTER}*(?:['’\-]{_LETTER}+)*"
+_PART = re.compile(_LETTER + _REST)
+# The parts that begin with no small letter of ASCII. The first character stands first so that the search is fast; what
+# follows says that it is a letter, and that nothing before it belongs to its part.
+_CAPITALIZED = re.compile(rf"[A-Z\u00aa-\U0010ffff](?<={_LETTER})(?<!{_LETTER}.)(?<!{_LETTER}['’\-].){_REST}")
+_NEXT_PART = re.compile(rf"[\s.,\-]{{1,3}}({_PART.pattern})")
 _TITLES = _listed(
     """
     mr mrs ms miss mx dr prof professor sir madam dame lord lady herr frau mme mlle monsieur madame señor
@@ -54,7 +60,6 @@ _AMBIGUOUS = _listed(
     """
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;\n\r\"“”(\[{>*\-–—•|]|\d\))\s*\Z")
-_GAP = re.compile(r"[\s.,\-]{1,3}")
 _MOST_PARTS = 6
 _SHORTEST = 3
 
@@ -92,7 +97,9 @@ class Names:
         self._whole: set[tuple[str, ...]] = set()
         self._opening: dict[str, list[int]] = {}
         for place, name in enumerate(self.all):
-            self._learn(place, tuple(match.group() for match in _PART.finditer(name)))
+            self._learn(place, tuple(_PART.findall(name)))
+        small = any("a" <= word[0] <= "z" for word in self._opening)
+        self._parts = _PART if small else _CAPITALIZED
 
     def _learn(self, place: int, parts: tuple[str, ...]) -> None:
         alone = {form for part in parts if _carries(part) for form in (part, part.upper())}
@@ -111,38 +118,32 @@ class Names:
         """Return where ``text`` mentions a name, and the positions of the names that are relevant to it."""
         if not self._opening:
             return [], []
-        parts = [(match.start(), match.end(), match.group()) for match in _PART.finditer(text)]
-        met = self._opening.keys() & {word for _, _, word in parts}
-        if not met:
-            return [], []
+        found = [match for match in self._parts.finditer(text) if match.group() in self._opening]
+        met = {match.group() for match in found}
         relevant = sorted({place for word in met for place in self._opening[word]})
-        return list(self._mentions(text, parts, met, score)), relevant
+        return list(self._mentions(text, found, score)), relevant
 
-    def _mentions(
-        self, text: str, parts: list[tuple[int, int, str]], met: set[str], score: float
-    ) -> Iterator[Span]:
-        place = 0
-        while place < len(parts):
-            start, end, word = parts[place]
-            place += 1
-            if word not in met:
+    def _mentions(self, text: str, found: Iterable[re.Match[str]], score: float) -> Iterator[Span]:
+        done = 0
+        for match in found:
+            (start, end), word = match.span(), match.group()
+            if start < done:
                 continue
-            if size := self._whole_name(text, parts, place - 1):
-                place += size - 1
-                yield Span(start, parts[place - 1][1], PERSON, score)
+            if whole := self._whole_end(text, word, end):
+                done = whole
+                yield Span(start, whole, PERSON, score)
             elif word in self._alone and not (word.lower() in _AMBIGUOUS and _opens_sentence(text, start)):
                 yield Span(start, end, PERSON, score)
 
-    def _whole_name(self, text: str, parts: list[tuple[int, int, str]], place: int) -> int:
-        """Return of how many parts the whole name at ``place`` consists; 0 where there is none."""
-        sequence = [parts[place][2]]
+    def _whole_end(self, text: str, first: str, end: int) -> int:
+        """Return where the whole name ends whose first part ends at ``end``; 0 where there is none."""
+        sequence = [first]
         longest = 0
-        for following in range(place + 1, min(len(parts), place + _MOST_PARTS)):
-            if not _GAP.fullmatch(text, parts[following - 1][1], parts[following][0]):
-                break
-            sequence.append(parts[following][2])
+        while len(sequence) < _MOST_PARTS and (following := _NEXT_PART.match(text, end)):
+            sequence.append(following[1])
+            end = following.end()
             if tuple(sequence) in self._whole:
-                longest = len(sequence)
+                longest = end
         return longest
 
 
