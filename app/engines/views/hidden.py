@@ -4,15 +4,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from app.engines.views.confusables import codes_of, strangers
 from app.engines.views.mapping import Change, View, respelled
 
 _OVERRIDDEN: Final = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{2,}")
+_UNSEEN: Final = re.compile("[\u202e\ufe00-\ufe0f\U000e0020-\U000e01ef]")
 _SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
 def hidden_views(text: str) -> Iterator[View]:
     """Yield the readings of a text that is not ASCII in which what is hidden is written out."""
+    if not _UNSEEN.search(strangers(codes_of(text))):
+        return
     backwards = [
         Change(*run.span(1), run[1][::-1], "reversed", backwards=True) for run in _OVERRIDDEN.finditer(text)
     ]

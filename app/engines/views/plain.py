@@ -10,14 +10,19 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from app.engines.views.confusables import (
     EXACT,
     LIKE_DIGITS,
     LOOKALIKES,
+    codes_of,
     folded,
     is_invisible,
     is_latin,
     is_mark,
+    strangers,
     unaccented,
 )
 from app.engines.views.mapping import Change, View, respelled
@@ -35,6 +40,8 @@ _HANGING: Final = re.compile(
 )
 _LIKE: Final = "".join(sorted(LOOKALIKES.keys() | LIKE_DIGITS.keys()))
 _SIMILAR: Final = re.compile(f"[{_LIKE}]")
+_BLANK, _NAMING, _ALIKE, _PLAIN_ONE, _FOREIGN = 1, 2, 4, 8, 16
+"""What a character is to the token that it stands in; one may be several of them."""
 _WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"[@\d]")
 _EXACTLY: Final = f"[{''.join(sorted(EXACT))}]"
@@ -48,13 +55,14 @@ def plain_view(text: str, below: View | None = None) -> View | None:
     """Return the view of ``text``, or None where it would be the text itself."""
     if text.isascii():
         return None
-    present = "".join(sorted(character for character in set(text) if not character.isascii()))
+    codes = codes_of(text)
+    present = strangers(codes)
     single = {
         character: folded(character)
         for character in present
         if folded(character) != character or is_mark(character)
     }
-    changes = {change.start: change for change in _alike(text, present, single)}
+    changes = {change.start: change for change in _alike(text, codes, present, single)}
     if single:
         changes.update((change.start, change) for change in _single(text, single))
     if not changes:
@@ -80,11 +88,41 @@ def _any_of(characters: str) -> re.Pattern[str]:
     return re.compile(f"[{re.escape(characters)}]")
 
 
-@lru_cache(maxsize=256)
-def _mixed_tokens(digits_and_letters: str) -> re.Pattern[str]:
-    """Return a pattern for the runs without blanks that hold a plain letter or digit, or one in another style."""
-    plain = f"0-9A-Za-z@+{re.escape(digits_and_letters)}"
-    return re.compile(rf"(?<!\S)[^\s{plain}]*+[{plain}]\S*+")
+@lru_cache(maxsize=16_384)
+def _kind(character: str) -> int:
+    """Return what a character is to its token."""
+    plain = folded(character)
+    changes = plain != character or is_mark(character)
+    bits = (
+        (_BLANK, character.isspace()),
+        (_NAMING, character == "@" or character.isdecimal()),
+        (_ALIKE, character in LOOKALIKES or character in LIKE_DIGITS),
+        (_PLAIN_ONE, character in "@+" or (plain.isalnum() and (changes or character.isascii()))),
+        (_FOREIGN, not character.isascii()),
+    )
+    return sum(bit for bit, is_so in bits if is_so)
+
+
+_ASCII_KINDS: Final = [_kind(chr(code)) for code in range(128)]
+
+
+def _mixed_tokens(codes: npt.NDArray[np.uint32], present: str, *, similar: bool) -> list[tuple[int, int]]:
+    """Return the runs without blanks that hold a stranger, a plain letter or digit, and what speaks for a disguise.
+
+    That is a digit or an ``@``, or where ``similar`` is true a look-alike, too.
+    """
+    table = np.zeros(max(128, int(codes.max()) + 1), np.uint8)
+    table[:128] = _ASCII_KINDS
+    table[codes_of(present)] = [_kind(character) for character in present]
+    kinds = table.take(codes)
+    blanks = np.flatnonzero(kinds & _BLANK)
+    begins = np.concatenate(([0], blanks + 1))
+    begins = begins[begins < len(codes)]
+    held = np.bitwise_or.reduceat(kinds, begins)
+    ends = np.concatenate((blanks, [len(codes)]))[: len(begins)]
+    wanted = _NAMING | _ALIKE if similar else _NAMING
+    mixed = (held & _FOREIGN > 0) & (held & _PLAIN_ONE > 0) & (held & wanted > 0)
+    return list(zip(begins[mixed].tolist(), ends[mixed].tolist(), strict=True))
 
 
 def _separates(text: str, place: int) -> bool:
@@ -116,16 +154,15 @@ def _marks_plain_letter(text: str, place: int) -> bool:
     return place >= _MARKS
 
 
-def _alike(text: str, present: str, single: dict[str, str]) -> Iterator[Change]:
+def _alike(
+    text: str, codes: npt.NDArray[np.uint32], present: str, single: dict[str, str]
+) -> Iterator[Change]:
     """Yield the letters that only look Latin, and in numbers and addresses the accented ones too."""
     similar = _SIMILAR.search(present) is not None
     if not similar and not _ACCENTED.search(present):
         return
-    styled = "".join(character for character, plain in single.items() if plain.isalnum())
-    for token in _mixed_tokens(styled).finditer(text):
-        spelled = token.group()
-        if not spelled.isascii() and (_NAMED.search(spelled) or (similar and _SIMILAR.search(spelled))):
-            yield from _in_token(text, *token.span(), single)
+    for start, end in _mixed_tokens(codes, present, similar=similar):
+        yield from _in_token(text, start, end, single)
     if similar:
         for word in _ALL_ALIKE.finditer(text):
             places = (place for place in range(*word.span()) if not text[place].isascii())

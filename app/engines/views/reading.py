@@ -1,5 +1,7 @@
 """All readings of a text, from the plain one to what was encoded several times over."""
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +13,11 @@ from app.engines.views.plain import plain_view
 
 LEVELS: Final = 3
 """How often one encoding within another is undone; what is wrapped once more has no honest reason to be."""
+
+_AROUND: Final = 512
+"""How far what is encoded reaches, apart from runs without blanks and from lines of base64."""
+_CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
+"""Between two words nothing that is encoded goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +37,17 @@ def readings(text: str) -> Readings:
             views += _with_plain(hidden)
         below = plain_view(text)
         views += [] if below is None else [below]
+    seen = text if below is None else below.text
+    parts: Iterable[tuple[int, int]] = [(0, len(seen))]
     for _ in range(LEVELS):
-        seen = text if below is None else below.text
-        changes = _decodings(seen)
+        changes = _decodings(seen, parts)
         if not changes:
             return Readings(views, [])
         new = _with_plain(respelled(seen, changes, below))
         views += new
-        below = new[-1]
-    sealed = [] if below is None else [below.original_span(*one[:2]) for one in _decodings(below.text)]
+        below, seen = new[-1], new[-1].text
+        parts = _changed_parts(below) if len(new) == 1 else [(0, len(seen))]
+    sealed = [] if below is None else [below.original_span(*one[:2]) for one in _decodings(seen, parts)]
     return Readings(views, sealed)
 
 
@@ -47,6 +56,27 @@ def _with_plain(view: View) -> list[View]:
     return [view] if plain is None else [view, plain]
 
 
-def _decodings(text: str) -> list[Change]:
-    """Return everything that is encoded in ``text``, one level deep."""
-    return apart([*escapes(text), *encoded_runs(text)])
+def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Change]:
+    """Return everything that is encoded in ``parts`` of ``text``, one level deep."""
+    found: list[Change] = []
+    for low, high in parts:
+        part = text[low:high]
+        changes = (*escapes(part), *encoded_runs(part))
+        found += (change._replace(start=low + change.start, end=low + change.end) for change in changes)
+    return apart(found)
+
+
+def _changed_parts(view: View) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a view where something may be encoded that was not in the text below: around what changed."""
+    text, low, high = view.text, 0, 0
+    for start, end, _ in view.changed:
+        if start - _AROUND > high and (
+            cut := _CUT.search(text, max(high, start - 3 * _AROUND), start - _AROUND)
+        ):
+            if high:
+                yield low, high
+            low = cut.end() - 1
+        if end + _AROUND > high:
+            cut = _CUT.search(text, end + _AROUND)
+            high = cut.end() if cut else len(text)
+    yield low, high
