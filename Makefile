@@ -60,6 +60,9 @@ $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/packa
 		.venv-rivals/$$rival/bin/python -m pip --disable-pip-version-check --quiet install \
 			-r tests/benchmarks/rivals/$$rival.txt || exit 1; \
 	done
+	$(PYTHON) -m venv .venv-rivals/llmguard
+	.venv-rivals/llmguard/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
+		-r tests/benchmarks/rivals/llmguard.txt
 	touch $@
 
 soak: $(TESTING)

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from app.core.positions import LEFT_CONTEXT, in_active_position
 from app.core.secret_labels import SECRET_LABELS, SECRET_PREFIX
@@ -114,8 +116,7 @@ def json_escaped(text: str, depth: int) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class HandleMatch:
+class HandleMatch(NamedTuple):
     """A handle found in a text: offsets, what it names, and whether it is spelled exactly."""
 
     start: int
@@ -128,6 +129,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _GAP = r"(?:\\?_| )"
 _ORDINAL = r"[1-9][0-9]{0,8}"
 _TAG = r"(?:~[a-z2-7]{4})?"
+_AS_WRITTEN = rf"([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?"
 _SUFFIXES = sorted((label.removeprefix(SECRET_PREFIX) for label in SECRET_LABELS), key=len, reverse=True)
 _OF_SECRETS = f"(?:_(?:{'|'.join(_SUFFIXES)}))?"
 """What may follow SECRET; written once behind it, so that hundreds of labels cost no more than one."""
@@ -135,7 +137,7 @@ _KNOWN = "|".join(
     label + (_OF_SECRETS if label == "SECRET" else "")
     for label in sorted(_PLAIN_LABELS, key=len, reverse=True)
 )
-_CANONICAL = re.compile(rf"\[([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?\]")
+_CANONICAL = re.compile(rf"\[{_AS_WRITTEN}\]")
 _LOOSE_CORE = rf"[ `]{{0,2}}(?i:{_KNOWN.replace('_', _GAP)}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
 
 
@@ -163,7 +165,7 @@ def _bare_spellings() -> list[str]:
 _TOLERANT = re.compile(
     "|".join(
         (
-            rf"\[(?:[A-Z][A-Z0-9_]{{0,40}}_{_ORDINAL}{_TAG}|{_LOOSE_CORE})\]",
+            rf"\[(?:{_AS_WRITTEN}|{_LOOSE_CORE})\]",
             rf"\\\[{_LOOSE_CORE}\\\]",
             rf"\({_LOOSE_CORE}\)",
             rf"\{{{_LOOSE_CORE}\}}",
@@ -183,17 +185,23 @@ def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[
     ``exact`` takes only ``[PERSON_1]`` as written; otherwise the spellings that models make of it too.
     """
     for found in (_CANONICAL if exact else _TOLERANT).finditer(text, start):
-        spelled = _CANONICAL.fullmatch(found[0])
-        canonical = spelled is not None
-        if spelled is None:
-            spelled = _SPELLED.fullmatch(found[0])
+        label, ordinal, tag = found.groups()
+        if label is not None:
+            yield HandleMatch(found.start(), found.end(), _handle(label, int(ordinal), tag), exact=True)
+            continue
+        spelled = _SPELLED.fullmatch(found[0])
         if spelled is None:
             raise AssertionError("the two patterns disagree")
         label, ordinal, tag = spelled.groups()
-        handle = Handle(
-            label.upper().replace(" ", "_").replace("\\", ""), int(ordinal), tag.lower() if tag else None
+        label = label.upper().replace(" ", "_").replace("\\", "")
+        yield HandleMatch(
+            found.start(), found.end(), _handle(label, int(ordinal), tag and tag.lower()), exact=False
         )
-        yield HandleMatch(found.start(), found.end(), handle, canonical)
+
+
+@lru_cache(maxsize=4096)
+def _handle(label: str, ordinal: int, tag: str | None) -> Handle:
+    return Handle(label, ordinal, tag)
 
 
 def restore_text(

@@ -24,6 +24,6 @@ def test_make_bench_prints_every_table_and_writes_no_file(tmp_path):
     assert done.returncode == 0, done.stderr
     titles = re.findall(r"^### (.+)$", done.stdout, re.MULTILINE)
     # The table of tokens comes where `make bench` has installed what it needs.
-    assert len(titles) == len(set(titles)) == 28 + MODULES.exists()
+    assert len(titles) == len(set(titles)) == 30 + MODULES.exists()
     assert "nan" not in done.stdout
     assert not list(tmp_path.iterdir())

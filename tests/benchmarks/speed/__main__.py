@@ -21,6 +21,7 @@ from tests.benchmarks.quality import (
     linearity,
     moderation,
     names,
+    restoring,
     retrieval,
     secrets,
     tools,
@@ -49,6 +50,7 @@ TABLES = {
     "liveness": liveness.tables,
     "vault": vault.tables,
     "restoration": restoration.tables,
+    "restoring": restoring.tables,
     "starting": starting.tables,
     "detection": detection.tables,
     "linearity": linearity.tables,
@@ -83,8 +85,9 @@ def main() -> None:
 
 def _see_rivals() -> None:
     """Let rivals that are libraries be imported; what this environment has of the same name comes first."""
-    judging = Path(__file__).parents[3] / ".venv-rivals" / "judging"
-    sys.path.extend(str(found) for found in judging.glob("lib/python3.*/site-packages"))
+    rivals = Path(__file__).parents[3] / ".venv-rivals"
+    for name in ("judging", "llmguard"):
+        sys.path.extend(str(found) for found in (rivals / name).glob("lib/python3.*/site-packages"))
 
 
 if __name__ == "__main__":
