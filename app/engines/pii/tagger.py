@@ -281,9 +281,9 @@ class Tagger:
             with self._lock:
                 if not entries.has_room(len(new)):
                     entries = self._entries = _Entries(len(self._blank), self._gate.taps.shape[1])
-                    new = tokens
+                    new, unknown = tokens, np.arange(len(tokens))
                 self._learn(entries, new)
-            rows = entries.find(tokens)
+            rows[unknown] = entries.find(new)
         return entries, rows
 
     def _learn(self, entries: _Entries, tokens: Iterable[str]) -> None:
