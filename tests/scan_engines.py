@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import spacy
@@ -11,9 +12,10 @@ from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
+from app.engines.pii.lean import compiled_once
 from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, PhraseContextEnhancer
 from app.engines.pii.patterns import FLAGS
-from app.engines.pii.recognizers import build_registry
+from app.engines.pii.recognizers import FixedRegistry, build_registry
 from app.engines.pii.scan.matchers import MatcherName, build
 from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.plain_words import PlainWords
@@ -68,16 +70,16 @@ class LowerCase(SpacyNlpEngine):
 
 
 class SpacyWords:
-    """The keywords of Presidio's NLP engine, as its tokenizer cuts them."""
+    """The keywords of Presidio's NLP engine, as its tokenizer cuts them: a text once for all who ask in a row."""
 
     def __init__(self, nlp: Any) -> None:
-        self._tokenizer = nlp.tokenizer
+        self._cut = lru_cache(maxsize=1)(nlp.tokenizer)
         self._vocabulary = nlp.vocab
 
     def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
         """Return begins and ends of all tokens; white space may be one, and is a keyword to Presidio then."""
         del seen
-        tokens = list(self._tokenizer(text))
+        tokens = list(self._cut(text))
         return [token.idx for token in tokens], [token.idx + len(token) for token in tokens]
 
     def keywords(self, token: str) -> Keywords:
@@ -113,10 +115,8 @@ def scans_like_presidio(recognizers: list[EntityRecognizer]) -> dict[str, Find]:
 
 def ours_plain() -> Find:
     """Return Presidio's analyzer over our own registry, without names."""
-    registry = build_registry()
-    registry.recognizers = our_recognizers()
     engine = AnalyzerEngine(
-        registry=registry,
+        registry=FixedRegistry(our_recognizers()),
         nlp_engine=EmbeddedNlpEngine(lambda _text, _threshold: []),
         supported_languages=[LANGUAGE],
         context_aware_enhancer=PhraseContextEnhancer(),
@@ -126,7 +126,8 @@ def ours_plain() -> Find:
 
 def our_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of our registry that look for patterns."""
-    return [one for one in build_registry().recognizers if not isinstance(one, SpacyRecognizer)]
+    with compiled_once():
+        return [one for one in build_registry().recognizers if not isinstance(one, SpacyRecognizer)]
 
 
 def scans_ours() -> dict[str, tuple[ScanOnce, Find]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 _FILES = 4
-"""So many files of a kind are kept, the latest."""
+"""So many files of a kind are kept, those used last."""
 
 DATABASE: Final = "hsdb"
 """The kind of a compiled database: the suffix of its file."""
@@ -24,12 +24,16 @@ def read(digest: bytes, kind: str = DATABASE) -> bytes | None:
     folder = _folder()
     if folder is None:
         return None
+    path = folder / _name(digest, kind)
     try:
-        descriptor = os.open(folder / _name(digest, kind), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, "rb") as file:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or _foreign(facts):
                 return None
+            # What is used counts as new: the oldest are thrown away.
+            with contextlib.suppress(OSError):
+                os.utime(path)
             return file.read()
     except OSError:
         return None

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
@@ -100,8 +101,11 @@ def test_what_a_pattern_matches_its_expression_hits(
     assert len(tried) > len(scan.recognizers) // 2
 
 
-def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_not() -> None:
-    plan = Plan(default_recognizers()[:4], PhraseWeighing())
+def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_not(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plan = Plan(default_recognizers()[:2], PhraseWeighing())
     first = HyperscanMatcher(plan.expressions, plan.first_word, plan.reaches)
     kept = first.serialized()
     compiled: list[int] = []

@@ -1,5 +1,7 @@
 """Compiled patterns are kept for the next start, and a file that others could have written is not trusted."""
 
+import os
+
 import pytest
 
 from app.engines.pii.scan import stored
@@ -57,6 +59,17 @@ def test_old_sets_of_patterns_are_thrown_away(folder):
         stored.keep(bytes([number]) * 32, b"compiled")
 
     assert len(list(folder.iterdir())) == 4
+
+
+def test_what_is_in_use_is_kept_however_old_it_is(folder):
+    stored.keep(DIGEST, b"in use")
+    for number in range(8):
+        for file in folder.iterdir():
+            os.utime(file, (1, file.stat().st_mtime - 60))
+        assert stored.read(DIGEST) == b"in use"
+        stored.keep(bytes([number]) * 32, b"compiled")
+
+    assert stored.read(DIGEST) == b"in use"
 
 
 def test_where_nothing_can_be_written_nothing_happens(monkeypatch, tmp_path):
