@@ -11,15 +11,22 @@ import numpy as np
 from app.engines.views.mapping import Change
 
 _LEAST: Final = 11
-_CAPITAL, _DIGIT = 2, 3
-_KINDS: Final = np.array(
-    [
-        _DIGIT if char.isdigit() else _CAPITAL if char.isupper() else char.islower() or char in "+/_-"
-        for char in map(chr, range(128))
-    ],
-    np.uint8,
-)
-"""What each character of ASCII says of a run: small letters and symbols belong to one, and say nothing of it."""
+_SMALL, _CAPITAL, _DIGIT, _PLUS, _SIGN = 1, 2, 4, 8, 16
+
+
+def _kind(char: str) -> int:
+    """Return what a character is to a run; nothing where it belongs to none."""
+    kinds = (
+        (_SMALL, char.islower()),
+        (_CAPITAL, char.isupper()),
+        (_DIGIT, char.isdigit()),
+        (_PLUS, char == "+"),
+        (_SIGN, char in "/_-"),
+    )
+    return sum(kind for kind, is_so in kinds if is_so)
+
+
+_KINDS: Final = np.array([_kind(chr(code)) for code in range(128)], np.uint8)
 _NEXT_LINE: Final = re.compile(
     r"(?:\r?\n|(?:\\r)?\\n)[ \t>]{0,8}([A-Za-z0-9+/_\-]{1,1024}+={0,2})(?=[\s\"'<>\\\])},;]|\Z)"
 )
@@ -59,10 +66,13 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
     if not long.any():
         return
     begins, ends = begins[long], ends[long]
-    # Every other of these maxima is of what lies between two runs.
-    most = np.maximum.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
-    wide = (ends - begins >= _SHORT) | (seen[ends + 1] == ord("="))
-    telling = (most == _DIGIT) | ((most == _CAPITAL) & wide)
+    # Every other of these is of what lies between two runs.
+    held = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
+    cases = held & (_SMALL | _CAPITAL)
+    wide = ends - begins >= _SHORT - 2
+    # A short word says nothing without a digit; and base64 has letters of both cases, so all else is hexadecimal.
+    spoken = (held & _DIGIT > 0) | (cases & _CAPITAL > 0) & (wide | (seen[ends + 1] == ord("=")))
+    telling = spoken & (wide | (cases == 0) | (cases == _SMALL | _CAPITAL) | (held & _PLUS > 0))
     yield from zip(begins[telling].tolist(), ends[telling].tolist(), strict=True)
 
 
@@ -119,13 +129,13 @@ def _decoded(run: str) -> tuple[str, str] | None:
 
 
 def _from_base64(run: str) -> str | None:
-    bare = run.rstrip("=").translate(_STANDARD)
+    bare = run.rstrip("=")
     if len(bare) % 4 == 1 or bare.isdigit() or bare.islower() or bare.isupper():
         return None
     if len(bare) < _SHORT and len(bare) == len(run) and not any(map(str.isdigit, bare)):
         return None
     try:
-        return _readable(base64.b64decode(bare + "=" * (-len(bare) % 4)))
+        return _readable(base64.b64decode(bare.translate(_STANDARD) + "=" * (-len(bare) % 4)))
     except binascii.Error:
         return None
 

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from html.entities import html5
 from typing import Final
 
+import numpy as np
+
 from app.engines.views.mapping import Change
 
 # Each expression begins with the sign that it is about and looks back from there: then the search skips all else fast.
@@ -31,14 +33,12 @@ _QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_LEAST: Final = 3
 """Letters and digits are never written so by a mail program, so one or two (``x=42``) mean something else."""
 
-_SPELLED: Final = re.compile(
-    "(?:"
-    + "|".join(
-        rf"\{opening}(?:(?<=\w\{opening})|(?<=\w \{opening})) ?(@|\.|\w{{1,12}}+(?: commercial)?) ?\{closing}"
-        for opening, closing in ("[]", "()", "{}", "<>")
+_SPELLED: Final = {
+    opening: re.compile(
+        rf"\{opening}(?:(?<=\w\{opening})|(?<=\w \{opening})) ?(@|\.|\w{{1,12}}+(?: commercial)?) ?\{closing} ?(?=\w)"
     )
-    + r") ?(?=\w)"
-)
+    for opening, closing in ("[]", "()", "{}", "<>")
+}
 _AT: Final = frozenset(
     {"@", "at", "ät", "aet", "arobase", "arobas", "arroba", "chiocciola", "klammeraffe", "a commercial"}
     | {"apenstaartje", "kukac", "snabel"}
@@ -47,7 +47,6 @@ _DOT: Final = frozenset({".", "dot", "punkt", "point", "punto", "ponto", "punt",
 _LOUD: Final = re.compile(
     r"(?<![\w.])[a-z0-9][\w.+-]{0,63}+(?P<at> AT )[\w-]{1,63}+(?:(?: DOT |\.)[\w-]{1,63}+){1,4}"
 )
-_ALONE: Final = re.compile(r" [0-9] (?:- )?[0-9] ")
 _SINGLY: Final = re.compile(
     r"[0-9](?<![0-9] .)(?<![0-9] - .)(?<![\w.,].)(?: (?:- )?[0-9](?![\w.,])){8,18}(?! (?:- )?[0-9])"
 )
@@ -67,7 +66,9 @@ def escapes(text: str) -> Iterator[Change]:
         yield from _backslashes(text)
     if "=" in text:
         yield from _quoted_printable(text)
-    yield from _spelled(text)
+    for opening in _SPELLED:
+        if opening in text:
+            yield from _spelled(text, opening)
     if " AT " in text:
         yield from _loud(text)
     yield from _spaced(text)
@@ -152,10 +153,10 @@ def _character(start: int, end: int, number: int, way: str) -> Iterator[Change]:
         yield Change(start, end, "" if plain in _CONTROL else plain, way)
 
 
-def _spelled(text: str) -> Iterator[Change]:
-    """Yield ``(at)`` and ``[dot]`` between words, in some languages."""
-    for sign in _SPELLED.finditer(text):
-        word = next(filter(None, sign.groups())).lower()
+def _spelled(text: str, opening: str) -> Iterator[Change]:
+    """Yield ``(at)`` and ``[dot]`` between words, in some languages, in one kind of brackets."""
+    for sign in _SPELLED[opening].finditer(text):
+        word = sign[1].lower()
         plain = "@" if word in _AT else "." if word in _DOT else ""
         if plain:
             start = sign.start() - (text[sign.start() - 1] == " ")
@@ -169,10 +170,18 @@ def _loud(text: str) -> Iterator[Change]:
             yield Change(address.end("at") + dot.start(), address.end("at") + dot.end(), ".", "spelled")
 
 
+def _holds_lone_digit(text: str) -> bool:
+    """Say whether a digit stands between two blanks: ten times as fast as an expression."""
+    seen = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
+    blanks = seen == ord(" ")
+    digits = (seen >= ord("0")) & (seen <= ord("9"))
+    return bool((blanks[:-2] & digits[1:-1] & blanks[2:]).any())
+
+
 def _spaced(text: str) -> Iterator[Change]:
     """Yield the blanks between digits that stand alone, and between the letters of an address."""
-    runs = list(_SINGLY.finditer(text)) if _ALONE.search(text) else []
-    if " @ " in text:
+    runs = list(_SINGLY.finditer(text)) if _holds_lone_digit(text) else []
+    if "@" in text and " @ " in text:
         runs += [run for run in _LETTERS.finditer(text) if "@" in run.group() and "." in run.group()]
     for run in runs:
         for place in range(*run.span()):

@@ -64,7 +64,7 @@ def _delimited(text: str) -> Iterator[Change]:
     begin = 0
     for line in text.splitlines(keepends=True):
         row = line.rstrip("\r\n")
-        cells = _cells(row, mark) if mark and len(row) <= _LONGEST_ROW else []
+        cells = list(_cells(row, mark)) if mark and len(row) <= _LONGEST_ROW else []
         if mark and len(cells) == len(heads):
             yield from _headed(row, begin, cells, heads)
         elif not (mark and row and _RULE.fullmatch(row)):
@@ -74,32 +74,33 @@ def _delimited(text: str) -> Iterator[Change]:
 
 def _heads(row: str) -> tuple[str, list[str]]:
     """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot."""
+    mark = next((mark for mark in _DELIMITERS if mark in row), "")
+    if not mark or len(row) > _LONGEST_ROW or not _HEAD.match(row.lstrip(_BEFORE_HEADS)):
+        return "", []
+    heads: list[str] = []
+    for start, end in _cells(row, mark):
+        head = row[start:end].strip(_AROUND_HEAD)
+        if head and not _HEAD.fullmatch(head):
+            return "", []
+        heads.append(head)
+    named = [head for head in heads if head]
+    framed = mark == "|" and len(heads) - len(named) <= 2  # noqa: PLR2004 - one at either end
+    fits = 1 < len(named) <= _MOST_COLUMNS and (framed or len(named) == len(heads))
     # What the heads say is asked last: it costs most, and few rows have the form of heads.
-    if len(row) <= _LONGEST_ROW and _HEAD.match(row.lstrip(_BEFORE_HEADS)):
-        for mark in _DELIMITERS:
-            if mark in row:
-                heads = [row[start:end].strip(_AROUND_HEAD) for start, end in _cells(row, mark)]
-                named = [head for head in heads if head]
-                framed = mark == "|" and len(heads) - len(named) <= 2  # noqa: PLR2004 - one at either end
-                if 1 < len(named) <= _MOST_COLUMNS and (framed or len(named) == len(heads)):
-                    fits = all(_HEAD.fullmatch(head) for head in named)
-                    return (mark, heads) if fits and any(map(_TELLING.search, named)) else ("", [])
-    return "", []
+    return (mark, heads) if fits and any(map(_TELLING.search, named)) else ("", [])
 
 
-def _cells(row: str, mark: str) -> list[Cell]:
-    """Return where the cells of a row lie between its delimiters."""
-    cells: list[Cell] = []
+def _cells(row: str, mark: str) -> Iterator[Cell]:
+    """Yield where the cells of a row lie between its delimiters."""
     start = 0
     pattern = _CELLS[mark]
-    while len(cells) <= _MOST_COLUMNS:
+    for _ in range(_MOST_COLUMNS + 1):
         found = pattern.match(row, start)
         end = found.end() if found else start
-        cells.append((start, end))
+        yield start, end
         if end >= len(row) or row[end] != mark:
             break
         start = end + 1
-    return cells
 
 
 def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -> Iterator[Change]:
