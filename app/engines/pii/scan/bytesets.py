@@ -26,7 +26,7 @@ _SHARED: Final = mask_of(*b"kKsSiI")
 """Bytes that stand for a letter outside of ASCII too."""
 _ASCII_WORD: Final = mask_of(*(code for code in range(128) if chr(code).isalnum() or code == ord("_")))
 _ASCII_DIGIT: Final = mask_of(*range(ord("0"), ord("9") + 1))
-_CAPITALS: Final = mask_of(*range(ord("A"), ord("Z") + 1))
+CAPITALS: Final = mask_of(*range(ord("A"), ord("Z") + 1))
 _TO_SMALL: Final = ord("a") - ord("A")
 _SURE_SPACE: Final = mask_of(*b" \t\n\r\x0b\x0c")
 _SPACE: Final = _SURE_SPACE | mask_of(0x1C, 0x1D, 0x1E, 0x1F, SPACE)
@@ -105,8 +105,8 @@ def members(mask: int) -> bytes:
 
 def folded(mask: int) -> int:
     """Return a set without capitals, with each small letter whose capital was in it."""
-    capitals = mask & _CAPITALS
-    return (mask & ~_CAPITALS) | capitals << _TO_SMALL
+    capitals = mask & CAPITALS
+    return (mask & ~CAPITALS) | capitals << _TO_SMALL
 
 
 def rendered(mask: int) -> bytes:

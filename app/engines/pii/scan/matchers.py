@@ -133,13 +133,12 @@ class HyperscanMatcher:
             number: pattern | (self._library.HS_FLAG_SINGLEMATCH if number >= first_word else 0)
             for number in range(len(expressions))
         }
-        groups: list[tuple[int, list[int]]] = []
+        groups: list[tuple[int, Sequence[int]]] = [(0, range(first_word, len(expressions)))]
         for reach in sorted(set(reaches)):
-            mine = [
-                number for number in sorted(flags, key=expressions.__getitem__) if reaches[number] == reach
-            ]
+            mine = [number for number in range(first_word) if reaches[number] == reach]
             groups.append((reach, [number for number in mine if not _SYNTAX.search(expressions[number])]))
             others = [number for number in mine if _SYNTAX.search(expressions[number])]
+            others.sort(key=expressions.__getitem__)
             groups += [
                 (reach, others[start : start + self._TOGETHER])
                 for start in range(0, len(others), self._TOGETHER)

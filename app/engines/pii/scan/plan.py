@@ -71,7 +71,10 @@ class Plan:
             len(_ESCAPED.sub(b".", _BETWEEN.sub(b".", expression))) for expression in self.expressions
         ]
         self.first_word = len(self.expressions)
-        self._owners_of_word = self._words(recognizers, weighing)
+        self._always: set[int] = set()
+        """The recognizers with a context of which every text has a part."""
+        self._phrases: dict[int, list[tuple[int, list[int]]]] = {}
+        self._words(recognizers, weighing)
         nearest = [_from_digit(unit, recognizers) for unit in self.units]
         arounds = [[nearest[unit] for unit in units] for units in self.units_of]
         self.reaches = [
@@ -79,7 +82,7 @@ class Plan:
                 reach_of(expression, max(around) if all(around) else 0)
                 for expression, around in zip(self.expressions, arounds, strict=False)
             ),
-            *(0 for _ in self._owners_of_word),
+            *(0 for _ in self.expressions[self.first_word :]),
         ]
         """For each expression how far from a digit it has to be looked for; 0: everywhere."""
 
@@ -105,14 +108,14 @@ class Plan:
         return found
 
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
-        """Return the recognizers of which a context word may be in the text; None: any."""
+        """Return the recognizers of which a word or phrase of the context may be in the text; None: any."""
         if hits is None:
             return None
-        first = self.first_word
-        found: set[int] = set()
+        found = set(self._always)
         for number in hits:
-            if number >= first:
-                found |= self._owners_of_word[number - first]
+            for owner, others in self._phrases.get(number, ()):
+                if owner not in found and all(other in hits for other in others):
+                    found.add(owner)
         return frozenset(found)
 
     def _rules(self, owner: int, recognizer: Any) -> Sequence[Rule]:
@@ -137,14 +140,20 @@ class Plan:
         self.undivided.append(name)
         _log.warning("%s runs over the whole of each text: %s", name, why)
 
-    def _words(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> list[set[int]]:
-        """Add an expression for each context word; return whose words they are."""
-        owners: dict[bytes, set[int]] = {}
+    def _words(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> None:
+        """Add an expression for each word of a context, and remember whose phrases it is in."""
+        numbers: dict[bytes, int] = {}
         for owner, recognizer in enumerate(recognizers):
-            for word in recognizer.context or ():
-                owners.setdefault(weighing.expression(word), set()).add(owner)
-        self.expressions += owners
-        return list(owners.values())
+            for phrase in recognizer.context or ():
+                places = [
+                    numbers.setdefault(each, self.first_word + len(numbers))
+                    for each in weighing.expressions(phrase)
+                ]
+                if places:
+                    self._phrases.setdefault(places[0], []).append((owner, places[1:]))
+                else:
+                    self._always.add(owner)
+        self.expressions += numbers
 
 
 def _from_digit(unit: Unit, recognizers: Sequence[EntityRecognizer]) -> int:

@@ -2,13 +2,21 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from presidio_analyzer import EntityRecognizer
 
 from app.engines.pii.labels import RULES
 from app.engines.pii.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
-from app.engines.pii.scan.bytesets import character, rendered
+from app.engines.pii.scan.bytesets import CAPITALS, EVERY, character, exactly, mask_of, rendered
+from app.engines.pii.scan.image import CASED, UNCASED
+
+_OTHERS: Final = EVERY & ~((1 << UNCASED) - 1) | mask_of(CASED)
+_SMALL: Final = mask_of(*range(ord("a"), ord("z") + 1))
+_LETTERS: Final = CAPITALS | _SMALL | _OTHERS
+_BETWEEN: Final = EVERY & ~_LETTERS
+_ENDS: Final = EVERY & ~(_SMALL | _OTHERS) | mask_of(ord("s"))
+"""What may follow a word: no small letter, unless it is that of the plural."""
 
 Support = Callable[[Sequence[str]], str]
 """From the words nearby to the word of the context that is among them, or nothing."""
@@ -23,8 +31,8 @@ class Weighing(Protocol):
     def support(self, recognizer: EntityRecognizer) -> Support | None:
         """Return what looks for the words of ``recognizer``; None where nothing changes its scores."""
 
-    def expression(self, word: str) -> bytes:
-        """Return what hits in every image of a text in which ``word`` of a context can be found."""
+    def expressions(self, word: str) -> list[bytes]:
+        """Return what all hits in every image of a text in which ``word`` of a context can be found."""
 
     def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the score of a finding near ``word``, or near no word of its context where that is empty."""
@@ -53,9 +61,9 @@ class PresidioWeighing:
 
         return find if wanted else None
 
-    def expression(self, word: str) -> bytes:
+    def expressions(self, word: str) -> list[bytes]:
         """Return the word in any case."""
-        return _in_any_case(word)
+        return [_in_any_case(word)]
 
     def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the raised score."""
@@ -79,9 +87,9 @@ class PhraseWeighing(PresidioWeighing):
 
         return find if wanted else None
 
-    def expression(self, word: str) -> bytes:
-        """Return the longest word of a phrase."""
-        return _in_any_case(max(context_words(word), key=len, default=word))
+    def expressions(self, word: str) -> list[bytes]:
+        """Return the words of a phrase, each where one may stand by itself."""
+        return [_whole(each) for each in context_words(word)]
 
     def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the raised or lowered score."""
@@ -89,6 +97,17 @@ class PhraseWeighing(PresidioWeighing):
             return super().weighed(entity, score, word, bare=bare)
         need = RULES[entity].context if entity in RULES else "no"
         return score * WITHOUT_CONTEXT if need == "yes" or (need == "bare" and bare) else score
+
+
+def _whole(word: str) -> bytes:
+    """Return the expression of a word as our tokenizer would cut it out: also from camel case, and in the plural."""
+    first = character(ord(word[0]), re.IGNORECASE).may
+    if not first & _LETTERS:
+        return _in_any_case(word)
+    begun = exactly(_BETWEEN) + exactly(first)
+    if capital := first & CAPITALS:
+        begun += b"|" + exactly(_LETTERS) + exactly(capital)
+    return b"(?-i:%b)%b(?-i:%b)" % (begun, _in_any_case(word[1:]), exactly(_ENDS))
 
 
 def _in_any_case(word: str) -> bytes:
