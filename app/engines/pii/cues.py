@@ -56,7 +56,8 @@ def cued(cues: Iterable[str], value: str, *, noun: bool = False, firm: bool = Fa
     ``noun`` demands "number", "id" or the like after the cue; ``firm`` demands a symbol or a verb before the value.
     """
     phrases = "|".join(sorted((_joined(cue) for cue in cues), key=len, reverse=True))
-    after = rf"{_JOIN}(?:{_NOUN}{_JOIN}){{1,2}}" if noun else rf"(?:{_JOIN}{_NOUN}){{0,2}}"
+    # As few nouns as will do: a number may itself begin with one, as in "record no. NR-42552".
+    after = rf"(?:{_JOIN}{_NOUN}){{1,2}}?{_JOIN}" if noun else rf"(?:{_JOIN}{_NOUN}){{0,2}}?"
     link = _FIRM if firm else _LINK
     return rf"{_START}(?:{phrases}){after}{_CLOSED}{link}(?<![^\W_])(?P<value>{value})(?![\w])(?!\.\d|-\w)"
 

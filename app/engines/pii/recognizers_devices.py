@@ -125,6 +125,7 @@ def device_recognizers() -> list[EntityRecognizer]:
             [
                 (cued(_SERIAL, rf"{_UUID}|{NUMBER}", noun=True), 0.6),
                 (cued(_SERIAL_WORDS, rf"{_UUID}|{NUMBER}"), 0.65),
+                (cued(("s n",), NUMBER, firm=True), 0.6),
                 (cued(_IMEI, r"\d{2}[ \-/]?\d{6}[ \-/]?\d{6}(?:[ \-/]?\d{1,2})?|\d{8}[ \-/]?\d{6}"), 0.75),
             ],
         ),

@@ -57,7 +57,12 @@ _RECORD_WORDS = (
         "patiënt ?nummer",
         "dossier ?nummer",
     ),
-    *("uhid", "ipp", "nhc"),
+    *(
+        "uhid",
+        "ipp",
+        "nhc",
+        "(?:record|chart|file|case) (?:number|no\\.?|id) of (?:(?:the|our|this) )?patient",
+    ),
 )
 _PLAN = (
     *(
