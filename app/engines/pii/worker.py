@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from app.engines.pii.analyzer import Analyzer
 
 _PR_SET_PDEATHSIG = 1
-_WARM_UP = "Call Jane Roe at +1-202-555-0173 or jane@example.com, SSN 219-09-9999, card 4111 1111 1111 1111, 10.0.0.1."
+# What a recognizer needs is compiled when it first finds something to look at: mostly here, once for all workers.
+_WARM_UP = """
+Call Jane Roe at +1-202-555-0173, (202) 555-0173 or 020 7946 0958, or write to jane@example.com or +49 30 123456 78.
+SSN 219-09-9999, card 4111 1111 1111 1111, my bank account 12345678901, IBAN DE89 3704 0044 0532 0130 00,
+wallet 1BoatSLRHtKNngkdXEeobR76b53LETtpyT, passport no A1234567, driver license D1234567, see https://example.com/a?b=1.
+IP 10.0.0.1 or 2001:db8:85a3:8d3:1319:8a2e:370:7348, mac address 00:1b:44:11:3a:b7, born 1984-03-05 or March 5, 1984.
+The id is 3f2504e0-4f89-41d3-9a0c-0305e82c3301, username: jroe42, user id 4711, login jroe, password=hunter2hunter2,
+Employee id E-10422, student number 1042277, device serial X1Y2Z3A4B5.
+Medical record 1042277, health plan 104-227-7, insurance claim 1042277, insurance contract 1042277, aged 93 years old.
+She lives at 12 Main Street, Springfield, IL 62704, then at 17 rue de la Paix, 75002 Paris, and Calle Mayor 3, Madrid.
+{"id": 7041532, "created_at": "2024-03-05T12:33:01Z", "amount": 12.50, "phone": "+44 20 7946 0958", "lat": 52.52}
+"""
 
 
 def main() -> None:
