@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from app.core.engines import Span
 from app.engines.pii.labels import NAME_LABELS, OPAQUE, RANK
-from app.engines.views.encoded import is_settled
 
 HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
 """What already looks like a handle; the redaction treats it as such, so it is no finding."""
@@ -22,6 +21,10 @@ def opaque_runs(text: str) -> list[tuple[int, int]]:
 
     Base64 is none of them: what is text in it is read, and what is none (an image) hides nothing that could be read.
     """
+    if len(text) < _LONG_RUN:
+        return []
+    from app.engines.views.encoded import is_settled  # noqa: PLC0415 - numpy: only where texts are scanned
+
     runs: list[tuple[int, int]] = []
     place = _LONG_RUN - 1
     # So long a run holds one of the characters looked at, wherever it begins.
