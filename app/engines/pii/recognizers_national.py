@@ -24,7 +24,7 @@ SHAPED: Final = 0.15
 _FLAGS = regex.DOTALL | regex.MULTILINE
 # Not inside words, UUIDs, decimals, versions or prices, nor after the plus of a phone number. Letters of scripts
 # that put no spaces between words may stand next to a number.
-_WORD = r"0-9A-Za-z_\u00aa-\u0dff\u0f00-\u1fff\uff10-\uff19"
+_WORD = r"0-9A-Za-z_\u00aa-\u0dff\u0f00-\u1fff\u212a\uff10-\uff19"
 _BEFORE = rf"(?<![{_WORD}+$€£@-])(?<!\d[./])"
 _AFTER = rf"(?![{_WORD}-])(?!\.\d)"
 _NAMED = "(?P<value>"

@@ -17,6 +17,7 @@ from app.engines.pii.scan.bytesets import (
     characters,
     mask_of,
 )
+from app.engines.pii.scan.image import AS_ASCII
 
 UNLIMITED: Final = 1 << 30
 _LINE_END: Final = mask_of(ord("\n"))
@@ -294,7 +295,24 @@ def _members(items: Any, flags: int) -> ByteSet:
                 found |= category(str(argument), flags)
             case other:
                 raise NotDerivableError(other)
+    found |= ByteSet(0, _entirely(items))
     return found.inverted() if negated else found
+
+
+def _entirely(items: Any) -> int:
+    """Return the letters in a class that names all the characters, too, for which they stand in an image."""
+
+    def named(character: str) -> bool:
+        code = ord(character)
+        return any(
+            (str(kind) == "LITERAL" and argument == code)
+            or (str(kind) == "RANGE" and argument[0] <= code <= argument[1])
+            for kind, argument in items
+        )
+
+    partly = {letter for other, letter in AS_ASCII.items() if not named(other)}
+    small = set(AS_ASCII.values())
+    return mask_of(*(ord(one) for one in small - partly | set(map(str.upper, small)) if named(one)))
 
 
 def _class(found: ByteSet) -> Chars:
