@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import phonenumbers
 from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
@@ -302,6 +304,7 @@ def _national(number: str, size: int) -> float:
     return _SHORT
 
 
+@lru_cache(maxsize=4096)
 def _possible(number: str) -> bool:
     try:
         return phonenumbers.is_possible_number(phonenumbers.parse(number.replace("(0)", ""), None))
@@ -309,11 +312,45 @@ def _possible(number: str) -> bool:
         return False
 
 
+class _Plan(NamedTuple):
+    """What is asked of a number before the library takes the time to judge it by the plan of a region."""
+
+    region: str
+    abroad: re.Pattern[str]
+    prefix: re.Pattern[str]
+    form: re.Pattern[str]
+
+    def may_hold(self, digits: str) -> bool:
+        """Say whether the number has the form of any of the region, with or without the digit for long distance."""
+        prefix = self.prefix.match(digits)
+        if self.abroad.match(digits) or (prefix and any(prefix.groups())):
+            return True
+        bare = digits[prefix.end() :] if prefix else digits
+        return bool(self.form.fullmatch(bare) or self.form.fullmatch(digits))
+
+
+@cache
+def _plans() -> list[_Plan]:
+    facts: Any = phonenumbers.PhoneMetadata.metadata_for_region
+    plans = []
+    for region in _REGIONS:
+        own = facts(region)
+        shared = phonenumbers.COUNTRY_CODE_TO_REGION_CODE[own.country_code]
+        form = re.compile("|".join(facts(one).general_desc.national_number_pattern for one in shared))
+        prefix = re.compile(own.national_prefix_for_parsing or r"(?!)")
+        plans.append(_Plan(region, re.compile(own.international_prefix), prefix, form))
+    return plans
+
+
+@lru_cache(maxsize=4096)
 def _valid_somewhere(number: str) -> bool:
     """Say whether any of the number plans knows the number."""
-    for region in _REGIONS:
+    digits = phonenumbers.normalize_digits_only(number)
+    for plan in _plans():
         try:
-            if phonenumbers.is_valid_number(phonenumbers.parse(number, region)):
+            if plan.may_hold(digits) and phonenumbers.is_valid_number(
+                phonenumbers.parse(number, plan.region)
+            ):
                 return True
         except phonenumbers.NumberParseException:
             continue
