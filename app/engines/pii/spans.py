@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from app.core.engines import Span
 from app.engines.pii.labels import NAME_LABELS, OPAQUE, RANK
@@ -89,6 +90,8 @@ def trimmed(text: str, span: Span) -> Span | None:
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
+    if (start, end) == (span.start, span.end):
+        return span if start < end else None
     return Span(start, end, span.label, span.score) if start < end else None
 
 
@@ -98,7 +101,7 @@ def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
     A name gives way to a pattern inside or across it, only an address keeps its post code. Else the longest wins, then
     the higher score, then the fixed order of labels; what is left of a partial overlap joins the winner.
     """
-    unique = {(s.start, s.end, s.label): s for s in sorted(spans, key=lambda s: s.score)}
+    unique = {(s.start, s.end, s.label): s for s in sorted(spans, key=attrgetter("score"))}
     patterns = [span for span in unique.values() if span.label not in NAME_LABELS]
     names = [span for span in unique.values() if span.label in NAME_LABELS]
     merged = _merged([*patterns, *_around(text, names, _merged(patterns))])
@@ -152,7 +155,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     """Return the spans with every overlapping chain as one, labelled by its strongest member."""
     merged: list[Span] = []
     strongest: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end, RANK.get(s.label, len(RANK)), -s.score)):
+    for span in sorted(spans, key=attrgetter("start")):
         if merged and span.start < merged[-1].end:
             best = max(strongest[-1], span, key=_strength)
             strongest[-1] = best
