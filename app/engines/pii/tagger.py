@@ -17,6 +17,7 @@ from typing import IO, Self
 import numpy as np
 import numpy.typing as npt
 
+from app.engines.pii.companies import people_apart
 from app.engines.pii.decoding import LABELS, TAGS, Floats, TaggedSpan, decoded, joined_addresses
 from app.engines.pii.words import TOKEN, Gazetteer, body, feature_word, features
 
@@ -221,7 +222,7 @@ class Tagger:
             offsets += where
             begin += window.last - window.first
         found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
-        return joined_addresses(text, found)
+        return people_apart(text, joined_addresses(text, found), self._lexicon.gazetteer)
 
     def _hot(self, window: _Window) -> tuple[Places, Floats, list[tuple[int, int]]]:
         """Return the places of the tokens that may be part of a name, their tag probabilities, and their offsets."""
