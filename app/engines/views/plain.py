@@ -46,8 +46,8 @@ _WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"[@\d]")
 _EXACTLY: Final = f"[{''.join(sorted(EXACT))}]"
 _ALL_ALIKE: Final = re.compile(
-    rf"(?:(?<=[A-Za-z0-9,;:.] )|(?<=['\"(\[<])|\A){_EXACTLY}{{2,64}}+(?:[ .@\-']{_EXACTLY}{{1,64}}+){{0,8}}+"
-    r"(?=['\")\]>.,;:!?]|\Z| \W{0,2}[A-Za-z0-9])"
+    rf"{_EXACTLY}(?:(?<=[A-Za-z0-9,;:.] .)|(?<=['\"(\[<].)|(?<=\A.)){_EXACTLY}{{1,63}}+"
+    rf"(?:[ .@\-']{_EXACTLY}{{1,64}}+){{0,8}}+(?=['\")\]>.,;:!?]|\Z| \W{{0,2}}[A-Za-z0-9])"
 )
 
 
