@@ -16,7 +16,8 @@ _OTHER = (
     r"|settembre|ottobre|dicembre|gen|mag|giu|lug|set|ott|janeiro|fevereiro|março|marco|maio|junho|julho|setembro|outubro"
     r"|novembro|dezembro|fev|out|januari|februari|maart|mei|augustus|mrt)\.?"
 )
-_DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
+# Where a choice of digits comes first, it is only tried where there is a digit if that stands before it.
+_DAY, _MONTH = r"(?=\d)(?:0?[1-9]|[12]\d|3[01])", r"(?=\d)(?:0?[1-9]|1[0-2])"
 _YEAR = r"(?:1[89]\d{2}|20\d{2})"
 _CLOCK = r"(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?(?:Z|[+-][0-2]\d:?[0-5]\d)?)?"
 DATES = (
@@ -133,7 +134,7 @@ _CARE = [
         "overleden",
     ),
 ]
-_OLD = r"(?:9\d|1[01]\d|12[0-5])"
+_OLD = r"(?=\d)(?:9\d|1[01]\d|12[0-5])"
 _YEARS_OLD = (
     r"[\s\-]?(?:years?|yrs?|yr)[\s\-]{1,2}(?:old|of\sage)|[\s\-]?(?:y/?o|yo|y\.o\.)(?!\w)|\s?jahre\salt|[\s\-]?jährige?[rsnm]?(?!\w)"
     r"|\sans(?=[\s,.;)]|$)(?!\s(?:plus\stard|après|de\s(?:garantie|service)))|\saños(?:\sde\sedad)?(?!\w)(?!\sdespués|\sde\s(?!edad))"
@@ -158,7 +159,7 @@ _AGE_CUES = (
 def date_recognizers() -> list[EntityRecognizer]:
     """Return the recognizers of this module."""
     behind = rf"{_OLD}(?!\s?(?:%|percent|minutes|days|seconds|ms|s\b|hours|months))"
-    any_age = r"(?:[1-9]|[1-9]\d|1[01]\d)"
+    any_age = r"(?=\d)(?:[1-9]|[1-9]\d|1[01]\d)"
     return [
         BirthDateRecognizer(),
         CareDateRecognizer(),
