@@ -1,6 +1,9 @@
 """Dates as seven languages write them; those of birth, death and treatment by the words beside them; great ages."""
 
-from presidio_analyzer import EntityRecognizer
+import re
+from typing import Any
+
+from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult
 
 from app.engines.pii.cues import CuedRecognizer, cued
 from app.engines.pii.patterns import ExactPatterns
@@ -56,6 +59,14 @@ _BIRTH = [
     *("naissance", "né", "née", "nato", "nata", "nascita", "nascimento", "nascido", "nascida", "aniversário"),
     *("urodzony", "födelsedatum", "geboortedatum", "compleanno", "anniversaire", "verjaardag", "生年月日"),
 ]
+_OF_WORK = re.compile(
+    r"(?:(?<![^\W_])|(?-i:(?<=[a-z])(?=[A-Z])))(?:hire[ds]?|hiring|employ(?:ed|ment)|join(?:ed|ing)|start(?:ed|ing)?)"
+    r"[ _-]?(?:date|on|at)?[\"'\s:=|>(]{0,6}\Z",
+    re.IGNORECASE,
+)
+"""What right before a date says that it is no birthday, however near one is named: ``"hire_date": "2015-06-01"``."""
+
+_BEFORE = 24
 _CARE = [
     *(
         "admission",
@@ -182,6 +193,11 @@ class BirthDateRecognizer(ExactPatterns):
 
     def __init__(self) -> None:
         super().__init__("DATE_OF_BIRTH", [(pattern, 0.4) for pattern in DATES], _BIRTH)
+
+    def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        start = match.start()
+        if not _OF_WORK.search(match.string, max(0, start - _BEFORE), start):
+            super()._add(results, match, pattern)
 
 
 class CareDateRecognizer(ExactPatterns):

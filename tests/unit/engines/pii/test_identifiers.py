@@ -142,3 +142,15 @@ def test_no_pattern_takes_long_on_a_text_that_repeats_its_parts(unit: str) -> No
         for pattern in recognizer.patterns:  # type: ignore[attr-defined]
             for _ in compiled(pattern.regex, recognizer.global_regex_flags).finditer(text, timeout=2.0):  # type: ignore[attr-defined]
                 pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "born 3 May 1980, hired 1 June 2015",
+        "birthDate: 3 May 1980; hireDate: 1 June 2015",
+        "started on 1 June 2015 (born 3 May 1980)",
+    ],
+)
+def test_a_date_of_work_beside_a_birthday_is_none(find: Find, text: str) -> None:
+    assert find(text) == [("3 May 1980", "DATE")]
