@@ -1,0 +1,82 @@
+"""What is encoded is read wherever it stands, however long the text around it; what only looks so is left alone."""
+
+import base64
+from urllib.parse import quote
+
+import pytest
+
+from app.engines.views.reading import readings
+
+FILLER = "several words that say nothing stand here, line by line\n" * 400
+VALUE = "write to john.smith@example.com today"
+
+
+def wrapped(times: int) -> str:
+    """Return the value in base64, that many times over itself, with the padding escaped as in an address."""
+    value = VALUE
+    for _ in range(times):
+        value = base64.b64encode(value.encode()).decode()
+    return quote(value)
+
+
+def shown(text: str) -> list[str]:
+    return [view.text for view in readings(text).views]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_what_is_encoded_several_times_is_read_in_a_long_text_as_in_a_short_one(times: int) -> None:
+    short = f"see {wrapped(times)} now"
+    assert VALUE in shown(short)[-1]
+    assert shown(f"{FILLER}{short}\n{FILLER}") == [f"{FILLER}{view}\n{FILLER}" for view in shown(short)]
+
+
+def test_several_places_of_a_long_text_are_read_to_the_end() -> None:
+    text = FILLER.join(f"see {wrapped(times)} now" for times in (3, 1, 2, 0, 3))
+    assert shown(text)[-1].count(VALUE) == text.count("see ")
+
+
+def test_what_is_wrapped_once_too_often_is_sealed_in_a_long_text_too() -> None:
+    short = f"see {wrapped(4)} now"
+    (low, high), *more = readings(short).sealed
+    assert readings(FILLER + short + FILLER).sealed == [(len(FILLER) + low, len(FILLER) + high)]
+    assert not more
+
+
+@pytest.mark.parametrize(
+    "sign", ["[at]", "(AT)", "{ät}", "<@>", "[snabel]", "( klammeraffe )", "[a commercial]"]
+)
+def test_an_address_spelled_out_is_read_whatever_else_the_text_holds(sign: str) -> None:
+    assert shown(f"Write to john.smith {sign} example.com") == ["Write to john.smith@example.com"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        base64.b64encode(b"john.smith@example.com").decode(),
+        base64.urlsafe_b64encode("Grüße: zoe?>@x.de".encode()).decode().rstrip("="),
+        base64.b64encode(b"a@bcd.de").decode(),
+        b"john@example.com".hex(),
+        b"john@example.com".hex().upper(),
+        "0x" + b"john@example.com".hex(),
+    ],
+)
+@pytest.mark.parametrize("frame", ["{}", "{} x", "x {}", "/path/{}/x", "é {}", '"{}"'])
+def test_an_encoded_run_is_read_wherever_it_stands(run: str, frame: str) -> None:
+    assert any("@" in view for view in shown(frame.format(run)))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "f2803e7e-637a-44e1-a207-26639d5e7e1b",
+        "2018-08-02T03:16:02Z",
+        "0.5616996995517071",
+        "src/components/understanding",
+        "Internationalization",
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+        "----------------------------",
+        "THE_QUICK_BROWN_FOX",
+    ],
+)
+def test_identifiers_times_hashes_and_words_are_no_encoded_text(run: str) -> None:
+    assert shown(f"see {run} now") == []
