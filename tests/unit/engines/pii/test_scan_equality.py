@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
+from app.core.engines import DetectionOptions
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
 from app.engines.pii.scan.once import ScanOnce
 from app.engines.pii.scan.plan import Plan
 from app.engines.pii.scan.weighing import PhraseWeighing
+from app.engines.pii.searching import Search
+from app.engines.pii.tagger import TaggedSpan
 from tests.pii_texts import drawn, some_text
 from tests.scan_engines import (
     MATCHERS,
@@ -27,6 +30,8 @@ from tests.scan_engines import (
 PRESIDIO_TEXTS = 420
 OUR_TEXTS = 80
 SENTENCES = 3
+
+SEARCHED_TEXTS = 60
 
 WHOLE: frozenset[str] = frozenset()
 """Our recognizers that see the whole of each text; whoever adds one says why."""
@@ -79,6 +84,26 @@ def test_every_recognizer_of_ours_is_covered(ours: dict[str, tuple[ScanOnce, Fin
     covered |= {rule.owner for rule in plan.whole.rules} | set(plan.custom)
     assert covered == set(range(len(our_recognizers())))
     assert {name.split(":", 1)[0] for name in plan.undivided} <= WHOLE
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_not_looked_for_without_a_word_of_its_context_is_not_found_either(*, strict: bool) -> None:
+    options, rng = DetectionOptions(strict), random.Random(19)
+    fast, plain = Search(_nobody), Search(_nobody, "plain")
+    found = 0
+    for _ in range(SEARCHED_TEXTS):
+        text = some_text(rng, SENTENCES)
+        expected = {(one.start, one.end, one.entity, one.score) for one in plain.findings(text, options)}
+        assert {
+            (one.start, one.end, one.entity, one.score) for one in fast.findings(text, options)
+        } == expected
+        found += len(expected)
+    assert found > SEARCHED_TEXTS // 2
+
+
+def _nobody(_text: str, _threshold: float) -> list[TaggedSpan]:
+    """Find no names."""
+    return []
 
 
 @pytest.mark.parametrize("matcher", ["hyperscan", "re2"])
