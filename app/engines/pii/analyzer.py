@@ -79,16 +79,17 @@ class Analyzer:
 
     def _tabled(self, seen: str, table: View, options: DetectionOptions) -> Iterable[Finding]:
         """Yield what the cells of tables show behind the heads of their columns; nothing that takes in a head."""
+        ways = table.ways
         for one in self._search.findings(table.text, options, list(table.windows())):
             start, end = table.original_span(one.start, one.end)
             if seen[start:end] == table.text[one.start : one.end]:
-                yield one._replace(start=start, end=end, view=table.ways)
+                yield one._replace(start=start, end=end, view=ways)
 
     def _viewed(
         self, view: View, options: DetectionOptions, known: set[tuple[int, int, str]]
     ) -> Iterable[Finding]:
         """Yield what one view shows, at its place in the original; not what is ``known`` and stands there as it is."""
-        allowed = AllowList(options.allow_list)
+        allowed, ways = AllowList(options.allow_list), view.ways
         found = [
             *self._search.findings(view.text, options, list(view.windows())),
             *_listed(view.text, options),
@@ -100,7 +101,7 @@ class Analyzer:
             start, end = view.original_span(one.start, one.end)
             way = view.way(one.start, one.end)
             if way or (start, end, one.label) not in known:
-                yield one._replace(start=start, end=end, view=way or view.ways)
+                yield one._replace(start=start, end=end, view=way or ways)
 
     @staticmethod
     def _runs(seen: str, options: DetectionOptions) -> Iterable[Finding]:
