@@ -186,9 +186,11 @@ class PoolDetector:
         self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
     ) -> None:
         """Have workers scan what is not known."""
+        parts = list(_parts(recall.unseen(), texts))
+        if not parts:
+            return
         version = self._workers.version
         common = {"ask": "scan", "names": recall.names(), "options": frames.raw_options(options)}
-        parts = list(_parts(recall.unseen(), texts))
         questions = [
             (
                 sum(len(texts[place]) for run in runs for place in run),

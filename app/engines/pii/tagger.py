@@ -24,7 +24,7 @@ from app.engines.pii.words import TOKEN, Gazetteer, body, feature_word, features
 __all__ = ["LABELS", "TAGS", "TaggedSpan", "Tagger"]
 
 _CACHED_TOKENS = 24_576
-_WINDOW = 2_048
+_WINDOW = 4_096
 _CHUNK = 16_384
 _CERTAINLY_NOTHING = 0.9
 
@@ -119,20 +119,21 @@ class _Layer:
         return np.add.outer(at, np.arange(len(self.taps)) * self.dilation)
 
     def __call__(self, x: Floats, around: Places) -> Floats:
-        """Return the rectified convolution of the rows of `x` that each row of `around` names."""
+        """Return the rectified convolution of the rows of `x` that each row of `around` names, and a row of zeros."""
         count, width, channels = self.taps.shape
+        with_zeros = np.zeros((len(around) + 1, channels), np.float32)
+        y = with_zeros[:-1]
         if len(x) < len(around):
             # Rows that many look at are multiplied once for each neighbour that they may be.
             products = (x @ self.taps.transpose(1, 0, 2).reshape(width, -1)).reshape(-1, channels)
-            y: Floats = np.take(products, around[:, 0] * count, axis=0)
-            for tap in range(1, count):
+            for tap in range(count):
                 y += np.take(products, around[:, tap] * count + tap, axis=0)
         else:
             rows = np.take(x, around.ravel(), axis=0).reshape(len(around), count * width)
-            y = rows @ self.taps.reshape(count * width, channels)
+            np.matmul(rows, self.taps.reshape(count * width, channels), out=y)
         y += self.bias
         np.maximum(y, 0, out=y)
-        return y
+        return with_zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +254,7 @@ class Tagger:
             found = np.full(len(rows) + 2 * layer.reach, len(x) - 1)
             found[wanted[index] + layer.reach] = places
             around = found[layer.around(wanted[index + 1])]
-            y = np.zeros((len(around) + 1, len(layer.bias)), np.float32)
-            y[:-1] = layer(x, around)
+            y = layer(x, around)
             if index:
                 y[:-1] += x[around[:, len(layer.taps) // 2]]
             x, places = y, np.arange(len(around))
