@@ -13,6 +13,9 @@ from app.engines.pii.training.synthetic import synthetic
 from app.engines.pii.training.taught import Lesson
 from app.engines.pii.words import Gazetteer
 
+SEED = 1
+"""Of every draw, so that training and judging make the same texts."""
+
 _SYNTHETIC = 22_000
 _CODE_BLOCKS = 2_500
 _LOG_LINES = 600
@@ -36,6 +39,7 @@ def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Lesson]) -
     """Return the corpus; `natural_file` is the labelled text that README.md describes, `lessons` the teacher's."""
     prose = library_prose()
     labelled = natural(natural_file, seed)
+    watched = development(labelled, seed)
     training = [
         *synthetic(_SYNTHETIC, seed),
         *labelled.training,
@@ -47,14 +51,18 @@ def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Lesson]) -
         *library_code(_CODE_BLOCKS, seed),
         *(Example(line, (), "log") for line in log_lines(_LOG_LINES, seed)),
     ]
+    return Corpus(training, watched, build_gazetteer(prose), lessons)
+
+
+def development(labelled: Natural, seed: int) -> dict[str, list[Example]]:
+    """Return the texts that choices are made on, which are never trained on."""
     held_out = written_held_out(seed)
-    development = {
+    return {
         "synthetic": synthetic(1_000, seed + 3),
         "natural": labelled.development,
         "written": [example for example in held_out if " en " in example.source],
         "written, other languages": [example for example in held_out if " en " not in example.source],
     }
-    return Corpus(training, development, build_gazetteer(prose), lessons)
 
 
 def _written(seed: int) -> list[Example]:

@@ -1,6 +1,9 @@
 """Print precision, recall and F1 per label (strict, partial, character) of a tagger on labelled files.
 
 python -m app.engines.pii.training.evaluate FILE.jsonl ... [--weights tagger.npz] [--threshold 0.5 | --curve]
+python -m app.engines.pii.training.evaluate --development DATA_FOLDER [--weights tagger.npz] [--curve]
+
+The second form takes the texts that choices were made on, made as the training makes them: it needs what that needs.
 """
 
 import argparse
@@ -117,30 +120,47 @@ def _print_curve(title: str, examples: Sequence[Example], tagger: Tagger) -> Non
         print(f"{threshold:.1f}   {figures}")
 
 
-def _print_file(path: Path, tag: Tag) -> None:
-    examples = read_examples(path)
-    _print(path.stem, evaluate(examples, tag))
+def _print_set(title: str, examples: Sequence[Example], tag: Tag) -> None:
+    _print(title, evaluate(examples, tag))
     if any(without_mentions(example) != example for example in examples):
         plain = [without_mentions(example) for example in examples]
-        _print(f"{path.stem} (no @name)", evaluate(plain, _no_mentions(tag)))
+        _print(f"{title} (no @name)", evaluate(plain, _no_mentions(tag)))
+
+
+def _development(folder: Path, *, together: bool) -> dict[str, list[Example]]:
+    """Return the texts to choose by; those in other languages for each by itself, or English ones ``together``."""
+    from app.engines.pii.training.corpus import SEED, development  # noqa: PLC0415 - Faker: only here
+    from app.engines.pii.training.natural import natural  # noqa: PLC0415
+
+    sets = development(natural(folder / "train.jsonl", SEED), SEED)
+    others = sets.pop("written, other languages")
+    if together:
+        return {"synthetic": sets["synthetic"], "natural and written": [*sets["natural"], *sets["written"]]}
+    for example in others:
+        sets.setdefault(" ".join(example.source.split()[:2]), []).append(example)
+    return sets
 
 
 def main() -> None:
     """Measure the weights on the files given."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--development", type=Path, metavar="DATA_FOLDER", help="the texts to choose by")
     parser.add_argument("--weights", type=Path)
     parser.add_argument("--threshold", type=float, default=0.5)
     parser.add_argument("--curve", action="store_true", help="figures for thresholds from 0.1 to 0.9")
     options = parser.parse_args()
     tagger = _loaded(options.weights)
+    sets = {path.stem: read_examples(path) for path in options.files}
+    if options.development:
+        sets |= _development(options.development, together=options.curve)
     if options.curve:
-        for path in options.files:
-            _print_curve(path.stem, read_examples(path), tagger)
+        for title, examples in sets.items():
+            _print_curve(title, examples, tagger)
     else:
         print("file, label, number there; precision, recall, F1")
-        for path in options.files:
-            _print_file(path, _tag_at(tagger, options.threshold))
+        for title, examples in sets.items():
+            _print_set(title, examples, _tag_at(tagger, options.threshold))
     for threshold in THRESHOLDS if options.curve else (options.threshold,):
         figures = false_names(_tag_at(tagger, threshold), code_and_logs())
         shown = {label: round(figure, 2) for label, figure in figures.items()}

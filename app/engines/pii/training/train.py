@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from app.engines.pii.tagger import Tagger
-from app.engines.pii.training.corpus import Corpus, build_corpus
+from app.engines.pii.training.corpus import SEED, Corpus, build_corpus
 from app.engines.pii.training.evaluate import evaluate
 from app.engines.pii.training.examples import Span
 from app.engines.pii.training.network import Encoded, Network, Vocabulary, batch, loss, restore, store
@@ -26,7 +26,6 @@ _CONTINUED_RATE = 1e-3
 _LAST_RATE = 0.02
 _AVERAGE_EVERY = 10
 _AVERAGE_KEEPS = 0.97
-_SEED = 1
 _GATE_SAMPLE = 200
 _GATE_LOSES = 0.003
 _LIKELY = 0.5
@@ -65,7 +64,7 @@ def _batches(texts: list[Encoded], chance: random.Random) -> list[list[Encoded]]
 def train(network: Network, corpus: Corpus, table: Table, rounds: int, rate: float, report: Report) -> None:
     """Train for `rounds` over the corpus; `report` gets a line, the averaged parameters and the gate's shift."""
     torch.set_num_threads(1)
-    chance = random.Random(_SEED)
+    chance = random.Random(SEED)
     vocabulary = Vocabulary(corpus.gazetteer, table)
     lessons = corpus.lessons
     encoded = [vocabulary.encode(example, lessons.get(example.text)) for example in corpus.training]
@@ -85,13 +84,13 @@ def train(network: Network, corpus: Corpus, table: Table, rounds: int, rate: flo
             step += 1
             if step % _AVERAGE_EVERY == 0:
                 average.follow(network.parameters, min(_AVERAGE_KEEPS, step / (step + 100)))
-        shift = _gate_shift(Network(_SEED, table, average.parameters), batches[:_GATE_SAMPLE], vocabulary)
+        shift = _gate_shift(Network(SEED, table, average.parameters), batches[:_GATE_SAMPLE], vocabulary)
         report(f"round {number} of {rounds}, loss {sum(losses) / len(losses):.4f}", average.parameters, shift)
 
 
 def _gate_shift(network: Network, batches: Sequence[list[Encoded]], vocabulary: Vocabulary) -> float:
     """Return what to add to the gate, so that of the tokens that the network takes for names it loses one in 1,000."""
-    chance = random.Random(_SEED)
+    chance = random.Random(SEED)
     found = []
     with torch.no_grad():
         for chosen in batches:
@@ -144,13 +143,13 @@ def main() -> None:
         "--bfloat16", action="store_true", help="products in 16 bits, on processors that are faster so"
     )
     options = parser.parse_args()
-    corpus = build_corpus(options.data / "train.jsonl", _SEED, read_lessons(options.taught))
+    corpus = build_corpus(options.data / "train.jsonl", SEED, read_lessons(options.taught))
     if options.start:
         parameters, table = restore(options.start)
-        network, rate = Network(_SEED, table, parameters), _CONTINUED_RATE
+        network, rate = Network(SEED, table, parameters), _CONTINUED_RATE
     else:
         table = build_table(example.text for example in corpus.training)
-        network, rate = Network(_SEED, table), _LEARNING_RATE
+        network, rate = Network(SEED, table), _LEARNING_RATE
     network.half = options.bfloat16
     print(f"{len(corpus.training)} texts, {len(table.keys)} words in the table", flush=True)
 
