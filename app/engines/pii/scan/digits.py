@@ -1,10 +1,12 @@
 """The parts of an image beside its digits: what holds a digit in every match needs to be looked for nowhere else."""
 
+from bisect import bisect_left
 from collections.abc import Callable
 from re import _parser  # type: ignore[attr-defined]  # the parser of the standard library has no public name
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from app.engines.pii.scan.image import DIGIT
 
@@ -21,9 +23,13 @@ Regions = tuple[bytes, Callable[[list[int]], list[int]] | None]
 """The parts as one piece, and what turns ends in it into ends in the image; None: it is the image."""
 
 
-def beside_digits(image: bytes, reach: int) -> Regions:
-    """Return the parts of ``image`` that lie within ``reach`` of a digit."""
-    places = np.flatnonzero(_IS_DIGIT[np.frombuffer(image, np.uint8)])
+def digits_of(image: bytes) -> npt.NDArray[np.intp]:
+    """Return the places of the digits in ``image``."""
+    return np.flatnonzero(_IS_DIGIT[np.frombuffer(image, np.uint8)])
+
+
+def beside_digits(image: bytes, places: npt.NDArray[np.intp], reach: int) -> Regions:
+    """Return the parts of ``image`` that lie within ``reach`` of its digits, which are at ``places``."""
     if not len(places):
         return b"", None if not image else (lambda ends: ends)
     breaks = np.flatnonzero(np.diff(places) > 2 * reach)
@@ -32,13 +38,12 @@ def beside_digits(image: bytes, reach: int) -> Regions:
     sizes = highs - lows
     if sizes.sum() > len(image) * _MOST:
         return image, None
-    borders = np.cumsum(sizes)
-    shifts = lows - (borders - sizes)
+    sums = np.cumsum(sizes)
+    borders, shifts = sums.tolist(), (lows - (sums - sizes)).tolist()
 
     def moved(ends: list[int]) -> list[int]:
-        found = np.asarray(ends)
         # An end lies behind its last byte, so one on a border belongs to the part before.
-        return list(map(int, found + shifts[np.searchsorted(borders, found, side="left")]))
+        return [end + shifts[bisect_left(borders, end)] for end in ends]
 
     return b"".join(image[low:high] for low, high in zip(lows.tolist(), highs.tolist(), strict=True)), moved
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import Any, Final, Literal, Protocol
 
 from app.engines.pii.scan import stored
-from app.engines.pii.scan.digits import Regions, beside_digits
+from app.engines.pii.scan.digits import Regions, beside_digits, digits_of
 from app.engines.pii.scan.superset import WIDEST
 
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
@@ -100,13 +100,14 @@ class HyperscanMatcher:
             else:
                 found[number] = [end]
 
+        digits = digits_of(image)
         regions: dict[int, Regions] = {}
         for (database, reach), scratch in zip(self._databases, self._scratches(), strict=True):
             if not reach:
                 database.scan(image, match_event_handler=add, scratch=scratch)
                 continue
             if reach not in regions:
-                regions[reach] = beside_digits(image, reach)
+                regions[reach] = beside_digits(image, digits, reach)
             part, moved = regions[reach]
             if moved is None:
                 database.scan(part, match_event_handler=add, scratch=scratch)

@@ -1,6 +1,7 @@
 """The words of our own tokenizer: letters or digits in a row, camel case split, without stop words."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -38,7 +39,7 @@ class PlainWords:
     def __init__(self) -> None:
         self._known: dict[str, Keywords] = {}
 
-    def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
+    def tokens(self, text: str, seen: bytes) -> tuple[Sequence[int], Sequence[int]]:
         """Return begins and ends of the runs of letters and those of digits."""
         if _UNSURE.search(seen):
             spans = [match.span() for match in _RUNS.finditer(text)]
@@ -46,7 +47,7 @@ class PlainWords:
         # The image has an edge on either side, so every run has a change before and one after it.
         kinds = _KINDS[np.frombuffer(seen, np.uint8)]
         changes = np.flatnonzero(kinds[1:] != kinds[:-1])
-        return changes[kinds[changes + 1] > 0].tolist(), changes[kinds[changes] > 0].tolist()
+        return changes[kinds[changes + 1] > 0].data, changes[kinds[changes] > 0].data
 
     def keywords(self, token: str) -> Keywords:
         """Return the lemmas of the words in one token that count as context."""

@@ -22,7 +22,7 @@ class Keywords(NamedTuple):
 class Tokenizer(Protocol):
     """Cuts a text into tokens, and tokens into keywords."""
 
-    def tokens(self, text: str, seen: bytes) -> tuple[list[int], list[int]]:
+    def tokens(self, text: str, seen: bytes) -> tuple[Sequence[int], Sequence[int]]:
         """Return begins and ends of everything in ``text`` that may hold a keyword; ``seen`` is its image."""
 
     def keywords(self, token: str) -> Keywords:

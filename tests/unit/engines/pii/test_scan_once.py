@@ -10,7 +10,7 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.engines.pii import patterns
 from app.engines.pii.patterns import ScanTimeoutError
-from app.engines.pii.scan.digits import REACHES, beside_digits, reach_of
+from app.engines.pii.scan.digits import REACHES, beside_digits, digits_of, reach_of
 from app.engines.pii.scan.image import AS_ASCII, EDGE, image
 from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.plain_words import PlainWords
@@ -119,7 +119,7 @@ def test_a_context_word_raises_a_score_on_either_side_of_a_long_gap() -> None:
 def test_what_lies_beside_digits_keeps_its_place(reach: int) -> None:
     text = "7" + "x" * 9000 + "call 212-555-0143 now" + "y" * 9000 + "a@b.de 5"
     seen = image(text)
-    part, moved = beside_digits(seen, reach)
+    part, moved = beside_digits(seen, digits_of(seen), reach)
     assert moved is not None
     assert len(part) < len(seen) // 2
     for one in re.finditer(rb"[0-9]+", part):
