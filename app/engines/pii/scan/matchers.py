@@ -17,6 +17,9 @@ from app.engines.pii.scan.superset import WIDEST
 MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
 Hits = dict[int, list[int]]
 
+_TOGETHER: Final = 84
+"""Expressions of a database: each costs a pass of its own, and the time to compile one grows faster than that."""
+
 _SYNTAX = re.compile(rb"[\[({]")
 _log = logging.getLogger(__name__)
 
@@ -56,15 +59,13 @@ class PlainMatcher:
 class HyperscanMatcher:
     """Automata at hundreds of megabytes a second; the databases are shared, the scratch is a thread's.
 
-    Plain words are one database, all else a few: the time to compile grows with the square of what one holds. What
-    begins alike is in one: it is followed as one. What only hits beside a digit is looked for beside the digits alone:
-    most text has few.
+    Plain words are one database, all else a few: what begins alike is in one and followed as one. What only hits beside
+    a digit is looked for beside the digits alone: most text has few.
     """
 
     name = "hyperscan"
     grain = 1
 
-    _TOGETHER: Final = 24
     _HEAD: Final = struct.Struct(">II")
 
     def __init__(
@@ -141,8 +142,7 @@ class HyperscanMatcher:
             others = [number for number in mine if _SYNTAX.search(expressions[number])]
             others.sort(key=expressions.__getitem__)
             groups += [
-                (reach, others[start : start + self._TOGETHER])
-                for start in range(0, len(others), self._TOGETHER)
+                (reach, others[start : start + _TOGETHER]) for start in range(0, len(others), _TOGETHER)
             ]
         databases = []
         for reach, group in groups:
@@ -217,7 +217,8 @@ class Re2Matcher:
 
 def digest(expressions: Sequence[bytes], reaches: Sequence[int]) -> bytes:
     """Return what compiled databases depend on: the expressions, where they hit, the library, the processor."""
-    facts = ["alike", str(reaches), version("hyperscan"), platform.machine(), platform.system(), _processor()]
+    facts = [f"{_TOGETHER} alike", str(reaches), version("hyperscan")]
+    facts += [platform.machine(), platform.system(), _processor()]
     state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
     for expression in expressions:
         state.update(len(expression).to_bytes(4, "big") + expression)
