@@ -35,6 +35,8 @@ _BYTES: Final = re.compile(r"[0-9A-Fa-f]{16}")
 _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
+_TRIES: Final = 8
+"""How many lines of a block, an image say, may be taken for its first one; each line is read by itself, too."""
 _STANDARD: Final = str.maketrans("-_", "+/")
 _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
 _SURE: Final = 24
@@ -46,12 +48,22 @@ _NUMBER: Final = re.compile(r"[0-9]{10}")
 
 def encoded_runs(text: str) -> Iterator[Change]:
     """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
-    done = 0
+    done = block = tries = 0
     for start, end in _runs(text):
-        if start >= done:
-            for change in _readings(text, start, end):
-                yield change
-                done = change.end
+        if start < done:
+            continue
+        while text.startswith("=", end) and text[end - 2 : end] != "==":
+            end += 1  # noqa: PLW2901 - the padding belongs to the run
+        if start >= block:
+            tries = 0
+        last, lines = _continued(text, start, end) if tries < _TRIES else (end, "")
+        if lines:
+            tries, block = tries + 1, last
+            if (plain := _from_base64(lines)) is not None:
+                yield Change(start, last, f" {plain} ", "base64")
+                done = last
+                continue
+        yield from _readings(text[start:end], start)
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
@@ -82,21 +94,14 @@ def is_settled(run: str) -> bool:
     return _MIXED.match(bare) is not None and (_from_base64(run) is not None or not _NUMBER.search(bare))
 
 
-def _readings(text: str, start: int, end: int) -> Iterator[Change]:
-    """Yield what a run says: with the lines that go on, by itself, or between the separators of a path."""
-    while text.startswith("=", end) and text[end - 2 : end] != "==":
-        end += 1
-    spelled = text[start:end]
-    last, lines = _continued(text, end, spelled)
-    if lines and (plain := _from_base64(lines)) is not None:
-        yield Change(start, last, f" {plain} ", "base64")
-        return
+def _readings(spelled: str, start: int) -> Iterator[Change]:
+    """Yield what a run says by itself, or between the separators of a path."""
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
     if (spelled.islower() or spelled.isupper()) and "+" not in spelled and not _BYTES.search(spelled):
         return
     whole = _decoded(spelled)
     if whole is not None:
-        yield Change(start, end, f" {whole[0]} ", whole[1])
+        yield Change(start, start + len(spelled), f" {whole[0]} ", whole[1])
         return
     if "/" in spelled or "-" in spelled or "_" in spelled:
         for part in _BETWEEN.finditer(spelled):
@@ -104,12 +109,12 @@ def _readings(text: str, start: int, end: int) -> Iterator[Change]:
                 yield Change(start + part.start(), start + part.end(), f" {piece[0]} ", piece[1])
 
 
-def _continued(text: str, end: int, run: str) -> tuple[int, str]:
+def _continued(text: str, start: int, end: int) -> tuple[int, str]:
     """Return the end and the characters of lines of one width that go on a run, as in mail; none: an empty string."""
-    width = len(run)
+    width = end - start
     if width < _LINE or width % 4 or text[end : end + 1] not in ("\n", "\r", "\\"):
         return end, ""
-    lines, last = [run], end
+    lines, last = [text[start:end]], end
     while (line := _NEXT_LINE.match(text, last)) is not None and len(line[1]) <= width:
         lines.append(line[1])
         last = line.end()

@@ -61,8 +61,10 @@ def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Change]:
     found: list[Change] = []
     for low, high in parts:
         part = text[low:high]
-        changes = (*escapes(part), *encoded_runs(part))
-        found += (change._replace(start=low + change.start, end=low + change.end) for change in changes)
+        changes = [*escapes(part), *encoded_runs(part)]
+        if low:
+            changes = [one._replace(start=low + one.start, end=low + one.end) for one in changes]
+        found += changes
     return apart(found)
 
 

@@ -74,7 +74,7 @@ def _delimited(text: str) -> Iterator[Change]:
 
 def _heads(row: str) -> tuple[str, list[str]]:
     """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot."""
-    mark = next((mark for mark in _DELIMITERS if mark in row), "")
+    mark = next((mark for mark in _DELIMITERS if mark in row), "") if row else ""
     if not mark or len(row) > _LONGEST_ROW or not _HEAD.match(row.lstrip(_BEFORE_HEADS)):
         return "", []
     heads: list[str] = []

@@ -1,6 +1,8 @@
 """What is encoded is read wherever it stands, however long the text around it; what only looks so is left alone."""
 
 import base64
+import random
+import time
 from urllib.parse import quote
 
 import pytest
@@ -80,3 +82,18 @@ def test_an_encoded_run_is_read_wherever_it_stands(run: str, frame: str) -> None
 )
 def test_identifiers_times_hashes_and_words_are_no_encoded_text(run: str) -> None:
     assert shown(f"see {run} now") == []
+
+
+def test_lines_of_base64_are_one_text_also_behind_a_line_that_is_none() -> None:
+    mail = base64.encodebytes(f"{'-' * 40} {VALUE} {VALUE} {'-' * 40}".encode()).decode()
+    digest = "0123456789ABCDEF+/zy" * 4
+    assert any(VALUE in view for view in shown(f"{digest[:76]}\n{mail}"))
+
+
+def test_an_image_in_a_mail_does_not_keep_the_reader_busy() -> None:
+    mail = base64.encodebytes(random.Random(1).randbytes(300_000)).decode()
+    begun = time.process_time()
+    assert shown(f"Content-Transfer-Encoding: base64\n\n{mail}\n") == []
+    assert (
+        time.process_time() - begun < 5
+    )  # a few milliseconds; a minute where each line is taken for the first
