@@ -19,13 +19,15 @@ import numpy.typing as npt
 
 from app.engines.pii.companies import people_apart
 from app.engines.pii.decoding import LABELS, TAGS, Floats, TaggedSpan, decoded, joined_addresses
-from app.engines.pii.words import TOKEN, Gazetteer, body, feature_word, features
+from app.engines.pii.words import TOKEN, Features, Gazetteer, body, feature_word, features
 
 __all__ = ["LABELS", "TAGS", "TaggedSpan", "Tagger"]
 
 _CACHED_TOKENS = 24_576
 _WINDOW = 4_096
 _CHUNK = 16_384
+_BLOCK = 256
+"""Words whose features are summed at once, so that few of them in memory are padding."""
 _CERTAINLY_NOTHING = 0.9
 
 Places = npt.NDArray[np.intp]
@@ -48,21 +50,34 @@ class _Lexicon:
     def vectors(self, words: Sequence[str]) -> Floats:
         """Return one row for each of one or more normal words."""
         found = features(words, self.gazetteer)
-        sizes = found.whole_sizes, found.gram_sizes, found.listed_sizes
-        rows = np.concatenate([found.whole, found.grams, found.listed])
-        whole, grams, listed = self._sums(rows, np.concatenate(sizes)).reshape(3, len(words), -1)
-        total = (whole + grams + listed) / np.sqrt(sum(sizes))[:, None]
+        sizes = found.whole_sizes + found.gram_sizes + found.listed_sizes
+        total = self._sums(found) / np.sqrt(sizes)[:, None]
         x = np.concatenate([total, self._known(found.keys)], axis=1, dtype=np.float32)
         mixed: Floats = x + np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.mixing
         return mixed
 
-    def _sums(self, rows: npt.NDArray[np.int64], sizes: Places) -> Floats:
-        sums = np.zeros((len(sizes), self.embedding.shape[1]), np.float32)
-        some = np.flatnonzero(sizes)
-        starts = (np.cumsum(sizes) - sizes)[some]
-        values = self.embedding[rows] * self.scales[rows, None]
-        sums[some] = np.add.reduceat(values, starts)
-        return sums
+    def _sums(self, found: Features) -> Floats:
+        """Return the sums of the embeddings of each word's features; a sum is a product with the scales."""
+        parts = [
+            (found.whole, found.whole_sizes),
+            (found.grams, found.gram_sizes),
+            (found.listed, found.listed_sizes),
+        ]
+        count = len(found.keys)
+        width = sum(int(sizes.max()) for _, sizes in parts)
+        rows, scales = np.zeros((count, width), np.int64), np.zeros((count, width), np.float32)
+        first = 0
+        for features_of, sizes in parts:
+            columns = slice(first, first := first + int(sizes.max()))
+            taken = np.arange(columns.stop - columns.start) < sizes[:, None]
+            rows[:, columns][taken] = features_of
+            scales[:, columns][taken] = self.scales[features_of]
+        sums = np.empty((count, 1, self.embedding.shape[1]), np.float32)
+        for start in range(0, count, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            embedded = np.take(self.embedding, rows[block], axis=0).astype(np.float32)
+            np.matmul(scales[block, None], embedded, out=sums[block])
+        return sums[:, 0]
 
     def _known(self, wanted: npt.NDArray[np.uint32]) -> Floats:
         """Return the table's vectors, zeros for words that it does not hold."""
