@@ -18,7 +18,7 @@ Refused = tuple[int, int, Any, str, str]
 def refused(recognizers: Sequence[EntityRecognizer], text: str) -> Iterator[Refused]:
     """Yield what matches a pattern beside a word of its context and is refused by its validator."""
     weighing = PhraseWeighing()
-    around = Surroundings(text, image(text), PlainWords(), weighing.before, weighing.after)
+    around = Surroundings(text, image(text), PlainWords(), weighing)
     for one in recognizers:
         support = weighing.support(one)
         if support is None or not isinstance(one, PatternRecognizer) or not _may_speak(one, text):

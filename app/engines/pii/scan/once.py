@@ -109,7 +109,7 @@ class ScanOnce:
         self, text: str, seen: bytes, raw: list[Raw], chosen: Chosen, spoken: frozenset[int] | None
     ) -> list[Found]:
         weighing = self._weighing
-        around = Surroundings(text, seen, self._tokenizer, weighing.before, weighing.after)
+        around = Surroundings(text, seen, self._tokenizer, weighing)
         found: list[Found] = []
         for start, end, first, owner, pattern, base, bare, entity in self._distinct(raw):
             score, support, word = first, self._supports[owner], ""

@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
+from app.engines.pii.scan.weighing import Weighing
+
 _SPACE = re.compile(r"\s")
 _NOT_SPACE = re.compile(r"\S")
 _WIDE: Final = 16
@@ -32,20 +34,21 @@ class Tokenizer(Protocol):
 class Surroundings:
     """The keywords of one text."""
 
-    def __init__(self, text: str, seen: bytes, tokenizer: Tokenizer, before: int, after: int) -> None:
+    def __init__(self, text: str, seen: bytes, tokenizer: Tokenizer, weighing: Weighing) -> None:
         self._text = text
         self._keywords = tokenizer.keywords
-        self._before = before + 1
-        self._after = after + 1
+        self._before = weighing.before + 1
+        self._after = weighing.after + 1
+        self._row = weighing.row
         self._begins, self._ends = tokenizer.tokens(text, seen)
-        self._known: dict[int, list[str]] = {}
+        self._known: dict[int, str] = {}
         self._beyond: dict[tuple[int, int], int] = {}
 
-    def near(self, start: int) -> list[str]:
-        """Return the keywords before and at the token of ``start``, then those after it, in the order of the text."""
+    def near(self, start: int) -> str:
+        """Return the row of keywords before and at the token of ``start``, and after it, in the order of the text."""
         found = self._known.get(start)
         if found is None:
-            found = self._known[start] = self._around(start) if self._text else [""]
+            found = self._known[start] = self._row(self._around(start) if self._text else [""])
         return found
 
     def _around(self, start: int) -> list[str]:

@@ -18,8 +18,8 @@ _BETWEEN: Final = EVERY & ~_LETTERS
 _ENDS: Final = EVERY & ~(_SMALL | _OTHERS) | mask_of(ord("s"))
 """What may follow a word: no small letter, unless it is that of the plural."""
 
-Support = Callable[[Sequence[str]], str]
-"""From the words nearby to the word of the context that is among them, or nothing."""
+Support = Callable[[str], str]
+"""From the words nearby, in a row, to the word of the context that is among them, or nothing."""
 
 
 class Weighing(Protocol):
@@ -27,6 +27,9 @@ class Weighing(Protocol):
 
     before: int
     after: int
+
+    def row(self, near: Sequence[str]) -> str:
+        """Return the words nearby in a row, as a `Support` wants them."""
 
     def support(self, recognizer: EntityRecognizer) -> Support | None:
         """Return what looks for the words of ``recognizer``; None where nothing changes its scores."""
@@ -48,18 +51,15 @@ class PresidioWeighing:
         self._least = enhancer.min_score_with_context_similarity
         self._whole = enhancer.context_matching_mode == "whole_word"
 
+    def row(self, near: Sequence[str]) -> str:
+        """Return the words with a mark around each."""
+        return "\0" + "\0".join(near) + "\0"
+
     def support(self, recognizer: EntityRecognizer) -> Support | None:
         """Return what looks for the words of ``recognizer``."""
-        wanted = [(word, word.lower()) for word in recognizer.context or ()]
-        whole = self._whole
-
-        def find(near: Sequence[str]) -> str:
-            if whole:
-                return next((word for word, lower in wanted if lower in near), "")
-            row = "\0".join(near)
-            return next((word for word, lower in wanted if lower in row), "")
-
-        return find if wanted else None
+        words = recognizer.context or ()
+        frame = "\0" if self._whole else ""
+        return _finder([(word, f"{frame}{word.lower()}{frame}") for word in words])
 
     def expressions(self, word: str) -> list[bytes]:
         """Return the word in any case."""
@@ -77,15 +77,14 @@ class PhraseWeighing(PresidioWeighing):
     def __init__(self) -> None:
         super().__init__(PhraseContextEnhancer())
 
+    def row(self, near: Sequence[str]) -> str:
+        """Return the words with a blank around each; a phrase of no words is in every row."""
+        return f" {' '.join(near)} |  "
+
     def support(self, recognizer: EntityRecognizer) -> Support | None:
         """Return what looks for the words and phrases of ``recognizer``."""
-        wanted = [(word, f" {' '.join(context_words(word))} ") for word in recognizer.context or ()]
-
-        def find(near: Sequence[str]) -> str:
-            row = f" {' '.join(near)} |  "
-            return next((word for word, phrase in wanted if phrase in row), "")
-
-        return find if wanted else None
+        words = recognizer.context or ()
+        return _finder([(word, f" {' '.join(context_words(word))} ") for word in words])
 
     def expressions(self, word: str) -> list[bytes]:
         """Return the words of a phrase, each where one may stand by itself."""
@@ -97,6 +96,18 @@ class PhraseWeighing(PresidioWeighing):
             return super().weighed(entity, score, word, bare=bare)
         need = RULES[entity].context if entity in RULES else "no"
         return score * WITHOUT_CONTEXT if need == "yes" or (need == "bare" and bare) else score
+
+
+def _finder(wanted: Sequence[tuple[str, str]]) -> Support | None:
+    """Return what says of a row which of the words is the first whose spelling is in it."""
+
+    def find(row: str) -> str:
+        for word, spelled in wanted:
+            if spelled in row:
+                return word
+        return ""
+
+    return find if wanted else None
 
 
 def _whole(word: str) -> bytes:
