@@ -4,7 +4,7 @@ from zlib import crc32
 
 import pytest
 
-from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, Rows, body, features, normal_word
+from app.engines.pii.words import MAX_WORD, TOKEN, Gazetteer, Rows, body, feature_word, features, normal_word
 
 NOTHING = Gazetteer({})
 
@@ -97,3 +97,18 @@ def test_names_written_as_one_word_are_recognised_by_their_parts() -> None:
 def test_unpaired_surrogates_are_described_like_anything_else() -> None:
     assert described("\ud800") == described("\ud800")
     assert described("a\ud800") == described("a\ud800")
+
+
+NUMBERS = [str(number) * times for number in (0, 7, 42, 123, 1999, 2024) for times in (1, 2, 5, 20)]
+
+
+@pytest.mark.parametrize(
+    "word", [*NUMBERS, "²e\u0301", "²", "½", "٣٤٥٦", "٣٤٥٦٧", "1" * 60, "Jose\u0301", "A" * 60, "a1"]
+)
+def test_the_word_that_stands_for_others_has_their_features(word: str) -> None:
+    assert described(feature_word(word)) == described(word)
+    assert feature_word(feature_word(word)) == feature_word(word)
+
+
+def test_few_words_stand_for_all_numbers() -> None:
+    assert len({feature_word(str(number)) for number in range(100_000)}) < 300
