@@ -71,6 +71,8 @@ _VEHICLE = (
     ),
     *("chassisnummer", "frame"),
 )
+# Each separator by itself: what begins with one letter and then any of them would be looked for at every "s".
+_SN = ("sn", "s/n", r"s[_.\-]n", r"s\.\x20n", r"s[\x20\n]n")
 _PLATED = (
     *(
         "(?:licen[cs]e|number|registration|vehicle|car|tag) plates?",
@@ -125,7 +127,7 @@ def device_recognizers() -> list[EntityRecognizer]:
             [
                 (cued(_SERIAL, rf"{_UUID}|{NUMBER}", noun=True), 0.6),
                 (cued(_SERIAL_WORDS, rf"{_UUID}|{NUMBER}"), 0.65),
-                (cued(("s n",), NUMBER, firm=True), 0.6),
+                (cued(_SN, NUMBER, firm=True), 0.6),
                 (cued(_IMEI, r"\d{2}[ \-/]?\d{6}[ \-/]?\d{6}(?:[ \-/]?\d{1,2})?|\d{8}[ \-/]?\d{6}"), 0.75),
             ],
         ),

@@ -139,7 +139,7 @@ _CUES = (
         "(?:mon|son|votre) numéro",
         "(?:mi|su|tu) número",
         "il (?:mio|suo) numero",
-        "(?:o )?(?:meu|seu) número",
+        "(?:meu|seu) número",
         "(?:mijn|zijn|haar) nummer",
         "contatt\\w{2,6}(?: al| allo)?",
         "(?:joint|joindre|jointe|rappeler)(?: au)?",
