@@ -35,7 +35,7 @@ _BYTES: Final = re.compile(r"[0-9A-Fa-f]{16}")
 _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
-_TRIES: Final = 8
+_TRIES: Final = 4
 """How many lines of a block, an image say, may be taken for its first one; each line is read by itself, too."""
 _STANDARD: Final = str.maketrans("-_", "+/")
 _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))

@@ -7,6 +7,7 @@ CSV and its kin, tables of Markdown and of consoles, and ``INSERT`` with a list 
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from app.engines.views.mapping import Change, View, respelled
@@ -26,7 +27,9 @@ _TELLING: Final = re.compile(
 
 _DELIMITERS: Final = ("\t", "|", ";", ",")
 _AROUND_HEAD: Final = " \"'*`"
-_BEFORE_HEADS: Final = _AROUND_HEAD + "".join(_DELIMITERS)
+_FIRST: Final = re.compile(rf"[\t|;,{_AROUND_HEAD}]*+{_HEAD.pattern}+[{_AROUND_HEAD}]*+[\t|;,]")
+"""With what a row begins that can hold heads: few do, and it is quick to say."""
+
 _CELLS: Final = {
     mark: re.compile(rf"(?:[ ]?\"(?:[^\"\n]|\"\")*\"[ ]?(?=[{re.escape(mark)}]|\Z)|[^{re.escape(mark)}\n]*)")
     for mark in _DELIMITERS
@@ -73,10 +76,13 @@ def _delimited(text: str) -> Iterator[Change]:
 
 
 def _heads(row: str) -> tuple[str, list[str]]:
-    """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot."""
-    mark = next((mark for mark in _DELIMITERS if mark in row), "") if row else ""
-    if not mark or len(row) > _LONGEST_ROW or not _HEAD.match(row.lstrip(_BEFORE_HEADS)):
+    """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot.
+
+    Heads that say nothing are empty.
+    """
+    if len(row) > _LONGEST_ROW or not _FIRST.match(row):
         return "", []
+    mark = next(mark for mark in _DELIMITERS if mark in row)
     heads: list[str] = []
     for start, end in _cells(row, mark):
         head = row[start:end].strip(_AROUND_HEAD)
@@ -87,12 +93,24 @@ def _heads(row: str) -> tuple[str, list[str]]:
     framed = mark == "|" and len(heads) - len(named) <= 2  # noqa: PLR2004 - one at either end
     fits = 1 < len(named) <= _MOST_COLUMNS and (framed or len(named) == len(heads))
     # What the heads say is asked last: it costs most, and few rows have the form of heads.
-    return (mark, heads) if fits and any(map(_TELLING.search, named)) else ("", [])
+    told = list(map(_told, heads)) if fits else []
+    return (mark, told) if any(told) else ("", [])
+
+
+@lru_cache(maxsize=4096)
+def _told(head: str) -> str:
+    """Return a head that says what cells hold, else nothing."""
+    return head if _TELLING.search(head) else ""
 
 
 def _cells(row: str, mark: str) -> Iterator[Cell]:
     """Yield where the cells of a row lie between its delimiters."""
     start = 0
+    if '"' not in row:
+        for cell in row.split(mark, _MOST_COLUMNS + 1)[: _MOST_COLUMNS + 1]:
+            yield start, start + len(cell)
+            start += len(cell) + 1
+        return
     pattern = _CELLS[mark]
     for _ in range(_MOST_COLUMNS + 1):
         found = pattern.match(row, start)
@@ -105,7 +123,7 @@ def _cells(row: str, mark: str) -> Iterator[Cell]:
 
 def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -> Iterator[Change]:
     for (start, end), head in zip(cells, heads, strict=True):
-        if head and _TELLING.search(head) and row[start:end].strip(" \"'"):
+        if head and row[start:end].strip(" \"'"):
             low = begin + start
             # The delimiter in front of a cell gives way to the end of a line.
             yield Change(low - 1 if start else low, low, f"\n{head}: " if start else f"{head}: ", _WAY)
@@ -114,7 +132,7 @@ def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -
 def _inserted(text: str) -> Iterator[Change]:
     """Yield the names of columns in front of the values of ``INSERT``."""
     for found in _INSERT.finditer(text) if _VALUES.search(text) else ():
-        heads = [head.strip(' \t\r\n"`[]') for head in found["heads"].split(",")]
+        heads = [_told(head.strip(' \t\r\n"`[]')) for head in found["heads"].split(",")]
         place = found.end() + 1
         while len(heads) <= _MOST_COLUMNS:
             values: list[Cell] = []
@@ -127,7 +145,7 @@ def _inserted(text: str) -> Iterator[Change]:
             if value is None or value["end"] != ")" or len(values) != len(heads):
                 break
             for (start, end), head in zip(values, heads, strict=True):
-                if _TELLING.search(head) and start < end:
+                if head and start < end:
                     yield Change(start, start, f"\n{head}: ", _WAY)
             following = _NEXT_ROW.match(text, place)
             if following is None:
