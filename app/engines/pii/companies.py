@@ -34,10 +34,10 @@ def people_apart(text: str, spans: Sequence[TaggedSpan], lists: Gazetteer) -> li
     kept: list[TaggedSpan] = []
     for span in spans:
         before = kept[-1] if kept else None
-        if span.label != "ORGANIZATION":
-            kept.append(span)
-        elif names := _listed(text, span, lists):
+        if span.label in ("ORGANIZATION", "PERSON") and (names := _listed(text, span, lists)):
             kept += names
+        elif span.label != "ORGANIZATION":
+            kept.append(span)
         elif before and (longer := _with_last_name(text, before, span, lists)):
             kept[-1:] = longer
         else:
@@ -46,12 +46,13 @@ def people_apart(text: str, spans: Sequence[TaggedSpan], lists: Gazetteer) -> li
 
 
 def _listed(text: str, span: TaggedSpan, lists: Gazetteer) -> list[TaggedSpan]:
-    """Return the last names of a list, if that is what ``span`` is: no company has commas alone between its names."""
-    parts = text[span.start : span.end].split(",")
-    if len(parts) < _LEAST_LIST or not all("l" in _kinds(part.strip(), lists) for part in parts):
+    """Return the last names of a list, if that is what ``span`` is: neither a company nor a person is called so."""
+    parts = [part.strip() for part in text[span.start : span.end].split(",")]
+    if len(parts) < _LEAST_LIST or not all("l" in _kinds(part, lists) for part in parts):
         return []
+    score = span.score if span.label == "PERSON" else _SCORE
     return [
-        TaggedSpan(word.start(), word.end(), "PERSON", _SCORE)
+        TaggedSpan(word.start(), word.end(), "PERSON", score)
         for word in _WORD.finditer(text, span.start, span.end)
     ]
 

@@ -13,9 +13,11 @@ import numpy.typing as npt
 
 from app.core.errors import UpstreamUnavailableError
 from app.engines.encoder import model as encoder
+from app.engines.pii.companies import people_apart
 from app.engines.pii.decoding import TAGS, Floats, TaggedSpan, decoded, joined_addresses
 from app.engines.pii.transformer.pieces import FIRST, LAST, LOWER, Cutter
 from app.engines.pii.transformer.windows import Window, windows
+from app.engines.pii.words import Gazetteer
 
 WEIGHTS = Path(__file__).with_name("weights")
 MODEL = "names-int8.onnx"
@@ -45,6 +47,7 @@ class TransformerTagger:
         self._network = network
         self._words = words
         self._cutter = cutter
+        self._lists = Gazetteer(cutter.lists)
 
     @classmethod
     def embedded(cls, folder: Path | None = None) -> "TransformerTagger":
@@ -90,7 +93,7 @@ class TransformerTagger:
             rows.append(probabilities[hot])
             offsets += [window.tokens[window.first + place][:2] for place in hot.tolist()]
         found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
-        return joined_addresses(text, found)
+        return people_apart(text, joined_addresses(text, found), self._lists)
 
     def probabilities(self, text: str) -> Iterator[tuple[Window, Floats]]:
         """Yield windows in their order, each with a row of tag probabilities for every token that it judges.

@@ -56,7 +56,7 @@ class Cutter:
 
     def __init__(self, tokenizer: Any, lists: Mapping[int, int]) -> None:
         self._tokenizer = tokenizer
-        self._lists = lists
+        self.lists = lists
         self._known: dict[str, Described] = {}
 
     def tokens(self, text: str) -> Iterator[Token]:
@@ -87,7 +87,7 @@ class Cutter:
             # One by one: a batch would start threads, in each worker as many as there are cores.
             ids = self._tokenizer.encode(given, add_special_tokens=False).ids[:MOST_PIECES]
             nothing = LINE_BREAK if given[0].isspace() else _UNKNOWN
-            kinds = self._lists.get(crc32(given.lower().encode()), 0)
+            kinds = self.lists.get(crc32(given.lower().encode()), 0)
             self._known[word] = tuple(ids) or (nothing,), outline(given), kinds
 
 

@@ -51,6 +51,15 @@ def test_last_names_in_a_row_are_people(lists: Gazetteer) -> None:
     ]
 
 
+def test_one_finding_of_three_last_names_is_three_people(lists: Gazetteer) -> None:
+    assert apart("STAFF: Smith, Jones, Brown", lists, ("Smith, Jones, Brown", "PERSON")) == [
+        ("Smith", "PERSON"),
+        ("Jones", "PERSON"),
+        ("Brown", "PERSON"),
+    ]
+    assert apart("Name: Berg, Anna", lists, ("Berg, Anna", "PERSON")) == [("Berg, Anna", "PERSON")]
+
+
 @pytest.mark.parametrize(
     "company",
     ["Anna Berg AG", "Philip Morris International Inc", "Smith, Jones & Brown LLP", "Anna Berg Foundation"],
