@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -83,11 +82,9 @@ def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
     ]
 
 
-_OPENING = [index for index, tag in enumerate(TAGS) if tag[0] in "OBU"]
-_CLOSING = [index for index, tag in enumerate(TAGS) if tag[0] in "OLU"]
-_closing = itemgetter(*_CLOSING)
-_INNER = [(2 + 4 * n, 3 + 4 * n) for n in range(len(LABELS))]
-"""The inner and the last tag of each label; right before them stands its first."""
+_FIRST = tuple(range(1, len(TAGS), 4))
+"""The first tag of each label; behind it come the inner, the last and the single one."""
+_CONTINUING = (1, 2)
 _IMPOSSIBLE = -1e9
 _FOLLOWS = [
     [
@@ -108,28 +105,27 @@ def _legal(tags: list[int], scores: Floats) -> list[int]:
 
 def _viterbi(scores: list[list[float]]) -> list[int]:
     """Return the best legal sequence of tags for rows of log-probabilities."""
-    best = [_IMPOSSIBLE] * len(TAGS)
-    for tag in _OPENING:
-        best[tag] = scores[0][tag]
-    came_from: list[list[int]] = []
-    for row in scores[1:]:
-        ended = _closing(best)
-        most = max(ended)
-        closed = _CLOSING[ended.index(most)]
-        following = [most + score for score in row]
-        source = [closed] * len(TAGS)
-        for inner, last in _INNER:
-            # Both follow the first or an inner tag of the same label.
-            before = inner - 1 if best[inner - 1] >= best[inner] else inner
-            source[inner] = source[last] = before
-            following[inner] = best[before] + row[inner]
-            following[last] = best[before] + row[last]
-        best = following
-        came_from.append(source)
-    ended = _closing(best)
-    path = [_CLOSING[ended.index(max(ended))]]
-    for source in reversed(came_from):
-        path.append(source[path[-1]])
+    # Whatever ended before, the best of it is what matters to a tag that begins or stands alone; and to one inside a
+    # name only whether that name has just begun.
+    closed, ended = 0.0, 0
+    opened, within = [_IMPOSSIBLE] * len(LABELS), list(_FIRST)
+    came_from = []
+    for row in scores:
+        came_from.append((ended, within.copy()))
+        highest, ended = closed + row[0], 0
+        for label, first in enumerate(_FIRST):
+            begun, inner = closed + row[first], opened[label] + row[first + 1]
+            last, alone = opened[label] + row[first + 2], closed + row[first + 3]
+            if last > highest:
+                highest, ended = last, first + 2
+            if alone > highest:
+                highest, ended = alone, first + 3
+            opened[label], within[label] = (begun, first) if begun >= inner else (inner, first + 1)
+        closed = highest
+    path = [ended]
+    for before, inside in came_from[:0:-1]:
+        label, position = divmod(path[-1] - 1, 4)
+        path.append(inside[label] if position in _CONTINUING else before)
     return path[::-1]
 
 
