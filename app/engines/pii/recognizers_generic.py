@@ -72,15 +72,12 @@ class EmailRecognizer(ExactPatterns):
 
     def __init__(self) -> None:
         local = r"\w.!#$%&'*+^~\-"
-        quoted = r"(?<=\")[^\"\r\n@]{1,64}\""
         host = r"(?:[^\W_](?:[\w-]{0,62}[^\W_])?\.){1,9}[^\W\d_][\w-]{0,61}[^\W_]"
         super().__init__(
             "EMAIL_ADDRESS",
             [
-                (
-                    rf"(?<![{local}])[.!#$%&'*+^~\-]*+(?P<value>(?:[{local}]++|{quoted})@{host})(?![^\W_])",
-                    0.9,
-                ),
+                (rf"(?<![{local}])[.!#$%&'*+^~\-]*+(?P<value>[{local}]++@{host})(?![^\W_])", 0.9),
+                (rf"(?<=\")(?P<value>[^\"\r\n@]{{1,64}}\"@{host})(?![^\W_])", 0.9),
                 (
                     rf"(?<![{local}])(?P<value>[{local}]++@(?:\[(?:\d{{1,3}}\.){{3}}\d{{1,3}}\]|localhost))(?![\w.])",
                     0.6,
