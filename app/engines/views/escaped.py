@@ -53,6 +53,7 @@ _SINGLY: Final = re.compile(
 _LETTERS: Final = re.compile(r"(?<!\S)(?:\S ){5,120}\S(?!\S)")
 _HIGH_SURROGATES: Final = range(0xD800, 0xDC00)
 _LOW_SURROGATES: Final = range(0xDC00, 0xE000)
+_LAST_OF_ASCII: Final = 127
 _CONTROL: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
 
 
@@ -128,7 +129,7 @@ def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Cha
     data = bytes(value for _, _, value in pending)
     place = 0
     while place < len(pending):
-        plain = _first_of(data[place : place + 4])
+        plain = _first_of(data[place : place + 4]) if data[place] > _LAST_OF_ASCII else None
         size = 1 if plain is None else len(plain.encode())
         spelled = chr(data[place]) if plain is None else plain
         yield Change(
