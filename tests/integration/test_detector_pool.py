@@ -14,12 +14,7 @@ import pytest
 import pytest_asyncio
 
 from app.core.engines import Detection, DetectionOptions
-from app.core.errors import (
-    DeadlineExceededError,
-    InvalidArgumentsError,
-    OverloadedError,
-    UnscannableContentError,
-)
+from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
 from app.engines.pii import frames
 from app.engines.pii.forking import WorkerFactory
 from app.engines.pii.pool import PoolDetector
@@ -331,19 +326,6 @@ async def test_workers_that_are_not_forked_find_the_same_and_know_nothing_of_our
     finally:
         await worker.kill()
         await factory.close()
-
-
-async def test_a_pattern_that_takes_too_long_refuses_the_call_with_the_name_of_its_recognizer() -> None:
-    recognizers = (
-        "recognizers:\n  - name: Room plan\n    supported_entity: ROOM\n"
-        "    patterns: [{name: room, regex: '(a|a)+b', score: 0.6}]\n"
-    )
-    async with PoolDetector(1, startup=Startup(matcher="plain", recognizers=recognizers)) as detector:
-        await detector.wait_ready()
-        with pytest.raises(
-            UnscannableContentError, match="a pattern of the recognizer Room plan takes too long"
-        ):
-            await detector.detect(["a" * 3_000 + "!b"], OPTIONS)
 
 
 async def test_the_main_process_never_loads_the_heavy_libraries() -> None:
