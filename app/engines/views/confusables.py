@@ -10,9 +10,6 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 _STYLES = ("<wide>", "<narrow>", "<font>", "<small>", "<circle>", "<super>", "<sub>", "<square>")
 _WRITTEN_TOGETHER = ("LATIN SMALL LIGATURE", "LATIN CAPITAL LIGATURE", "ROMAN NUMERAL", "SMALL ROMAN NUMERAL")
 _LETTER_OF: Final = re.compile(
@@ -62,18 +59,6 @@ LIKE_DIGITS: Final[dict[str, str]] = {
 }
 EXACT: Final = _EXACT & LOOKALIKES.keys()
 _STROKES: Final = dict(zip("øØłŁđĐħĦŧŦɨƗðȷıɑɡ", "oOlLdDhHtTiIdjiag", strict=True))
-
-
-def codes_of(text: str) -> npt.NDArray[np.uint32]:
-    """Return the code points of ``text``."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-
-
-def strangers(codes: npt.NDArray[np.uint32]) -> str:
-    """Return the characters of a text that are not ASCII, each once, sorted."""
-    present = np.zeros(max(128, int(codes.max()) + 1), np.bool_)
-    present[codes] = True
-    return "".join(map(chr, (np.flatnonzero(present[128:]) + 128).tolist()))
 
 
 @lru_cache(maxsize=16_384)

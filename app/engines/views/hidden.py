@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from app.engines.views.confusables import codes_of, strangers
+from app.engines.views.codes import codes_of, strangers
 from app.engines.views.mapping import Change, View, respelled
 
 _OVERRIDDEN: Final = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")

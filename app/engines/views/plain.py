@@ -13,16 +13,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from app.engines.views.codes import codes_of, strangers
 from app.engines.views.confusables import (
     EXACT,
     LIKE_DIGITS,
     LOOKALIKES,
-    codes_of,
     folded,
     is_invisible,
     is_latin,
     is_mark,
-    strangers,
     unaccented,
 )
 from app.engines.views.mapping import Change, View, respelled
