@@ -35,8 +35,9 @@ def in_active_position(left: str) -> bool:
         return True
     if _in_tag(left):
         return True
-    run_start = max(left.rfind(mark) for mark in ' \n\t\r<>"') + 1
-    run = left[run_start:]
+    run = left[left.rfind(" ") + 1 :]
+    for mark in '\n\t\r<>"':
+        run = run[run.rfind(mark) + 1 :]
     return len(run) >= LEFT_CONTEXT or _URL_RUN.search(run) is not None or _in_nested_target(run)
 
 
