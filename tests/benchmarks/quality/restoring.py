@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -81,11 +82,16 @@ def _ours(text: str, originals: dict[str, str]) -> str:
     async def restored() -> str:
         context = Context.parse([{"type": "text", "text": text}])
         arguments = PiiRestorationArguments(redactions={name[1:-1]: one for name, one in originals.items()})
-        outcome = await PiiRestoration(engines()).apply(context, arguments)
+        outcome = await _middleware().apply(context, arguments)
         answer: Any = outcome.context.to_json()
         return str(answer[0]["text"])
 
     return asyncio.run(restored())
+
+
+@cache
+def _middleware() -> PiiRestoration:
+    return PiiRestoration(engines())
 
 
 def _llm_guard() -> dict[str, Engine]:
