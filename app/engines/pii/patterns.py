@@ -13,8 +13,11 @@ from app.engines.pii.labels import RULES
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts, context_words
 
 FLAGS = regex.DOTALL | regex.MULTILINE | regex.IGNORECASE
-TIMEOUT_S = 1.0
-"""CPU time of one pattern on a short text, which takes milliseconds: only a hostile text gets here."""
+TIMEOUT_S = 3.0
+"""CPU time of one pattern on a short text, which takes milliseconds: only a hostile text gets here.
+
+What else the process does meanwhile counts too, and to collect its garbage may take a second.
+"""
 
 _LEAST_PACE = 250_000
 """Characters a second that a pattern may take on a long text."""
