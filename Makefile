@@ -50,7 +50,7 @@ format: $(TESTING)
 	$(BIN)/ruff check --fix .
 
 bench: $(TESTING) $(RIVALS)
-	@$(BIN)/python -m tests.benchmarks.speed
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.speed
 
 # Each rival in an environment of its own, so that none is slowed by what another needs.
 $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/package-lock.json

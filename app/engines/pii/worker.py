@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PR_SET_PDEATHSIG = 1
 # What a recognizer needs is compiled when it first finds something to look at: mostly here, once for all workers.
-_WARM_UP = """
+WARM_UP = """
 Call Jane Roe at +1-202-555-0173, (202) 555-0173 or 020 7946 0958, or write to jane@example.com or +49 30 123456 78.
 SSN 219-09-9999, card 4111 1111 1111 1111, my bank account 12345678901, IBAN DE89 3704 0044 0532 0130 00,
 wallet 1BoatSLRHtKNngkdXEeobR76b53LETtpyT, passport no A1234567, driver license D1234567, see https://example.com/a?b=1.
@@ -106,7 +106,7 @@ class Service:
             definitions = read_definitions(startup.recognizers)
             analyzer = Analyzer(matcher=startup.matcher, database=database, definitions=definitions)
         for strict in (False, True):
-            analyzer.analyze(_WARM_UP, DetectionOptions(strict=strict))
+            analyzer.analyze(WARM_UP, DetectionOptions(strict=strict))
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
