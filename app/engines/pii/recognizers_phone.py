@@ -12,7 +12,7 @@ from presidio_analyzer.nlp_engine import NlpArtifacts
 from app.engines.pii.cues import NOT_A_DATE, CuedRecognizer, cued
 from app.engines.pii.nlp import LANGUAGE, EmbeddedArtifacts
 
-_REGIONS = (
+REGIONS = (
     "US",
     "GB",
     "DE",
@@ -333,7 +333,7 @@ class _Plan(NamedTuple):
 def _plans() -> list[_Plan]:
     facts: Any = phonenumbers.PhoneMetadata.metadata_for_region
     plans = []
-    for region in _REGIONS:
+    for region in REGIONS:
         own = facts(region)
         shared = phonenumbers.COUNTRY_CODE_TO_REGION_CODE[own.country_code]
         form = re.compile("|".join(facts(one).general_desc.national_number_pattern for one in shared))

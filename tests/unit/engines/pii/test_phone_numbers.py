@@ -5,28 +5,8 @@ import random
 import phonenumbers
 import pytest
 
-from app.engines.pii.recognizers_phone import phone_numbers
+from app.engines.pii.recognizers_phone import REGIONS, phone_numbers
 
-REGIONS = [
-    "US",
-    "GB",
-    "DE",
-    "FR",
-    "IN",
-    "IL",
-    "BR",
-    "IT",
-    "ES",
-    "NL",
-    "AU",
-    "ZA",
-    "JP",
-    "MX",
-    "PL",
-    "SE",
-    "CH",
-    "AT",
-]
 NATIONAL, NEITHER = 0.4, 0.1
 
 
