@@ -18,7 +18,7 @@ help:
 	@echo "make test    format, lint, types, imports, migrations and tests: what CI runs"
 	@echo "make coverage  the same tests, and which lines they reach"
 	@echo "make lint    the checks of make test that run no test"
-	@echo "make bench   print the tables of the README"
+	@echo "make bench   measure, print the tables and write them to docs/figures.md"
 	@echo "make soak    long fault and load tests"
 	@echo "make format  format the code"
 	@echo "make docs    write the generated pages in docs/"
@@ -50,7 +50,7 @@ format: $(TESTING)
 	$(BIN)/ruff check --fix .
 
 bench: $(TESTING) $(RIVALS)
-	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.speed
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.speed --write docs/figures.md
 
 # Each rival in an environment of its own, so that none is slowed by what another needs.
 $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/package-lock.json

@@ -1,14 +1,16 @@
-"""Print the tables of the README: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
+"""Print the tables of docs/figures.md: ``make bench``, or ``python -m tests.benchmarks.speed [--smoke] [TABLE ...]``.
 
-Writes no files: everything lies in a temporary folder. SLUICE_TEST_NER_DATA, _TOOLS_DATA, _MODERATION_DATA,
-_INJECTION_DATA, _RETRIEVAL_DATA and _GROUNDING_DATA name folders with the open sets of the tables of quality, which
-are left out otherwise. Rivals that `make bench` has not installed are left out of their table.
+``--write PAGE``, which `make bench` gives, also puts the tables into that page. Nothing else is written: all that is
+measured lies in a temporary folder. SLUICE_TEST_NER_DATA, _TOOLS_DATA, _MODERATION_DATA, _INJECTION_DATA,
+_RETRIEVAL_DATA and _GROUNDING_DATA name folders with the open sets of the tables of quality, which are left out
+otherwise. Rivals that `make bench` has not installed are left out of their table.
 """
 
 import argparse
 import platform
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -38,6 +40,7 @@ from tests.benchmarks.speed import (
     tokens,
     vault,
 )
+from tests.benchmarks.speed.page import updated
 from tests.benchmarks.speed.sizes import FULL, SMOKE
 
 TABLES = {
@@ -71,16 +74,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed", description=__doc__)
     parser.add_argument("tables", nargs="*", choices=[[], *TABLES], help="Default: all.")
     parser.add_argument("--smoke", action="store_true", help="Tiny sizes: whether it runs, not how fast.")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="Also put the tables into this page.")
     options = parser.parse_args()
     sizes = SMOKE if options.smoke else FULL
-    memory = psutil.virtual_memory().total // 2**30
     _see_rivals()
-    machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    print(f"{psutil.cpu_count()} cores, {memory} GiB, {machine}")
+    machine = _machine()
+    print(machine)
+    measured = f"Measured on {datetime.now(UTC):%Y-%m-%d}: {machine}."
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         for name in options.tables or TABLES:
+            tables = []
             for table in TABLES[name](sizes, Path(folder)):
                 print(f"\n{table}", flush=True)
+                tables.append(table)
+            if options.write is not None:  # after each, so that a run that is stopped loses little
+                page = options.write.read_text(encoding="utf-8")
+                options.write.write_text(updated(page, tables, measured), encoding="utf-8")
+
+
+def _machine() -> str:
+    """Return the machine in words: cores, memory, system and Python."""
+    memory = psutil.virtual_memory().total // 2**30
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{psutil.cpu_count()} cores, {memory} GiB, {system}, Python {platform.python_version()}"
 
 
 def _see_rivals() -> None:

@@ -1,4 +1,4 @@
-"""Tables in Markdown, as they stand in the README."""
+"""Tables in Markdown, as they stand in docs/figures.md."""
 
 from collections.abc import Sequence
 from typing import Any
