@@ -1,0 +1,121 @@
+"""What the pages tell a reader to type works when it is typed, and prints what they show."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.running import ROOT, Service, running
+from tests.pages import Block, blocks_of, pages, printed_as_shown
+
+MARK = "\x1e"  # before the line number of each block in what the page's script prints
+COPY = "<!-- in: a copy of the repository -->"
+REPOSITORY = ("app", "docs", "migrations", "tests", "Makefile", "alembic.ini", "pyproject.toml")
+PAGE_S = 60
+RUNNABLE = {
+    str(path.relative_to(ROOT)): path
+    for path in pages()
+    if any(block.is_run for block in blocks_of(path.read_text(encoding="utf-8")))
+}
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Return a service as a reader of the pages has it after the first start."""
+    folder = tmp_path_factory.mktemp("documented")
+    with running(folder, SLUICE_UPSTREAMS__ALLOWED_NETWORKS="127.0.0.0/8") as service:
+        yield service
+
+
+@pytest.fixture
+def tidied(documented: Service) -> Iterator[Service]:
+    """Return the service, and afterwards take away what a page left in it."""
+    yield documented
+    headers = {"Authorization": f"Bearer {documented.key}"}
+    with httpx2.Client(base_url=documented.url, headers=headers, trust_env=False) as client:
+        assert client.put("/api/v1/policies", json={}).status_code == 200
+        for kind in ("pipelines", "groups", "tool-descriptions", "collections", "concerns"):
+            for entry in client.get(f"/api/v1/{kind}").json()["items"]:
+                path = f"/api/v1/{kind}/{entry['name']}"
+                assert client.delete(path, params={"force": "true"}).status_code == 204
+        servers = client.get("/api/v1/servers").json()["items"]
+        for server in servers:
+            if server["origin"] == "api":
+                assert client.delete(f"/api/v1/servers/{server['name']}").status_code == 204
+    if any(server["origin"] == "file" for server in servers):
+        assert documented.sluice("apply", "/dev/stdin", given="{}").returncode == 0
+
+
+@pytest.mark.parametrize("name", RUNNABLE)
+@pytest.mark.timeout(PAGE_S + 30)
+def test_the_examples_of_a_page_do_what_it_says(name: str, tidied: Service, tmp_path: Path) -> None:
+    page = RUNNABLE[name].read_text(encoding="utf-8")
+    blocks = blocks_of(page)
+    folder = tmp_path / "sluice"
+    prepare(folder, copied=COPY in page)
+
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-c", script(blocks, tmp_path)],
+        cwd=folder,
+        env={**tidied.environment, **tidied.client, **paths(folder, copied=COPY in page)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PAGE_S,
+        check=False,
+    )
+
+    printed = dict(part.split("\n", 1) for part in done.stdout.split(MARK)[1:])
+    reached = list(printed)[-1]
+    assert done.returncode == 0, f"{name}:{reached}: {printed[reached]}{done.stderr}"
+    for block, following in pairwise(blocks):
+        if following.output:
+            text = printed[str(block.line)]
+            assert printed_as_shown(following, text), f"{name}:{block.line} prints {text}"
+
+
+def prepare(folder: Path, *, copied: bool) -> None:
+    """Make a folder that looks like the repository; one that a page changes is a copy of it."""
+    folder.mkdir()
+    (folder / ".venv").symlink_to(sys.prefix)
+    for name in REPOSITORY:
+        if not copied:
+            (folder / name).symlink_to(ROOT / name)
+        elif (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, symlinks=True)
+        else:
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def paths(folder: Path, *, copied: bool) -> dict[str, str]:
+    """Return where programs and modules are found, as a reader has them after `make run`."""
+    programs = f"{folder}/.venv/bin:/usr/local/bin:/usr/bin:/bin"
+    return {"PATH": programs, "PYTHONPATH": str(folder if copied else ROOT)}
+
+
+def script(blocks: list[Block], folder: Path) -> str:
+    """Return one script for all blocks of a page."""
+    lines = []
+    for block in blocks:
+        if block.file is not None:
+            place = shlex.quote(block.file)
+            content = folder / f"file-{block.line}"
+            content.write_text(block.text, encoding="utf-8")
+            lines.append(f"mkdir -p $(dirname {place}); cp {shlex.quote(str(content))} {place}")
+        elif block.is_run:
+            lines.append(f"printf '{MARK}{block.line}\\n'")
+            lines.append(block.text if block.language == "sh" else python(block, folder))
+    return "\n".join(lines)
+
+
+def python(block: Block, folder: Path) -> str:
+    """Return the command that runs a block of Python."""
+    program = folder / f"line_{block.line}.py"
+    program.write_text(block.text, encoding="utf-8")
+    return f"python {shlex.quote(str(program))}"
