@@ -86,7 +86,7 @@ async def test_requests_over_the_in_flight_cap_are_refused_and_the_slot_comes_ba
     bounds = limits(in_flight=2)
     async with traffic.admit("a", bounds), traffic.admit("a", bounds):
         with pytest.raises(OverloadedError) as refusal:
-            async with traffic.admit("a", bounds):
+            async with asyncio.timeout(1), traffic.admit("a", bounds):
                 pass
         assert refusal.value.details == {"limit": "in_flight", "value": 2}
         assert refusal.value.retry_after_s
@@ -146,9 +146,10 @@ async def test_the_queue_of_a_tenant_is_bounded_and_others_still_get_in_line() -
         waiting = [asyncio.create_task(_serve(traffic, "a", served)) for _ in range(2)]
         await settle()
         with pytest.raises(OverloadedError) as refusal:
-            async with traffic.admit("a", limits()):
+            # Without its limit the request would wait in the queue, for as long as the test does.
+            async with asyncio.timeout(1), traffic.admit("a", limits()):
                 pass
-        assert refusal.value.details["limit"] == "queue_per_tenant"
+        assert refusal.value.details == {"limit": "queue_per_tenant", "value": 2}
         waiting.append(asyncio.create_task(_serve(traffic, "b", served)))
         await settle()
     await asyncio.gather(*waiting)
@@ -217,6 +218,89 @@ async def test_tenants_that_went_quiet_are_forgotten_and_busy_ones_are_not() -> 
         assert await admitted(traffic, f"t{number}", limits(rate=1000, burst=2))
     assert len(traffic._lanes) < 4200
     assert not await admitted(traffic, "slow", slow)
+
+
+async def test_a_tenant_with_requests_in_flight_is_not_forgotten_however_full_its_bucket_is() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    one = limits(in_flight=1)
+    async with traffic.admit("busy", one):
+        clock.now += 1000
+        for number in range(5000):
+            assert await admitted(traffic, f"t{number}", limits())
+        with pytest.raises(OverloadedError):
+            async with asyncio.timeout(1), traffic.admit("busy", one):
+                pass
+    assert await admitted(traffic, "busy", one)
+
+
+async def test_a_tenant_whose_bucket_is_full_again_at_this_very_moment_is_forgotten() -> None:
+    clock = Clock()
+    traffic = Traffic(clock=clock)
+    for number in range(4096):
+        assert await admitted(traffic, f"t{number}", limits(rate=1, burst=2))
+    clock.now += 1
+    assert await admitted(traffic, "another", limits())
+    assert list(traffic._lanes) == ["another"]
+
+
+async def test_requests_that_wait_count_as_in_flight() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("other", limits()):
+        waiting = asyncio.create_task(_serve(traffic, "a", served))
+        await settle()
+        with pytest.raises(OverloadedError) as refusal:
+            async with asyncio.timeout(1), traffic.admit("a", limits(in_flight=1)):
+                pass
+        assert refusal.value.details["limit"] == "in_flight"
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        waiting = asyncio.create_task(_serve(traffic, "a", served))
+        await settle()
+    await waiting
+    assert await admitted(traffic, "a", limits(in_flight=1)), "whoever gave up waiting is not in flight"
+
+
+async def test_as_many_requests_run_at_once_as_there_are_slots() -> None:
+    traffic = Traffic(slots=2, clock=Clock())
+    served: list[str] = []
+    async with traffic.admit("a", limits()), traffic.admit("b", limits()):
+        assert traffic.running == 2
+        waiting = asyncio.create_task(_serve(traffic, "c", served))
+        await settle()
+        assert (traffic.running, traffic.waiting, served) == (2, 1, [])
+    await waiting
+
+
+async def test_the_pause_is_never_too_short_to_be_worth_it() -> None:
+    traffic = Traffic(clock=Clock())
+    fast = limits(rate=1e6, burst=1)
+    assert await admitted(traffic, "a", fast)
+    with pytest.raises(RateLimitedError) as refusal:
+        traffic.spend("a", fast)
+    assert refusal.value.retry_after_s == 0.01
+
+
+async def test_whoever_waits_for_a_turn_too_long_is_told_that_nothing_was_done() -> None:
+    traffic = Traffic(slots=1, clock=Clock())
+    until = asyncio.get_running_loop().time() + 0.01
+    async with traffic.admit("a", limits()):
+        with pytest.raises(DeadlineExceededError) as refusal:
+            async with asyncio.timeout(5), traffic.turn("b", limits(), until):
+                pass
+        assert refusal.value.details == {"deadline_ms": 30_000}
+    async with traffic.turn("b", limits(), asyncio.get_running_loop().time() + 5):
+        assert traffic.running == 1
+    assert (traffic.running, traffic.waiting) == (0, 0)
+
+
+async def test_requests_that_are_only_counted_have_limits_that_no_policy_changes() -> None:
+    traffic = Traffic(plain=limits(rate=0.001, burst=1), clock=Clock())
+    assert await admitted(traffic, "b", limits())
+    await traffic.count("a")
+    with pytest.raises(RateLimitedError):
+        await traffic.count("a")
 
 
 async def test_a_request_that_only_counts_takes_a_token_and_nothing_else() -> None:
