@@ -1,6 +1,7 @@
 """Middlewares by name: found by walking a package and by entry points, duplicates refused."""
 
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
@@ -50,7 +51,13 @@ class Registry:
 
 def _in_package(package: ModuleType) -> Iterator[type[Middleware[Any]]]:
     for info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        name = f"{package.__name__}.{info.name}"
+        # A middleware with helpers of its own is a folder; its class stands in ``middleware.py`` there.
+        if info.ispkg:
+            name += ".middleware"
+            if importlib.util.find_spec(name) is None:
+                raise RegistryError(f"{name} is missing: a folder holds its middleware there.")
+        module = importlib.import_module(name)
         own = [
             value
             for value in vars(module).values()

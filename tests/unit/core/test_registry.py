@@ -54,6 +54,19 @@ def test_a_new_file_is_a_new_middleware(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(discovered(package, monkeypatch, tmp_path).middlewares) == ["shouting"]
 
 
+def test_a_middleware_may_be_a_folder_with_helpers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = package_of(tmp_path)
+    folder = tmp_path / package.__name__ / "shouting"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "loudness.py").write_text("LOUD = True\n")
+    with pytest.raises(RegistryError, match=r"shouting\.middleware is missing"):
+        discovered(package, monkeypatch, tmp_path)
+    (folder / "middleware.py").write_text(SOURCE.format(name="Shouting", wire="shouting"))
+    importlib.invalidate_caches()
+    assert list(discovered(package, monkeypatch, tmp_path).middlewares) == ["shouting"]
+
+
 def test_two_of_one_name_stop_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     same = SOURCE.format(name="Same", wire="same")
     package = package_of(tmp_path, one=same, two=same)
