@@ -92,7 +92,7 @@ $(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing the locked versions into $(VENV) (a minute, once)"
 	@$(PIP) install --no-compile --require-hashes -r requirements.lock
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.worker"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.processes.worker"
 	@touch $@
 
 $(TESTING): tests/requirements.lock tests/encoder-source.txt $(RUNNING)

@@ -11,9 +11,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import app.middlewares
-from app.core.engines import Embedder, Engines
-from app.core.registry import Registry, RegistryError
-from app.core.tool_filter import ToolFilter, parse_filters
+from app.core.catalog.tool_filter import ToolFilter, parse_filters
+from app.core.contracts.engines import Embedder, Engines
+from app.core.contracts.registry import Registry, RegistryError
 from app.engine_wiring import chosen_engines, pool_detector, remote_options
 from app.engines.cipher import Custodian, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
@@ -22,51 +22,51 @@ from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 from app.engines.grounding.packages import read_index
 from app.engines.moderation.terms import Re2TermMatcher
-from app.engines.pii.pool import PoolDetector
+from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, Rules, unobserved
 from app.engines.secrets.scanner import RuleScanner
-from app.services.access import AccessService
-from app.services.audit import AuditService, event_mac
+from app.services.access.access import AccessService
+from app.services.access.policies import PolicyService, argument_check
+from app.services.access.sessions import SessionService
+from app.services.access.tenants import TenantService
+from app.services.access.traffic import Traffic
+from app.services.audit.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
-from app.services.catalogs import CatalogService
-from app.services.collections import CollectionService
-from app.services.concerns import ConcernService
-from app.services.declarations import DeclarationService
-from app.services.dedicated import DedicatedLinks
-from app.services.description_files import DescriptionFiles
-from app.services.disclosure import DescriptionService
-from app.services.disclosure_gate import DisclosureService
-from app.services.document_indexes import DocumentIndexes
-from app.services.document_indexing import DocumentIndexing
-from app.services.document_vectors import DocumentVectors
-from app.services.erasure import ErasureSink
-from app.services.forwarding import ForwardService
-from app.services.groups import GroupService
-from app.services.ingestion import IngestionService
-from app.services.invoke import InvokeService
-from app.services.keyring import KeyringService
-from app.services.listing import ListingService
-from app.services.pipelines import PipelineService
-from app.services.policies import PolicyService, argument_check
-from app.services.remote_middlewares import RemoteMiddlewares
-from app.services.retrieval import RetrievalService
-from app.services.servers import ServerService
-from app.services.sessions import SessionService
-from app.services.subscriptions import SubscriptionService, resolving
-from app.services.tenant_servers import UpstreamRules
-from app.services.tenants import TenantService
-from app.services.tool_lists import ToolListService
-from app.services.traffic import Traffic
-from app.services.upstreams import UpstreamService
-from app.services.vault import VaultService
+from app.services.catalog.catalogs import CatalogService
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.description_files import DescriptionFiles
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.disclosure import DisclosureService
+from app.services.catalog.groups import GroupService
+from app.services.catalog.listing import ListingService
+from app.services.catalog.tool_lists import ToolListService
+from app.services.declare.declarations import DeclarationService
+from app.services.documents.collections import CollectionService
+from app.services.documents.indexes import DocumentIndexes
+from app.services.documents.indexing import DocumentIndexing
+from app.services.documents.ingestion import IngestionService
+from app.services.documents.retrieval import RetrievalService
+from app.services.documents.vectors import DocumentVectors
+from app.services.forward.client_connections import DedicatedLinks
+from app.services.forward.forwarding import ForwardService
+from app.services.forward.subscriptions import SubscriptionService, resolving
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.pipelines import PipelineService
+from app.services.invoke.remote_middlewares import RemoteMiddlewares
+from app.services.servers.server_admin import ServerService
+from app.services.servers.tenant_upstreams import UpstreamRules
+from app.services.servers.upstreams import UpstreamService
+from app.services.vault.erasure import ErasureSink
+from app.services.vault.keyring import KeyringService
+from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
+from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
-from app.store.writer import GroupWriter
 from app.upstream.connection import AggregatorOptions, Connection
-from app.upstream.links import NetworkProbe
+from app.upstream.link_probe import NetworkProbe
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from contextlib import AsyncExitStack
 
-from app.core.engines import Embedder, ToolRanker
+from app.core.contracts.engines import Embedder, ToolRanker
 from app.engines.choosing import Chooser
 from app.engines.deferred import DeferredToolRanker
 from app.engines.encoder import Encoder
-from app.engines.pii.pool import PoolDetector
-from app.engines.pii.startup import Startup
-from app.engines.pii.user_recognizers import (
+from app.engines.pii.processes.pool import PoolDetector
+from app.engines.pii.processes.startup import Startup
+from app.engines.pii.recognizers.user import (
     Definitions,
     FaultyRecognizersError,
     check_pace,

@@ -14,28 +14,28 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import app
 from app.api.auth import Services
-from app.api.edge import EdgeLimits
-from app.api.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, Guard
-from app.api.health import Readiness
-from app.api.observability import Metrics, configure_logging
 from app.api.surface import OPENAPI_PATH, install_rest
-from app.api.tracing import tracer_to
 from app.assembly import House, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.protocol.aggregated import AggregatedPrimitives
-from app.protocol.callbacks import Callbacks
-from app.protocol.errors import WIRE_ERRORS
-from app.protocol.exchange import GROUP_KEY, INTERCEPTORS_KEY
-from app.protocol.interceptors import OLDEST_PROTOCOL
-from app.protocol.primitives import Primitives
+from app.edge.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, Guard
+from app.edge.health import Readiness
+from app.edge.limits import EdgeLimits
+from app.edge.observability import Metrics, configure_logging
+from app.edge.tracing import tracer_to
+from app.protocol.methods.aggregated import AggregatedPrimitives
+from app.protocol.methods.interceptors import OLDEST_PROTOCOL
+from app.protocol.methods.primitives import Primitives
+from app.protocol.methods.shaping import Shaping
+from app.protocol.methods.tasks import TaskMethods
 from app.protocol.server import Mcp, build_mcp
-from app.protocol.shaping import Shaping
-from app.protocol.tasks import TaskMethods
-from app.services.bootstrap import bootstrap
-from app.services.declaration_files import read_file
-from app.services.explaining import ExplainService
-from app.services.group_views import GroupViews
-from app.services.interceptors import InterceptorService
+from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.errors import WIRE_ERRORS
+from app.protocol.wire.exchange import GROUP_KEY, INTERCEPTORS_KEY
+from app.services.access.bootstrap import bootstrap
+from app.services.catalog.group_views import GroupViews
+from app.services.declare.declaration_files import read_file
+from app.services.invoke.explaining import ExplainService
+from app.services.invoke.interceptors import InterceptorService
 from app.settings import Settings
 from app.store import migrate
 

@@ -5,7 +5,7 @@ import os
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.store.document_tables import metadata
+from app.store.documents.tables import metadata
 from app.store.migrate import included, is_table_of_ours, with_connection
 
 LOCK_TIMEOUT = "5s"

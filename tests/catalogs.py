@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.catalog import GROUPS_META, NAME_FIELD, Catalog, Kind, Primitive
-from app.core.disclosure import short_form
+from app.core.catalog.primitives import GROUPS_META, NAME_FIELD, Catalog, Kind, Primitive
+from app.core.tools.disclosure import short_form
 
 
 def primitive(

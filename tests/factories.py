@@ -12,16 +12,16 @@ from sqlalchemy import text
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.handles import Handle, Original
-from app.core.middleware import VaultOptions
+from app.core.content.handles import Handle, Original
+from app.core.contracts.middleware import VaultOptions
 from app.engines.cipher import Custodian, KeyRing
-from app.services.audit import AuditService, event_mac
-from app.services.erasure import ErasureSink
-from app.services.keyring import KeyringService
-from app.services.vault import VaultReceipt, VaultService, VaultWrite
+from app.services.audit.audit import AuditService, event_mac
+from app.services.vault.erasure import ErasureSink
+from app.services.vault.keyring import KeyringService
+from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
+from app.store.audit.writer import GroupWriter
 from app.store.database import Database
 from app.store.dialects import Patience
-from app.store.writer import GroupWriter
 
 PATIENT = Patience(connect_s=30, statement_s=30, pool_s=10)
 """For tests that are about something else: a busy machine may keep a database waiting for seconds."""

@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from app.core.content import Context, PendingConceal
-from app.core.engines import (
+from app.core.content.context import Context, PendingConceal
+from app.core.content.handles import Handle, Original
+from app.core.contracts.engines import (
     Candidate,
     Detection,
     DetectionOptions,
@@ -27,8 +28,7 @@ from app.core.engines import (
     ToolRanker,
     ToolRanking,
 )
-from app.core.grounding import AnswerChecker, LinkProbe
-from app.core.handles import Handle, Original
+from app.core.contracts.grounding import AnswerChecker, LinkProbe
 from tests.fakes_grounding import FakeAnswerChecker, FakeGroundingJudge
 from tests.fakes_injection import FakeInjectionDetector
 from tests.fakes_moderation import FakeModerator, FakeTermMatcher

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from app.core.engines import Claim, EngineReport, Grounding
-from app.core.grounding import AnswerFinding, CheckOptions, LinkState, Place, Statements
+from app.core.contracts.engines import Claim, EngineReport, Grounding
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, LinkState, Place, Statements
 
 
 class FakeGroundingJudge:

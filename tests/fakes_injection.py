@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from app.core.engines import EngineReport, InjectionFinding, InjectionJudgement
+from app.core.contracts.engines import EngineReport, InjectionFinding, InjectionJudgement
 
 ORDER = re.compile(r"ignore (?:all )?previous instructions", re.IGNORECASE)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from app.core.engines import EngineReport, InvalidPatternError, Moderation, TermList
+from app.core.contracts.engines import EngineReport, InvalidPatternError, Moderation, TermList
 
 
 class FakeModerator:

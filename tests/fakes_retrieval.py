@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from app.core.engines import EngineReport, Retrieval, RetrievalQuery, RetrievedPassage
+from app.core.contracts.engines import EngineReport, Retrieval, RetrievalQuery, RetrievedPassage
 
 
 @dataclass(frozen=True)

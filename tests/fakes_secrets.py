@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from app.core.engines import EngineReport, SecretFindings, SecretOptions, Span
+from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, Span
 
 
 class FakeSecretScanner:

@@ -10,9 +10,9 @@ import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.engines.pii.checksums import compact
-from app.engines.pii.labels import RULES
-from app.engines.pii.recognizers_national_all import ROWS
+from app.engines.pii.ground.labels import RULES
+from app.engines.pii.recognizers.checksums.shared import compact
+from app.engines.pii.recognizers.national.all import ROWS
 
 SENTENCES = {
     "bg": ("Моля, впишете {word} {value} в заявлението.", "Моят {word} е {value}."),

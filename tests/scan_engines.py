@@ -12,10 +12,10 @@ from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, SpacyNlpEngine
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
-from app.engines.pii.lean import compiled_once
-from app.engines.pii.nlp import LANGUAGE, EmbeddedNlpEngine, PhraseContextEnhancer
-from app.engines.pii.patterns import FLAGS
-from app.engines.pii.recognizers import FixedRegistry, build_registry
+from app.engines.pii.ground.lean import compiled_once
+from app.engines.pii.names.nlp import LANGUAGE, EmbeddedNlpEngine, PhraseContextEnhancer
+from app.engines.pii.recognizers.patterns import FLAGS
+from app.engines.pii.recognizers.registry import FixedRegistry, build_registry
 from app.engines.pii.scan.matchers import MatcherName, build
 from app.engines.pii.scan.once import Chosen, ScanOnce
 from app.engines.pii.scan.plain_words import PlainWords

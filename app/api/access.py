@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, Body, CursorQuery, KeyId, LimitQuery, Moment, Page, TenantName, Word
 from app.core.access import Role
-from app.services.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
+from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 
 _MAX_CIDRS: Final = 100
 

@@ -8,8 +8,8 @@ from starlette.responses import Response, StreamingResponse
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Moment, Word
 from app.core.strictjson import dumps
-from app.services.audit import MAX_PAGE, AuditQuery
-from app.services.audit_export import described
+from app.services.audit.audit import MAX_PAGE, AuditQuery
+from app.services.audit.export import described
 
 _MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _EVENT: Final[dict[str, Any]] = {

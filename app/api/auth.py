@@ -9,25 +9,25 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from app.core.access import Caller
+from app.core.contracts.policy import Limits
 from app.core.errors import InvalidArgumentsError
-from app.core.policy import Limits
 from app.core.request import RequestInfo
-from app.services.access import AccessService
-from app.services.audit import AuditService
-from app.services.collections import CollectionService
-from app.services.concerns import ConcernService
-from app.services.disclosure import DescriptionService
-from app.services.explaining import ExplainService
-from app.services.groups import GroupService
-from app.services.ingestion import IngestionService
-from app.services.invoke import InvokeService
-from app.services.pipelines import PipelineService
-from app.services.policies import PolicyService
-from app.services.servers import ServerService
-from app.services.tenants import TenantService
-from app.services.traffic import Traffic
-from app.services.upstreams import UpstreamService
-from app.services.vault import VaultService
+from app.services.access.access import AccessService
+from app.services.access.policies import PolicyService
+from app.services.access.tenants import TenantService
+from app.services.access.traffic import Traffic
+from app.services.audit.audit import AuditService
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.groups import GroupService
+from app.services.documents.collections import CollectionService
+from app.services.documents.ingestion import IngestionService
+from app.services.invoke.explaining import ExplainService
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.pipelines import PipelineService
+from app.services.servers.server_admin import ServerService
+from app.services.servers.upstreams import UpstreamService
+from app.services.vault.vault import VaultService
 
 _BEARER = HTTPBearer(
     auto_error=False, description="An API key: `slc_<8 hex digits>_<43 characters of base64url>`."

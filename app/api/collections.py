@@ -10,12 +10,12 @@ from fastapi.openapi.models import Example
 from pydantic import Field, StringConstraints, ValidationError
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.edge import UPLOAD_TYPES
 from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
-from app.core.collections import CollectionDefinition, DocumentDetails, Principal
+from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
-from app.services.collections import CollectionInfo, DocumentInfo
-from app.services.ingestion import Ingested, IngestionInfo, Submitted
+from app.edge.limits import UPLOAD_TYPES
+from app.services.documents.collections import CollectionInfo, DocumentInfo
+from app.services.documents.ingestion import Ingested, IngestionInfo, Submitted
 
 _BODY_S: Final = 60.0
 _COLLECTION: Final = {"description": "Notes of meetings.", "access": ["*"]}

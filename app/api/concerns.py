@@ -11,10 +11,10 @@ from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
-from app.core.concerns import ConcernDefinition
+from app.core.catalog.concerns import ConcernDefinition
 from app.core.errors import InvalidArgumentsError
-from app.services.concern_changes import ConcernInfo
-from app.services.concerns import Preferences
+from app.services.catalog.concern_changes import ConcernInfo
+from app.services.catalog.concerns import Preferences
 
 _EXAMPLES: Final = {
     "security": Example(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, CursorQuery, LimitQuery, Page
-from app.core.disclosure import ToolDescription
+from app.core.tools.disclosure import ToolDescription
 
 _EXAMPLES: Final = {
     "search": Example(

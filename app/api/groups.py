@@ -11,11 +11,11 @@ from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
-from app.core.catalog import Member
+from app.core.catalog.groups import MAX_MEMBERS, GroupDefinition
+from app.core.catalog.primitives import Member
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
-from app.core.groups import MAX_MEMBERS, GroupDefinition
-from app.services.documents import DocumentFormat, write_document
-from app.services.groups import GroupInfo, SavedGroup
+from app.services.catalog.groups import GroupInfo, SavedGroup
+from app.services.data_files import DocumentFormat, write_document
 
 _BODY_S: Final = 15.0
 _GROUP: Final = {

@@ -18,7 +18,7 @@ from app.api.auth import (
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
-from app.services.invoke import MiddlewareInfo
+from app.services.invoke.invoke import MiddlewareInfo
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
 _JSON: Final = "application/json"

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, LimitQuery, Page
-from app.core.catalog import Kind
-from app.core.concerns import ConcernMapping
+from app.core.catalog.concerns import ConcernMapping
+from app.core.catalog.primitives import Kind
 from app.core.errors import InvalidArgumentsError
-from app.services.concern_changes import MappingInfo
+from app.services.catalog.concern_changes import MappingInfo
 
 _MAX_NAME: Final = 2048
 _EXAMPLES: Final = {

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, info_of, new_router, services_of
 from app.api.fields import Answer, Body
-from app.core.engines import Candidate, Explanation, Span
+from app.core.contracts.engines import Candidate, Explanation, Span
 
 _MOST_CHARACTERS = 200_000
 

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, new_router, services_of
 from app.api.fields import Answer, CursorQuery, LimitQuery, Page
+from app.core.contracts.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
-from app.core.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.strictjson import dumps
-from app.services.pipelines import PipelineVersion
+from app.services.invoke.pipelines import PipelineVersion
 
 _MAX_VERSION: Final = 2**53
 _OUTBOUND: Final = {

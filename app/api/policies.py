@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, LimitQuery, Page, TenantPath
-from app.core.policy import Policy
+from app.core.contracts.policy import Policy
 
 _MAX_VERSION: Final = 2**53
 _EXAMPLES: Final = {

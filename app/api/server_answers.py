@@ -7,13 +7,13 @@ from typing import Any, Final
 from pydantic import Field
 
 from app.api.fields import Answer
-from app.core.catalog import Disclosure, Kind
-from app.services.approval import Approval
-from app.services.inspection import ServerStatus
-from app.services.known_servers import KnownServer, ServerDetail, StoredPin, Trial
-from app.services.pins import PinName, PinState, Review
-from app.services.sealing import shown
-from app.services.upstreams import UpstreamService
+from app.core.catalog.primitives import Disclosure, Kind
+from app.services.servers.approval import Approval
+from app.services.servers.inspection import ServerStatus
+from app.services.servers.pins import PinName, PinState, Review
+from app.services.servers.sealing import shown
+from app.services.servers.server_records import KnownServer, ServerDetail, StoredPin, Trial
+from app.services.servers.upstreams import UpstreamService
 
 _NAMES: Final = ("name", "title", "version")
 

@@ -17,10 +17,10 @@ from app.api.server_answers import (
     server_answer,
     trial_answer,
 )
-from app.core.catalog import Disclosure, Kind
-from app.core.servers import SECRET_FIELDS, SERVER_NAME, MCPServerSettings, ServerName
-from app.services.approval import Wanted
-from app.services.sealing import GivenServer
+from app.core.catalog.primitives import Disclosure, Kind
+from app.core.catalog.servers import SECRET_FIELDS, SERVER_NAME, MCPServerSettings, ServerName
+from app.services.servers.approval import Wanted
+from app.services.servers.sealing import GivenServer
 
 _MAX_TOOLS: Final = 2048
 _MAX_PRIMITIVES: Final = 10_000

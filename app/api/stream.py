@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, limits_of, new_router
-from app.api.errors import internal_error, log_cause, problem, problem_response, request_id_of
 from app.api.records import EVENTS, LINES, read_records, written
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
+from app.edge.problems import internal_error, log_cause, problem, problem_response, request_id_of
 
 _MIDDLEWARE: Final = "pii_restoration"
 _RECORD: Final = {

@@ -23,9 +23,10 @@ from app.api import (
     tenants,
     vault,
 )
-from app.api.errors import PROBLEM_TYPE, PROBLEMS, install_error_handlers
-from app.api.health import Readiness, health_router
-from app.api.observability import Metrics
+from app.api.errors import install_error_handlers
+from app.edge.health import Readiness, health_router
+from app.edge.observability import Metrics
+from app.edge.problems import PROBLEM_TYPE, PROBLEMS
 
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
 _METHODS: Final = ("get", "post", "put", "patch", "delete")

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Moment, Page
+from app.core.content.handles import Handle
 from app.core.errors import NotFoundError
-from app.core.handles import Handle
 
 _MAX_VALUE = 100_000
 

@@ -8,7 +8,7 @@ import typer
 from app.cli.terminal import note, show_json
 
 if TYPE_CHECKING:
-    from app.services.declarations import Plan
+    from app.services.declare.declarations import Plan
 
 EPILOG = """Examples:
 
@@ -38,7 +38,7 @@ def apply(
     What an earlier file had and this one has not is removed; what was made over REST stays.
     """
     from app.cli.host import caller_for, on_host
-    from app.services.declaration_files import read_file
+    from app.services.declare.declaration_files import read_file
 
     read = read_file(file)
     plan = on_host(

@@ -13,7 +13,7 @@ from app.cli.times import moment
 
 if TYPE_CHECKING:
     from app.assembly import House
-    from app.services.audit import AuditQuery
+    from app.services.audit.audit import AuditQuery
 
 commands = typer.Typer(
     help="Read the record: who did what and how it ended; never content. Reading is itself recorded.",
@@ -73,7 +73,7 @@ def query(
 ) -> None:
     """Show events, newest first."""
     from app.cli.host import caller_for, on_host
-    from app.services.audit_export import described
+    from app.services.audit.export import described
 
     asked = _asked(since, until, actor, middleware, action, outcome, scope, request_id)
     page = on_host(lambda host: host.audit.query(caller_for(tenant), asked, limit=limit, cursor=cursor))
@@ -160,7 +160,7 @@ def _asked(
     scope: str | None,
     request_id: str | None,
 ) -> "AuditQuery":
-    from app.services.audit import AuditQuery
+    from app.services.audit.audit import AuditQuery
 
     return AuditQuery(
         since=since,

@@ -10,8 +10,8 @@ from app.cli.terminal import note, show_json, show_table
 if TYPE_CHECKING:
     from app.assembly import House
     from app.core.access import Caller
-    from app.core.concerns import ConcernDefinition
-    from app.services.concerns import ConcernService
+    from app.core.catalog.concerns import ConcernDefinition
+    from app.services.catalog.concerns import ConcernService
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show
 if TYPE_CHECKING:
     from app.assembly import House
     from app.core.access import Caller
-    from app.core.engines import Retrieval
-    from app.services.collections import CollectionInfo, DocumentInfo
+    from app.core.contracts.engines import Retrieval
+    from app.services.documents.collections import CollectionInfo, DocumentInfo
 
 T = TypeVar("T")
 _PAGE = 500
@@ -107,8 +107,8 @@ def search(
     json: Json = False,
 ) -> None:
     """Show what a caller would be given for a question: title, relevance and passage."""
-    from app.core.collections import principals_of
-    from app.core.engines import RetrievalQuery
+    from app.core.catalog.collections import principals_of
+    from app.core.contracts.engines import RetrievalQuery
     from app.middlewares.document_retrieval import DocumentRetrievalArguments
 
     async def searched(house: "House", caller: "Caller") -> "Retrieval":
@@ -192,9 +192,9 @@ async def _add_all(
 ) -> tuple[dict[str, int], int]:
     from pydantic import ValidationError
 
-    from app.core.collections import CollectionDefinition, DocumentDetails
+    from app.core.catalog.collections import CollectionDefinition, DocumentDetails
     from app.core.errors import InvalidArgumentsError, NotFoundError, ServiceError, TooLargeError
-    from app.services.ingestion import Submitted
+    from app.services.documents.ingestion import Submitted
 
     counts, faults = dict.fromkeys(("created", "updated", "unchanged"), 0), 0
     try:

@@ -7,7 +7,7 @@ from app.core.errors import ServiceError, StoreUnavailableError
 
 _SENTENCES = {
     "app.settings.ConfigurationError": "faults",
-    "app.services.declaration_files.FileError": "lines",
+    "app.services.declare.declaration_files.FileError": "lines",
 }
 NO_DATABASE = "The database does not answer: check SLUICE_DATABASE__URL and that it runs."
 

@@ -12,8 +12,8 @@ from app.cli.terminal import USAGE, fail, note, show_json, show_table
 if TYPE_CHECKING:
     from app.assembly import House
     from app.core.access import Caller
-    from app.services.group_changes import GroupPlan
-    from app.services.groups import GroupService
+    from app.services.catalog.group_changes import GroupPlan
+    from app.services.catalog.groups import GroupService
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ def export(
     ] = None,
 ) -> None:
     """Write all groups of a tenant as one document, the shape that `import` and the declarative file take."""
-    from app.services.documents import write_document
+    from app.services.data_files import write_document
 
     document = write_document(_in_tenant(tenant, lambda groups, caller: groups.export(caller)), form)
     if output is None:

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from app.api.observability import configure_logging
 from app.assembly import House, opened
 from app.cli.terminal import fail
 from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
-from app.services.bootstrap import bootstrap
+from app.edge.observability import configure_logging
+from app.services.access.bootstrap import bootstrap
 from app.settings import Settings, load
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from app.cli.terminal import confirm, note, show_json, show_table
 from app.cli.times import duration, moment_ahead
 
 if TYPE_CHECKING:
-    from app.store.access import KeyInfo
+    from app.store.access.access import KeyInfo
 
 commands = typer.Typer(
     help="Make, list, end and rotate API keys; every change is recorded.",
@@ -120,7 +120,7 @@ def rotate(
     """Give a key a new secret and print it, once."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
-    from app.services.access import DEFAULT_OVERLAP_S
+    from app.services.access.access import DEFAULT_OVERLAP_S
 
     seconds = DEFAULT_OVERLAP_S if overlap is None else overlap.total_seconds()
     made = on_host(lambda host: host.access.rotate_key(caller_for(SYSTEM_TENANT), key_id, overlap_s=seconds))

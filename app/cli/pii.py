@@ -10,11 +10,11 @@ import typer
 from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.core.engines import Candidate, DetectionOptions, Span
-    from app.engines.pii.labelled import LabelledText
-    from app.engines.pii.pool import PoolDetector
-    from app.engines.pii.scoring import Confusion, Scores, Tally
-    from app.engines.pii.user_recognizers import Definitions
+    from app.core.contracts.engines import Candidate, DetectionOptions, Span
+    from app.engines.pii.processes.pool import PoolDetector
+    from app.engines.pii.recognizers.user import Definitions
+    from app.engines.pii.search.labelled import LabelledText
+    from app.engines.pii.search.scoring import Confusion, Scores, Tally
 
 T = TypeVar("T")
 
@@ -112,8 +112,8 @@ def evaluate(
 
     The type ANY counts whether a text was hidden at all, under whatever type. The examples show the texts of the file.
     """
-    from app.engines.pii.labelled import FaultyLineError, read_labelled
-    from app.engines.pii.scoring import score
+    from app.engines.pii.search.labelled import FaultyLineError, read_labelled
+    from app.engines.pii.search.scoring import score
 
     try:
         texts, unknown = read_labelled(file.read_text("utf-8"), _reading(labels or []))
@@ -143,7 +143,7 @@ def evaluate(
 def _options(
     entities: Sequence[str] | None, *, strict: bool, names: Literal["fast", "accurate"]
 ) -> "DetectionOptions":
-    from app.core.engines import DetectionOptions
+    from app.core.contracts.engines import DetectionOptions
 
     wanted = frozenset(_label(name) for name in entities) if entities else None
     return DetectionOptions(strict=strict, entities=wanted, names=names)
@@ -175,7 +175,7 @@ async def _each(
 
     A tagger that is asked for and missing ends the command: figures of another would mislead.
     """
-    from app.engines.pii.taggers import ACCURATE_MISSING, FAST
+    from app.engines.pii.names.taggers import ACCURATE_MISSING, FAST
 
     found = []
     for text in texts:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from zlib import crc32
 
-from app.core.engines import Candidate, Span
+from app.core.contracts.engines import Candidate, Span
 
 _STYLE = """
 :root { color-scheme: light dark; }

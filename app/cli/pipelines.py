@@ -14,7 +14,7 @@ from app.cli.terminal import USAGE, confirm, fail, note, show_json, show_table
 if TYPE_CHECKING:
     from app.assembly import House
     from app.core.access import Caller
-    from app.core.pipelines import Pipeline
+    from app.core.contracts.pipelines import Pipeline
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
 )
 def show(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Show one pipeline in the form that `put` and the declarative file take."""
-    from app.services.documents import write_document
+    from app.services.data_files import write_document
 
     found = _in_tenant(tenant, lambda house, caller: house.pipelines.get(caller, name))
     if json:
@@ -174,8 +174,8 @@ def _line(item: Any) -> str:
 def _read(file: str) -> "Pipeline":
     from pydantic import ValidationError
 
-    from app.core.pipelines import Pipeline
-    from app.services.documents import read_document
+    from app.core.contracts.pipelines import Pipeline
+    from app.services.data_files import read_document
 
     if file != "-" and not file.lower().endswith((".json", ".yaml", ".yml")):
         fail("The name of the file ends with .yaml, .yml or .json.", USAGE)

@@ -19,7 +19,7 @@ from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
 from app.core.errors import NotFoundError
 from app.main import create_app
-from app.services.upstreams import UpstreamService
+from app.services.servers.upstreams import UpstreamService
 from app.settings import Settings
 from app.upstream.status import ServerStatus
 

@@ -9,7 +9,7 @@ from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show
 if TYPE_CHECKING:
     from app.api.server_answers import PrimitiveAnswer, ServerAnswer
     from app.assembly import House
-    from app.services.approval import Wanted
+    from app.services.servers.approval import Wanted
 
 commands = typer.Typer(
     help="List, test, approve, pause and remove MCP servers. `sluice apply FILE` adds them.",
@@ -129,8 +129,8 @@ def remove(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
 
 
 def _wanted(text: str) -> "Wanted":
-    from app.core.catalog import Kind
-    from app.services.approval import Wanted
+    from app.core.catalog.primitives import Kind
+    from app.services.servers.approval import Wanted
 
     kind, colon, name = text.partition(":")
     if not colon or not name or kind not in {"tool", "prompt", "template"}:

@@ -9,8 +9,8 @@ from app.cli.terminal import confirm, fail, note, show_json, show_lines, show_ta
 from app.cli.times import moment_ahead
 
 if TYPE_CHECKING:
-    from app.services.erasure import ErasureReceipt
-    from app.store.vault import StoredScope
+    from app.services.vault.erasure import ErasureReceipt
+    from app.store.vault.vault import StoredScope
 
 commands = typer.Typer(
     help="Look after the vault: scopes, expiry, erasure, keys. Originals are not shown here.",
@@ -100,7 +100,7 @@ def erase(
 
     from app.cli.host import caller_for, on_host
     from app.cli.terminal import USAGE
-    from app.core.handles import Handle
+    from app.core.content.handles import Handle
 
     caller = caller_for(tenant)
     if value is not None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-from app.core.engines import (
+from app.core.contracts.engines import (
     Claim,
     Embedder,
     Embeddings,

@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
-from app.core.handles import Handle
+from app.core.content.handles import Handle
 
 KEY_BYTES = 32
 LOOKUP_BYTES = 16

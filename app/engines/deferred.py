@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from app.core.engines import (
+from app.core.contracts.engines import (
     Embedder,
     InjectionDetector,
     InjectionJudgement,

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
-from app.core.deadlines import remaining_s
-from app.core.engines import (
+from app.core.contracts.engines import (
     ChunkProposals,
     Embeddings,
     EngineReport,
@@ -20,6 +19,7 @@ from app.core.engines import (
     SecretFindings,
     ToolRanking,
 )
+from app.core.deadlines import remaining_s
 from app.core.errors import UpstreamUnavailableError
 
 _log = logging.getLogger(__name__)

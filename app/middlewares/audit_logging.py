@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.core.content import Context
-from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.content.context import Context
+from app.core.contracts.middleware import Arguments, Middleware, Outcome
 
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$")]
 

@@ -6,13 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from app.core.content import Context
-from app.core.engines import EngineReport, InvalidPatternError, Moderation, TermList
-from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
-from app.core.handles import find_handles
-from app.core.leaves import Place
-from app.core.middleware import Middleware, Outcome
-from app.core.moderation import (
+from app.core.content.context import Context
+from app.core.content.handles import find_handles
+from app.core.content.leaves import Place
+from app.core.contracts.engines import EngineReport, InvalidPatternError, Moderation, TermList
+from app.core.contracts.middleware import Middleware, Outcome
+from app.core.contracts.moderation import (
     POLICIES,
     SEVERITIES,
     THRESHOLDS,
@@ -22,8 +21,9 @@ from app.core.moderation import (
     category_of,
     severity_of,
 )
+from app.core.contracts.unscanned import ScanningArguments, told_unscanned
+from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
 from app.core.offload import off_loop
-from app.core.unscanned import ScanningArguments, told_unscanned
 
 Action = Literal["annotate", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=200)]

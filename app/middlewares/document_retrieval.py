@@ -9,12 +9,12 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.core.collections import principals_of
-from app.core.content import Context
-from app.core.engines import RetrievalQuery, RetrievedPassage
-from app.core.middleware import Arguments, Invocation, Middleware, Outcome
+from app.core.catalog.collections import principals_of
+from app.core.content.context import Context
+from app.core.content.sanitizing import sanitized
+from app.core.contracts.engines import RetrievalQuery, RetrievedPassage
+from app.core.contracts.middleware import Arguments, Invocation, Middleware, Outcome
 from app.core.offload import off_loop
-from app.core.sanitizing import sanitized
 
 MARK: Final = "[Retrieved Documents]"
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

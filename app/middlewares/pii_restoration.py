@@ -4,13 +4,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.core.content import Context, Edit, Reveal
+from app.core.content.context import Context, Edit, Reveal
+from app.core.content.handles import Handle, HandleMatch, find_handles
+from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+from app.core.content.positions import LEFT_CONTEXT, in_active_position
+from app.core.contracts.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.errors import InvalidArgumentsError
-from app.core.handles import Handle, HandleMatch, find_handles
-from app.core.leaves import REPORTED_PLACES, Leaf, Place
-from app.core.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.offload import off_loop
-from app.core.positions import LEFT_CONTEXT, in_active_position
 
 
 class PiiRestorationArguments(Arguments):

@@ -4,12 +4,12 @@ from typing import Any
 
 from pydantic import Field
 
-from app.core.content import Context
-from app.core.engines import SecretOptions
+from app.core.content.context import Context
+from app.core.contracts.engines import SecretOptions
+from app.core.contracts.middleware import Middleware, Outcome
 from app.core.errors import InvalidArgumentsError
-from app.core.member_names import NamedTexts
-from app.core.middleware import Middleware, Outcome
-from app.core.redaction_plan import Mode, RedactionArguments, RedactionPlan, Term
+from app.core.redaction.member_names import NamedTexts
+from app.core.redaction.plan import Mode, RedactionArguments, RedactionPlan, Term
 
 _PREFIX = "SECRET_"
 

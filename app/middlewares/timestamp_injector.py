@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import AfterValidator, Field
 
-from app.core.content import Context
-from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.content.context import Context
+from app.core.contracts.middleware import Arguments, Middleware, Outcome
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from app.core.content import Context
-from app.core.engines import Engines
-from app.core.middleware import Arguments, Invocation, Middleware, Outcome, no_tools
-from app.core.offered_tools import MAX_TOOLS, VisibleTools, offered_by
+from app.core.content.context import Context
+from app.core.contracts.engines import Engines
+from app.core.contracts.middleware import Arguments, Invocation, Middleware, Outcome, no_tools
 from app.core.offload import off_loop
-from app.core.tool_requests import request_of
-from app.core.tool_selection import SESSION, Selection, Wanted, selected
+from app.core.tools.offered import MAX_TOOLS, VisibleTools, offered_by
+from app.core.tools.requests import request_of
+from app.core.tools.selection import SESSION, Selection, Wanted, selected
 
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 _MAX_PINNED: Final = 1_000

@@ -16,32 +16,32 @@ from starlette.types import ASGIApp
 
 from app.core.access import Caller
 from app.core.events import Changed
-from app.protocol.aggregated import AggregatedPrimitives
-from app.protocol.bound import BoundSessions, roots_changed
-from app.protocol.callbacks import Callbacks
-from app.protocol.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
-from app.protocol.concerns import CONCERNS, ConcernMethods, initial
-from app.protocol.direct import Direct
-from app.protocol.exchange import Context, Exchange, exchange_of
-from app.protocol.front import Front, ServesGroup
-from app.protocol.groups import GroupMethods
-from app.protocol.guards import Guard, Running, guarded
-from app.protocol.interceptors import INTERCEPTORS, INVOKES, InterceptorMethods
-from app.protocol.legs import CallsBack, Legs
-from app.protocol.middleware import INVOKE, MiddlewareMethods
-from app.protocol.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
-from app.protocol.primitives import Method, Primitives
-from app.protocol.sessions import ENDPOINT, VirtualSessions
-from app.protocol.subscriptions import Listen
-from app.protocol.unsieved import Unsieved
-from app.services.access import AccessService
-from app.services.concerns import ConcernService
-from app.services.group_views import GroupViews
-from app.services.interceptors import InterceptorService
-from app.services.invoke import InvokeService
-from app.services.policies import POLICY_CHANGED
-from app.services.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
-from app.services.subscriptions import SubscriptionService
+from app.protocol.methods.aggregated import AggregatedPrimitives
+from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial
+from app.protocol.methods.groups import GroupMethods
+from app.protocol.methods.interceptors import INTERCEPTORS, INVOKES, InterceptorMethods
+from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
+from app.protocol.methods.primitives import Method, Primitives
+from app.protocol.methods.subscriptions import Listen
+from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
+from app.protocol.wire.direct import Direct
+from app.protocol.wire.exchange import Context, Exchange, exchange_of
+from app.protocol.wire.front import Front, ServesGroup
+from app.protocol.wire.guards import Guard, Running, guarded
+from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
+from app.protocol.wire.process_sessions import BoundSessions, roots_changed
+from app.protocol.wire.raw_results import Unsieved
+from app.protocol.wire.sdk_transports import CallsBack, Legs
+from app.protocol.wire.sessions import ENDPOINT, VirtualSessions
+from app.services.access.access import AccessService
+from app.services.access.policies import POLICY_CHANGED
+from app.services.access.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.group_views import GroupViews
+from app.services.forward.subscriptions import SubscriptionService
+from app.services.invoke.interceptors import InterceptorService
+from app.services.invoke.invoke import InvokeService
 
 NAME = "sluice"
 _CHECK_S = 30.0

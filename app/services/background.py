@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from app.core.errors import StoreUnavailableError
-from app.services.access import AccessService
-from app.services.sessions import SessionService
-from app.store.access import remove_old_secrets
-from app.store.audit import make_partitions
+from app.services.access.access import AccessService
+from app.services.access.sessions import SessionService
+from app.store.access.access import remove_old_secrets
+from app.store.audit.audit import make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
 

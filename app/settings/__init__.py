@@ -27,7 +27,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from app.core.servers import MCPServerSettings
+from app.core.catalog.servers import MCPServerSettings
 from app.settings.documents import DocumentsSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (

@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, overload
 from mcp_types import CallToolResult, ListToolsResult, Tool
 from pydantic import ValidationError
 
-from app.core.catalog import Kind, Offer
+from app.core.catalog.naming import exposed, split_name
+from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.servers import SEPARATOR, MCPServerSettings
+from app.core.catalog.tool_filter import ToolFilter
 from app.core.errors import NotFoundError, UpstreamUnavailableError
-from app.core.naming import exposed, split_name
-from app.core.servers import SEPARATOR, MCPServerSettings
-from app.core.tool_filter import ToolFilter
 from app.upstream.connection import Connection
 from app.upstream.dedicated import LinkBudget
 from app.upstream.registry import ServerRegistry

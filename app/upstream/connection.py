@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from app.core.catalog import Kind, Offer
+from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
-from app.core.servers import MCPServerSettings
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.upstream.dedicated import OwnedLink
 from app.upstream.offers import CHANGES, Inventory, declared
-from app.upstream.options import Link, LinkOptions, RequestSink
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
 from app.upstream.subscriptions import Subscriptions
 from app.upstream.terms import AggregatorOptions
+from app.upstream.transport.options import Link, LinkOptions, RequestSink
 
 __all__ = ["AggregatorOptions", "Connection", "ServerStatus"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 from app.core.errors import OverloadedError
-from app.upstream.options import Link
+from app.upstream.transport.options import Link
 
 log = logging.getLogger("sluice.upstream")
 

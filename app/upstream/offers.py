@@ -7,11 +7,11 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Final
 
-from app.core.catalog import NAME_FIELD, Kind, Offer
+from app.core.catalog.primitives import NAME_FIELD, Kind, Offer
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
-from app.upstream.options import Link
+from app.upstream.transport.options import Link
 
 CHANGES: Final[Mapping[str, frozenset[Kind]]] = MappingProxyType(
     {

@@ -12,7 +12,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from app.core.servers import SERVER_NAME, MCPServerSettings
+from app.core.catalog.servers import SERVER_NAME, MCPServerSettings
 
 __all__ = ["HOST_MEMBERS", "MCPServerSettings", "ServerRegistry"]
 

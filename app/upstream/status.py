@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
 

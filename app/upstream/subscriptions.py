@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
-from app.upstream.options import Link
+from app.upstream.transport.options import Link
 
 
 class Subscriptions:

@@ -5,10 +5,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.servers import MCPServerSettings
+from app.core.catalog.servers import MCPServerSettings
 from app.upstream.dedicated import LinkBudget
-from app.upstream.link import open_link
-from app.upstream.options import Link, LinkOptions
+from app.upstream.transport.link import open_link
+from app.upstream.transport.options import Link, LinkOptions
 
 Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextManager[Link]]
 

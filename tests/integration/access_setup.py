@@ -12,16 +12,16 @@ from sqlalchemy import event
 from app.core.access import Caller, Role
 from app.core.audit import AuditEvent
 from app.engines.cipher import Custodian, RecordKeys
-from app.services.access import HOST, AccessService, NewKey
-from app.services.audit import AuditQuery, AuditService, event_mac
+from app.services.access.access import HOST, AccessService, NewKey
+from app.services.access.policies import Fault, PolicyService
+from app.services.access.sessions import SessionService
+from app.services.access.tenants import TenantService
+from app.services.audit.audit import AuditQuery, AuditService, event_mac
 from app.services.caching import ShortMemory
-from app.services.keyring import KeyringService
-from app.services.policies import Fault, PolicyService
-from app.services.sessions import SessionService
-from app.services.tenants import TenantService
+from app.services.vault.keyring import KeyringService
+from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
-from app.store.writer import GroupWriter
 from tests.factories import TEST_RING
 
 AUDITOR = frozenset({Role.AUDITOR})

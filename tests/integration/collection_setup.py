@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from app.core.access import Caller
-from app.core.collections import CollectionDefinition, DocumentDetails
-from app.core.engines import Embedder, RetrievalQuery, RetrievedPassage
+from app.core.catalog.collections import CollectionDefinition, DocumentDetails
+from app.core.contracts.engines import Embedder, RetrievalQuery, RetrievedPassage
 from app.core.errors import ConflictError
-from app.services.access import HOST, AccessService
-from app.services.collections import CollectionService
-from app.services.document_vectors import DocumentVectors
-from app.services.ingestion import Ingested, IngestionService, Submitted
-from app.services.retrieval import RetrievalService
-from app.services.tenants import TenantService
+from app.services.access.access import HOST, AccessService
+from app.services.access.tenants import TenantService
+from app.services.documents.collections import CollectionService
+from app.services.documents.ingestion import Ingested, IngestionService, Submitted
+from app.services.documents.retrieval import RetrievalService
+from app.services.documents.vectors import DocumentVectors
 from app.store.changes import Changes
 from app.store.database import Database
 from tests.factories import Vault, caller_of, open_vault

@@ -10,27 +10,27 @@ from typing import Any
 import app.middlewares
 from app.core.access import Caller, Role
 from app.core.audit import AuditEvent
-from app.core.catalog import Kind, Primitive
-from app.core.policy import Policy
-from app.core.registry import Registry
+from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.servers import MCPServerSettings
+from app.core.contracts.policy import Policy
+from app.core.contracts.registry import Registry
 from app.core.request import RequestInfo
-from app.core.servers import MCPServerSettings
 from app.core.upstream import NO_HOOKS, Hooks
 from app.engines.cipher import Custodian
-from app.services.access import HOST
-from app.services.audit import AuditService, event_mac
-from app.services.erasure import ErasureSink
-from app.services.forwarding import ForwardService
-from app.services.invoke import InvokeService
-from app.services.journeys import Asked
-from app.services.keyring import KeyringService
-from app.services.listing import ListingService, View
-from app.services.passages import Scope
-from app.services.policies import PolicyService, argument_check
-from app.services.traffic import Traffic
-from app.services.vault import VaultService
+from app.services.access.access import HOST
+from app.services.access.policies import PolicyService, argument_check
+from app.services.access.traffic import Traffic
+from app.services.audit.audit import AuditService, event_mac
+from app.services.catalog.listing import ListingService, View
+from app.services.forward.forward_record import Asked
+from app.services.forward.forwarding import ForwardService
+from app.services.forward.tool_hooks import Scope
+from app.services.invoke.invoke import InvokeService
+from app.services.vault.erasure import ErasureSink
+from app.services.vault.keyring import KeyringService
+from app.services.vault.vault import VaultService
+from app.store.audit.writer import GroupWriter
 from app.store.database import Database
-from app.store.writer import GroupWriter
 from tests.catalogs import Shelf, catalog_of
 from tests.factories import TEST_RING
 from tests.fakes import FakeDetector, FakeMasker, engines

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.engines import EngineReport, RetrievalQuery
+from app.core.contracts.engines import EngineReport, RetrievalQuery
 from app.engines.documents.chunk_index import IndexOptions
 from app.engines.resilience import Rules, unobserved
-from app.services.collections import CollectionService
-from app.services.document_indexes import DocumentIndexes
-from app.services.document_indexing import DocumentIndexing
-from app.services.retrieval import RetrievalService
+from app.services.documents.collections import CollectionService
+from app.services.documents.indexes import DocumentIndexes
+from app.services.documents.indexing import DocumentIndexing
+from app.services.documents.retrieval import RetrievalService
 from app.store.database import Database
 from tests.factories import PATIENT
 from tests.fakes import FakeEmbedder

@@ -9,11 +9,11 @@ import pytest
 
 import app.middlewares
 from app.core.access import Role
-from app.core.content import Context
-from app.core.engines import EngineReport
+from app.core.content.context import Context
+from app.core.contracts.engines import EngineReport
+from app.core.contracts.middleware import Arguments, Middleware, Outcome
+from app.core.contracts.registry import Registry
 from app.core.errors import BlockedByPolicyError, UpstreamUnavailableError
-from app.core.middleware import Arguments, Middleware, Outcome
-from app.core.registry import Registry
 from tests.fakes import engines
 from tests.integration.rest_app import Rest, open_rest
 

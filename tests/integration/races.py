@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import text
 
 from app.core.access import Caller
+from app.core.content.handles import Handle
 from app.core.errors import StoreUnavailableError
-from app.core.handles import Handle
 from app.store.database import Database
 from tests.factories import Vault
 

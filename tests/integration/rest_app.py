@@ -11,29 +11,29 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 import app.middlewares
 from app.api.auth import Services
-from app.api.edge import EdgeLimits
-from app.api.guard import Drain, Guard
-from app.api.health import Readiness
-from app.api.observability import Metrics
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.core.access import SYSTEM_TENANT, Role
+from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
-from app.core.registry import Registry
-from app.services.access import HOST, AccessService
-from app.services.collections import CollectionService
-from app.services.concerns import ConcernService
-from app.services.disclosure import DescriptionService
-from app.services.explaining import ExplainService
-from app.services.groups import GroupService
-from app.services.ingestion import IngestionService
-from app.services.invoke import InvokeService
-from app.services.pipelines import PipelineService
-from app.services.policies import PolicyService, argument_check
-from app.services.retrieval import RetrievalService
-from app.services.servers import ServerService
-from app.services.tenants import TenantService
-from app.services.traffic import Traffic
-from app.services.upstreams import UpstreamService
+from app.edge.guard import Drain, Guard
+from app.edge.health import Readiness
+from app.edge.limits import EdgeLimits
+from app.edge.observability import Metrics
+from app.services.access.access import HOST, AccessService
+from app.services.access.policies import PolicyService, argument_check
+from app.services.access.tenants import TenantService
+from app.services.access.traffic import Traffic
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.groups import GroupService
+from app.services.documents.collections import CollectionService
+from app.services.documents.ingestion import IngestionService
+from app.services.documents.retrieval import RetrievalService
+from app.services.invoke.explaining import ExplainService
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.pipelines import PipelineService
+from app.services.servers.server_admin import ServerService
+from app.services.servers.upstreams import UpstreamService
 from app.store.database import Database
 from tests.factories import PATIENT, Vault, open_vault
 from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines

@@ -8,15 +8,15 @@ from typing import Any
 
 from app.core.access import Caller
 from app.core.audit import AuditEvent
-from app.core.catalog import Kind
-from app.core.servers import MCPServerSettings, ServerEntry
-from app.services.access import HOST, AccessService
-from app.services.audit import AuditQuery
-from app.services.sealing import GivenServer
-from app.services.servers import ServerService
-from app.services.tenant_servers import UpstreamRules
-from app.services.tenants import TenantService
-from app.services.upstreams import UpstreamService
+from app.core.catalog.primitives import Kind
+from app.core.catalog.servers import MCPServerSettings, ServerEntry
+from app.services.access.access import HOST, AccessService
+from app.services.access.tenants import TenantService
+from app.services.audit.audit import AuditQuery
+from app.services.servers.sealing import GivenServer
+from app.services.servers.server_admin import ServerService
+from app.services.servers.tenant_upstreams import UpstreamRules
+from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.servers import list_servers, remove_server

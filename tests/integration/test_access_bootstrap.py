@@ -10,8 +10,8 @@ import pytest
 
 from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, ApiKey, Caller, Role
 from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, UnauthenticatedError
-from app.services.access import HOST
-from app.services.bootstrap import bootstrap
+from app.services.access.access import HOST
+from app.services.access.bootstrap import bootstrap
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import ENGINES, fresh_postgres

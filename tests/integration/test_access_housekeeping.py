@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import text
 
 from app.core.errors import StoreUnavailableError
-from app.services.access import HOST
+from app.services.access.access import HOST
 from app.services.background import Background, Job, housekeeping
-from app.store.access import find_key
+from app.store.access.access import find_key
 from app.store.database import Database
 from app.store.locks import only_here
 from tests.factories import PATIENT

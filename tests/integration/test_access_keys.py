@@ -20,7 +20,7 @@ from app.core.errors import (
     UnauthenticatedError,
 )
 from app.engines.cipher import RecordKeys
-from app.services.access import HOST
+from app.services.access.access import HOST
 from app.store.database import Database
 from app.store.tables import metadata
 from tests.integration.access_setup import Replica, replica_on

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from app.core.access import Role
+from app.core.contracts.policy import Policy
 from app.core.errors import StoreUnavailableError, UnauthenticatedError
-from app.core.policy import Policy
-from app.services.access import HOST
-from app.store.access import find_key, list_keys
+from app.services.access.access import HOST
+from app.store.access.access import find_key, list_keys
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 

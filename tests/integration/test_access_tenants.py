@@ -12,8 +12,8 @@ from app.core.errors import (
     NotFoundError,
     UnauthenticatedError,
 )
-from app.services.access import HOST
-from app.services.bootstrap import bootstrap
+from app.services.access.access import HOST
+from app.services.access.bootstrap import bootstrap
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from app.core.content import Context
-from app.core.engines import DetectionOptions
-from app.core.middleware import Outcome
-from app.engines.pii import taggers
-from app.engines.pii.pool import PoolDetector
+from app.core.content.context import Context
+from app.core.contracts.engines import DetectionOptions
+from app.core.contracts.middleware import Outcome
+from app.engines.pii.names.names import taggers
+from app.engines.pii.processes.pool import PoolDetector
 from app.engines.pii.transformer import model
-from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
+from app.middlewares.pii_redaction.middleware import PiiRedaction, PiiRedactionArguments
 from tests.fakes import MemoryVault, engines
 
 TEXT = "Dear Maria Keller, John Doe called. His SSN is 123-45-6789."

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from app.core.handles import Handle
-from app.store import allocation
+from app.core.content.handles import Handle
 from app.store.database import Database
 from app.store.migrate import upgrade
+from app.store.vault import allocation
 from tests.conftest import fresh_postgres
 from tests.factories import PATIENT, Vault, as_owner, caller_of, open_vault
 from tests.integration.races import faults, race

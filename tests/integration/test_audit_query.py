@@ -15,8 +15,8 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
 from app.core.request import RequestInfo
-from app.services.audit import AuditQuery
-from app.store.audit import AuditFilters, list_events
+from app.services.audit.audit import AuditQuery
+from app.store.audit.audit import AuditFilters, list_events
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 

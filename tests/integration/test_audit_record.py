@@ -20,11 +20,11 @@ from app.core.errors import (
     StoreUnavailableError,
 )
 from app.core.request import RequestInfo
-from app.services.audit import AuditQuery, event_mac, payload
-from app.store.audit import AuditFilters, list_events
+from app.services.audit.audit import AuditQuery, event_mac, payload
+from app.store.audit.audit import AuditFilters, list_events
+from app.store.audit.writer import GroupWriter
 from app.store.database import Database
 from app.store.tables import audit_event
-from app.store.writer import GroupWriter
 from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
 

@@ -9,13 +9,13 @@ import pytest
 
 from app.assembly import House, opened
 from app.core.access import Caller
-from app.core.catalog import Catalog, Kind
-from app.core.concerns import ConcernDefinition, ConcernMapping
-from app.core.disclosure import ToolDescription
-from app.core.groups import GroupDefinition
-from app.services.access import HOST
-from app.services.catalogs import LISTS
-from app.services.sealing import GivenServer
+from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
+from app.core.catalog.groups import GroupDefinition
+from app.core.catalog.primitives import Catalog, Kind
+from app.core.tools.disclosure import ToolDescription
+from app.services.access.access import HOST
+from app.services.catalog.catalogs import LISTS
+from app.services.servers.sealing import GivenServer
 from app.settings import UpstreamsSettings
 from tests.factories import caller_of
 from tests.integration.serving_setup import forget_servers, until

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from app.core.access import Role
-from app.core.collections import CollectionDefinition
-from app.core.engines import Embeddings, EngineReport
+from app.core.catalog.collections import CollectionDefinition
+from app.core.contracts.engines import Embeddings, EngineReport
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError, UpstreamUnavailableError
-from app.services.document_vectors import DocumentVectors
-from app.services.ingestion import IngestionService
-from app.services.retrieval import RetrievalService
+from app.services.documents.ingestion import IngestionService
+from app.services.documents.retrieval import RetrievalService
+from app.services.documents.vectors import DocumentVectors
 from app.store.database import Database
-from app.store.document_search import scrub_index
+from app.store.documents.search import scrub_index
 from app.store.migrate import upgrade
 from tests.factories import caller_of
 from tests.fakes import FakeEmbedder
@@ -185,7 +185,7 @@ async def test_another_embedder_makes_all_vectors_anew_and_words_decide_meanwhil
 
 
 async def _engine(library: Library) -> str:
-    from app.core.engines import RetrievalQuery
+    from app.core.contracts.engines import RetrievalQuery
 
     query = RetrievalQuery(library.tenant, frozenset({"*"}), "zeppelin")
     return (await library.retrieval.retrieve([query])).report.name
@@ -281,7 +281,7 @@ async def test_only_operators_make_fill_and_see_collections(library: Library) ->
 
 
 async def test_every_act_is_on_record_in_ids_and_numbers(library: Library) -> None:
-    from app.services.audit import AuditQuery
+    from app.services.audit.audit import AuditQuery
 
     added = await library.add("secretname", "secrettext", title="secrettitle")
     assert added.document is not None

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import CONCERNS_CHANGED, Kind
-from app.core.concern_configuration import Layer
-from app.core.concerns import ConcernDefinition, ConcernMapping
+from app.core.catalog.concern_configuration import Layer
+from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
+from app.core.catalog.primitives import CONCERNS_CHANGED, Kind
+from app.core.contracts.policy import ConcernPolicy, Policy
 from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, NotFoundError, TooLargeError
 from app.core.events import Changed
-from app.core.policy import ConcernPolicy, Policy
-from app.services.access import HOST
-from app.services.concern_changes import store_concerns
-from app.services.concerns import ConcernService
+from app.services.access.access import HOST
+from app.services.catalog.concern_changes import store_concerns
+from app.services.catalog.concerns import ConcernService
 from app.store.changes import Changes
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on

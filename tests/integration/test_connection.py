@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
+from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import ServiceError, UpstreamUnavailableError
-from app.core.servers import MCPServerSettings
 from app.core.upstream import UpstreamError
 from app.upstream.connection import Connection
 from tests.integration.upstream_setup import (

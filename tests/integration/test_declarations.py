@@ -11,26 +11,26 @@ import pytest
 
 import app.middlewares
 from app.core.access import Caller, Role
-from app.core.concerns import ConcernDefinition
+from app.core.catalog.concerns import ConcernDefinition
+from app.core.catalog.groups import GroupDefinition
+from app.core.contracts.pipelines import Pipeline
+from app.core.contracts.registry import Registry
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
-from app.core.groups import GroupDefinition
-from app.core.pipelines import Pipeline
-from app.core.registry import Registry
-from app.services.access import HOST, AccessService
-from app.services.audit import AuditQuery
-from app.services.concern_changes import store_concerns
-from app.services.declaration_files import read_text
-from app.services.declarations import DeclarationService, Plan
-from app.services.group_changes import replace_groups
-from app.services.pipelines import PipelineService
-from app.services.policies import argument_check
-from app.services.sealing import GivenServer
-from app.services.servers import ServerService
-from app.services.tenants import TenantService
-from app.services.upstreams import UpstreamService
-from app.store.concerns import list_concerns, list_mappings
+from app.services.access.access import HOST, AccessService
+from app.services.access.policies import argument_check
+from app.services.access.tenants import TenantService
+from app.services.audit.audit import AuditQuery
+from app.services.catalog.concern_changes import store_concerns
+from app.services.catalog.group_changes import replace_groups
+from app.services.declare.declaration_files import read_text
+from app.services.declare.declarations import DeclarationService, Plan
+from app.services.invoke.pipelines import PipelineService
+from app.services.servers.sealing import GivenServer
+from app.services.servers.server_admin import ServerService
+from app.services.servers.upstreams import UpstreamService
+from app.store.catalog.concerns import list_concerns, list_mappings
+from app.store.catalog.groups import list_groups
 from app.store.database import Database
-from app.store.groups import list_groups
 from app.store.pipelines import list_pipelines
 from app.store.servers import list_servers, remove_server
 from tests.factories import caller_of, open_vault

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from app.core.engines import Detection, DetectionOptions
+from app.core.contracts.engines import Detection, DetectionOptions
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
-from app.engines.pii import frames
-from app.engines.pii.forking import WorkerFactory
-from app.engines.pii.pool import PoolDetector
-from app.engines.pii.process import WorkerDiedError, WorkerProcess
-from app.engines.pii.startup import Startup
+from app.engines.pii.processes import frames
+from app.engines.pii.processes.forking import WorkerFactory
+from app.engines.pii.processes.pool import PoolDetector
+from app.engines.pii.processes.process import WorkerDiedError, WorkerProcess
+from app.engines.pii.processes.startup import Startup
 
 OPTIONS = DetectionOptions()
 TEXT = "My name is John Doe and my SSN is 123-45-6789"
@@ -210,7 +210,7 @@ async def test_workers_and_zygote_killed_under_load_cost_no_answer_and_mix_none_
 
 async def test_without_a_second_attempt_the_same_kill_fails_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control of the test above."""
-    monkeypatch.setattr("app.engines.pii.workers._ATTEMPTS", 1)
+    monkeypatch.setattr("app.engines.pii.processes.workers._ATTEMPTS", 1)
     async with PoolDetector(1, deadline_s=90) as pool:
         await pool.wait_ready(90)
         scan = asyncio.create_task(pool.detect([SENTENCE * 4000], OPTIONS))
@@ -331,8 +331,8 @@ async def test_workers_that_are_not_forked_find_the_same_and_know_nothing_of_our
 async def test_the_main_process_never_loads_the_heavy_libraries() -> None:
     program = (
         "import asyncio, sys\n"
-        "from app.core.engines import DetectionOptions\n"
-        "from app.engines.pii.pool import PoolDetector\n"
+        "from app.core.contracts.engines import DetectionOptions\n"
+        "from app.engines.pii.processes.pool import PoolDetector\n"
         "async def main():\n"
         "    async with PoolDetector(1) as pool:\n"
         "        assert 'SSN' in pool.labels()\n"
@@ -350,8 +350,8 @@ async def test_the_main_process_never_loads_the_heavy_libraries() -> None:
 async def test_workers_end_with_a_killed_parent_even_in_the_middle_of_a_scan() -> None:
     program = (
         "import asyncio\n"
-        "from app.core.engines import DetectionOptions\n"
-        "from app.engines.pii.pool import PoolDetector\n"
+        "from app.core.contracts.engines import DetectionOptions\n"
+        "from app.engines.pii.processes.pool import PoolDetector\n"
         "async def main():\n"
         "    async with PoolDetector(2) as pool:\n"
         "        await pool.wait_ready()\n"

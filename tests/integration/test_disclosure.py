@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import DESCRIPTIONS_CHANGED, Kind, Primitive
-from app.core.disclosure import ToolDescription
+from app.core.catalog.primitives import DESCRIPTIONS_CHANGED, Kind, Primitive
+from app.core.contracts.policy import DisclosurePolicy, Limits, Policy
 from app.core.errors import ConflictError, ForbiddenError, NotFoundError, RateLimitedError, TooLargeError
 from app.core.events import Changed
-from app.core.policy import DisclosurePolicy, Limits, Policy
 from app.core.request import RequestInfo
-from app.services import disclosure
-from app.services.access import HOST
-from app.services.description_files import MAX_FILE_BYTES, DescriptionFiles
-from app.services.disclosure import DescriptionService
-from app.services.disclosure_gate import DisclosureService
-from app.services.traffic import Traffic
+from app.core.tools.disclosure import ToolDescription
+from app.services.access.access import HOST
+from app.services.access.traffic import Traffic
+from app.services.catalog import descriptions
+from app.services.catalog.description_files import MAX_FILE_BYTES, DescriptionFiles
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.disclosure import DisclosureService
 from app.store.changes import EVERYTHING
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
@@ -232,7 +232,7 @@ async def test_descriptions_are_bounded_in_size_and_number(
     large = ToolDescription(usage_guidance={"text": "x" * 70_000})
     with pytest.raises(TooLargeError):
         await service.put(operator, "a", large)
-    monkeypatch.setattr(disclosure, "MAX_DESCRIPTIONS", 1)
+    monkeypatch.setattr(descriptions, "MAX_DESCRIPTIONS", 1)
     await service.put(operator, "a", ToolDescription(short="One."))
     with pytest.raises(ConflictError):
         await service.put(operator, "b", ToolDescription(short="Two."))

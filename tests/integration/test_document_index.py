@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.engines import Embeddings, EngineReport, RetrievalQuery
+from app.core.contracts.engines import Embeddings, EngineReport, RetrievalQuery
 from app.engines.documents.chunk_index import IndexOptions
 from app.engines.resilience import unobserved
-from app.services.document_indexes import DocumentIndexes
-from app.services.retrieval import RetrievalService
+from app.services.documents.indexes import DocumentIndexes
+from app.services.documents.retrieval import RetrievalService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import fresh_postgres

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.database import Database
-from app.store.document_search import compares_vectors
+from app.store.documents.search import compares_vectors
 from app.store.migrate import upgrade
 from tests.conftest import connect, fresh_postgres
 from tests.integration.collection_setup import Library, open_library

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from app.core.engines import Claim, RetrievalQuery, RetrievedPassage, SecretOptions, ToolCandidate
+from app.core.contracts.engines import Claim, RetrievalQuery, RetrievedPassage, SecretOptions, ToolCandidate
 from app.engines.choosing import Chooser
 from app.engines.remote import RemoteOptions
 from app.engines.remote.client import RemoteClient
@@ -261,7 +261,7 @@ class Passages:
     """Retrieves as many passages as asked for, up to eight."""
 
     async def retrieve(self, queries):
-        from app.core.engines import EngineReport, Retrieval
+        from app.core.contracts.engines import EngineReport, Retrieval
 
         passages = [RetrievedPassage(f"d{n}", f"T{n}", "c", "s", f"text {n}", 0.9 - n / 10) for n in range(8)]
         return Retrieval([passages[: query.limit] for query in queries], EngineReport("fake", "1"))

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 import app.middlewares
+from app.core.contracts.engines import EngineReport, Moderation, ToolCandidate
+from app.core.contracts.registry import Registry
 from app.core.deadlines import time_limit
-from app.core.engines import EngineReport, Moderation, ToolCandidate
 from app.core.errors import UpstreamUnavailableError
-from app.core.registry import Registry
 from app.engines.choosing import Chooser
 from app.engines.remote import RemoteOptions
 from app.engines.remote.client import RemoteClient

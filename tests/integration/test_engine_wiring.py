@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from app.assembly import opened
 from app.core.request import RequestInfo
 from app.engines.resilience import Rules
-from app.services.access import HOST
+from app.services.access.access import HOST
 from app.settings import DatabaseSettings, KeysSettings, Settings
 from app.settings.engines import EnginesSettings, ModeratorEngine
 from tests.factories import caller_of

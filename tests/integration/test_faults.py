@@ -19,8 +19,8 @@ import pytest
 from sqlalchemy import make_url, text
 
 from app.core.access import Caller
+from app.core.content.handles import Handle
 from app.core.errors import AuditUnavailableError, StoreUnavailableError
-from app.core.handles import Handle
 from app.store.database import Database
 from app.store.dialects import SQLiteConnection
 from app.store.migrate import is_head, upgrade

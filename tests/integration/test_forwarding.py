@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
-from app.core.catalog import Kind, Member
+from app.core.catalog.primitives import Kind, Member
+from app.core.catalog.servers import MCPServerSettings
+from app.core.contracts.policy import Grant, Limits
 from app.core.errors import (
     DeadlineExceededError,
     ForbiddenError,
@@ -16,8 +18,6 @@ from app.core.errors import (
     TooLargeError,
     UpstreamUnavailableError,
 )
-from app.core.policy import Grant, Limits
-from app.core.servers import MCPServerSettings
 from app.core.upstream import Hooks, UpstreamError
 from tests.catalogs import primitive, tool
 from tests.integration.forwarding_setup import Desk, desk_on

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog import Kind, Member
+from app.core.catalog.primitives import Kind, Member
+from app.core.contracts.policy import Grant
 from app.core.errors import InvalidArgumentsError
-from app.core.policy import Grant
 from app.core.upstream import Hooks
 from tests.catalogs import primitive, tool
 from tests.integration.forwarding_setup import Desk, desk_on

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import GROUPS_CHANGED, Catalog, Kind, Member, Primitive
+from app.core.catalog.groups import GroupDefinition
+from app.core.catalog.primitives import GROUPS_CHANGED, Catalog, Kind, Member, Primitive
 from app.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -18,10 +19,9 @@ from app.core.errors import (
     UpstreamUnavailableError,
 )
 from app.core.events import Changed
-from app.core.groups import GroupDefinition
-from app.services.access import HOST
-from app.services.group_changes import replace_groups
-from app.services.groups import GroupService
+from app.services.access.access import HOST
+from app.services.catalog.group_changes import replace_groups
+from app.services.catalog.groups import GroupService
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.servers import StoredServer, add_server, remove_server

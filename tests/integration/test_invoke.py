@@ -10,11 +10,11 @@ import pytest
 
 import app.middlewares
 from app.core.access import Caller, Role
-from app.core.engines import Detection, DetectionOptions
+from app.core.contracts.engines import Detection, DetectionOptions
+from app.core.contracts.registry import Registry
 from app.core.errors import DeadlineExceededError
-from app.core.registry import Registry
 from app.core.request import RequestInfo
-from app.services.access import HOST
+from app.services.access.access import HOST
 from tests.fakes import FakeDetector, engines
 from tests.integration.rest_app import Rest, open_rest
 

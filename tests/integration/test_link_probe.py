@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from app.upstream.links import NetworkProbe
+from app.upstream.link_probe import NetworkProbe
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 STATUSES = {"/gone": 404, "/locked": 401, "/broken": 503}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
 from app.core.errors import InvalidArgumentsError
 from app.core.upstream import Hooks
-from app.services.passages import Scope
+from app.services.forward.tool_hooks import Scope
 from tests.catalogs import primitive, tool
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.integration.test_passages import PERSON, REDACTS, passage, redact

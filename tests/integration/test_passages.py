@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
+from app.core.contracts.policy import Step
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,
     InvalidArgumentsError,
     ServiceError,
 )
-from app.core.policy import Step
 from app.core.upstream import Hooks, UpstreamError
-from app.services.passages import Scope
+from app.services.forward.tool_hooks import Scope
 from tests.catalogs import primitive, tool
 from tests.fakes import FakeDetector, engines
 from tests.integration.forwarding_setup import Desk, desk_on

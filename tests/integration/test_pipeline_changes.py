@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from app.core.access import Role
+from app.core.contracts.pipelines import PIPELINES_CHANGED
 from app.core.events import Changed
-from app.core.pipelines import PIPELINES_CHANGED
 from app.services.caching import ShortMemory
 from app.store.changes import Changes
 from app.store.database import Database

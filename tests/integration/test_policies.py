@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.contracts.policy import Limits, Policy
 from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, NotFoundError
-from app.core.policy import Limits, Policy
-from app.services.access import HOST
+from app.services.access.access import HOST
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 

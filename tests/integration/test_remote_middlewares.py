@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.core.catalog.servers import MCPServerSettings
+from app.core.contracts.policy import Step
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,
@@ -16,11 +18,9 @@ from app.core.errors import (
     TooLargeError,
     UpstreamUnavailableError,
 )
-from app.core.policy import Step
-from app.core.servers import MCPServerSettings
 from app.core.upstream import UpstreamError
-from app.services.invoke import InvokeService
-from app.services.remote_middlewares import RemoteMiddlewares
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.upstream.connection import Connection
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.integration.upstream_setup import CUT_STREAMS, options

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
+from app.core.contracts.pipelines import Pipeline
+from app.core.contracts.policy import Passage
 from app.core.errors import InvalidArgumentsError, ServiceError, UpstreamUnavailableError
-from app.core.pipelines import Pipeline
-from app.core.policy import Passage
-from app.services.invoke import InvokeService
-from app.services.passages import Crossing, Scope
-from app.services.pipelines import PipelineService
-from app.services.policies import argument_check
+from app.services.access.policies import argument_check
+from app.services.forward.tool_hooks import Crossing, Scope
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.pipelines import PipelineService
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.integration.test_remote_middlewares import Answering, remotes_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app.core.access import SYSTEM_TENANT
-from app.core.policy import Limits
-from app.services.traffic import Traffic
+from app.core.contracts.policy import Limits
+from app.services.access.traffic import Traffic
 from tests.integration.rest_app import Rest, open_rest
 
 TEXT = "Jane Smith, jane@example.com, 123-45-6789; John Doe"

@@ -9,9 +9,9 @@ from typing import Any
 from fastapi import FastAPI, Request
 from httpx2 import Client
 
-from app.api.edge import EdgeLimits
 from app.api.errors import install_error_handlers
-from app.api.guard import Guard
+from app.edge.guard import Guard
+from app.edge.limits import EdgeLimits
 from tests.integration.loopback import serving, talk
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -12,8 +12,8 @@ from httpx2 import Response
 from sqlalchemy import text
 
 from app.core.access import SYSTEM_TENANT
-from app.services.servers import ServerService
-from app.services.upstreams import UpstreamService
+from app.services.servers.server_admin import ServerService
+from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.migrate import upgrade
 from tests.integration.canaries import files_of, hits

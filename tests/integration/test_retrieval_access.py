@@ -6,10 +6,10 @@ from uuid import uuid4
 
 import pytest
 
-from app.services import retrieval
-from app.store import document_search
-from app.store.collections import list_parts
+from app.services.documents import retrieval
 from app.store.database import Database
+from app.store.documents import search
+from app.store.documents.collections import list_parts
 from tests.integration.collection_setup import EVERYBODY, Library, open_library
 
 PRINCIPALS = ["*", "role:invoker", "role:auditor", "key:0a1b2c3d", "key:11111111", "key:22222222"]
@@ -129,7 +129,7 @@ async def test_a_changed_access_list_holds_at_once(library: Library) -> None:
 async def test_documents_with_lists_of_their_own_in_more_parts_than_a_query_names_are_still_told_apart(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document_search, "_MOST_NAMED_PARTS", 6)
+    monkeypatch.setattr(search, "_MOST_NAMED_PARTS", 6)
     await library.make()
     for number in range(10):
         await library.add(f"d{number}", f"roadmap {number}", title=f"D{number}", access=[f"key:{number:08x}"])

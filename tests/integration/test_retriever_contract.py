@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.core.engines import RetrievalQuery, RetrievedPassage, Retriever
+from app.core.contracts.engines import RetrievalQuery, RetrievedPassage, Retriever
 from app.store.database import Database
 from tests.fakes_retrieval import FakeRetriever, KeptDocument
 from tests.integration.collection_setup import open_library

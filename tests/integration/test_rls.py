@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
-from app.store.document_tables import metadata
+from app.store.documents.tables import metadata
 from app.store.insertion import insert_absent
 from app.store.migrate import upgrade
 from tests.conftest import connect, fresh_postgres

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import text
 
 from app.core.access import Role
+from app.core.content.handles import Handle
 from app.core.errors import ForbiddenError, StoreUnavailableError
-from app.core.handles import Handle
 from app.engines.cipher import KeyRing, KeyRingError
-from app.services import epoch
-from app.services.keyring import KeyringService
+from app.services.vault import restore_epoch
+from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.conftest import ENGINES, fresh_postgres
@@ -146,7 +146,7 @@ async def test_a_process_without_a_key_that_others_use_is_not_ready(own_url: str
 async def test_ordinals_jump_after_a_restore_from_backup(
     own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch, "BATCH", 2)
+    monkeypatch.setattr(restore_epoch, "BATCH", 2)
     caller, database = caller_of("acme"), Database(own_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
         for scope in ("talk", "a", "b", "c", "z"):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.handles import Handle
-from app.services.passages import Scope
+from app.core.content.handles import Handle
+from app.services.forward.tool_hooks import Scope
 from tests.catalogs import tool
 from tests.integration.forwarding_setup import Desk, desk_on
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import SERVERS_CHANGED, Kind
+from app.core.catalog.primitives import SERVERS_CHANGED, Kind
 from app.core.errors import ConflictError, ForbiddenError, InternalError, NotFoundError
 from app.core.events import Changed
-from app.services.approval import Wanted
-from app.services.sealing import GivenServer
+from app.services.servers.approval import Wanted
+from app.services.servers.sealing import GivenServer
 from app.store.servers import find_server, update_server
 from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http

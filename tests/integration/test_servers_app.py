@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 from mcp import Client
 
 from app.core.access import DEFAULT_TENANT
-from app.core.servers import MCPServerSettings, ServerEntry
+from app.core.catalog.servers import MCPServerSettings, ServerEntry
 from tests.factories import caller_of
 from tests.integration.serving_setup import forget_servers
 from tests.protocol.mcp_service import service

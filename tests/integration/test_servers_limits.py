@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from app.core.catalog.tool_filter import ToolFilter
 from app.core.errors import ForbiddenError, NotFoundError, UpstreamUnavailableError
-from app.core.tool_filter import ToolFilter
-from app.services.access import HOST, AccessService
-from app.services.sealing import GivenServer
-from app.services.tenant_servers import UpstreamRules
-from app.services.tenants import TenantService
+from app.services.access.access import HOST, AccessService
+from app.services.access.tenants import TenantService
+from app.services.servers.sealing import GivenServer
+from app.services.servers.tenant_upstreams import UpstreamRules
 from tests.integration.serving_setup import LOOPBACK, Serving, forget_servers, serving_process, until
 from tests.upstreams.misbehaving import Misbehaving, hang, misbehaving
 from tests.upstreams.running import serving_http

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 
 from app.core.access import Caller
-from app.core.catalog import SERVERS_CHANGED
+from app.core.catalog.primitives import SERVERS_CHANGED
 from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
 from app.store.migrate import upgrade

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from app.core.access import Caller, Role
 from app.core.errors import NotFoundError
-from app.services.sessions import SessionService
+from app.services.access.sessions import SessionService
 from app.store.database import Database
 from app.store.tables import session as session_table
 from tests.factories import PATIENT

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from app.engines.documents.tantivy_index import IndexShelf, build_index
-from app.services.collections import CollectionService
-from app.services.retrieval import RetrievalService
-from app.services.side_index import SideIndex
-from app.store.collections import list_parts
+from app.services.documents.collections import CollectionService
+from app.services.documents.retrieval import RetrievalService
+from app.services.documents.side_index import SideIndex
 from app.store.database import Database
+from app.store.documents.collections import list_parts
 from app.store.migrate import upgrade
 from tests.fakes import FakeEmbedder
 from tests.integration.collection_setup import Library, open_library

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.core.engines import DetectionOptions
+from app.core.contracts.engines import DetectionOptions
 from app.core.errors import UnscannableContentError
-from app.engines.pii.pool import PoolDetector
-from app.engines.pii.startup import Startup
+from app.engines.pii.processes.pool import PoolDetector
+from app.engines.pii.processes.startup import Startup
 
 SLOW = """
 recognizers:

@@ -17,9 +17,9 @@ import httpx2
 import pytest
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.policy import Policy
-from app.services.access import HOST
-from app.services.sealing import GivenServer
+from app.core.contracts.policy import Policy
+from app.services.access.access import HOST
+from app.services.servers.sealing import GivenServer
 from app.store.migrate import upgrade
 from tests.conftest import fresh_postgres
 from tests.e2e.running import running

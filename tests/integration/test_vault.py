@@ -9,11 +9,11 @@ from sqlalchemy import text
 
 from app.core.access import Role
 from app.core.audit import AuditEvent
+from app.core.content.handles import Handle, Original
+from app.core.contracts.middleware import VaultOptions
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
-from app.core.handles import Handle, Original
-from app.core.middleware import VaultOptions
-from app.services.audit import AuditQuery
-from app.services.vault import VaultReceipt, VaultWrite
+from app.services.audit.audit import AuditQuery
+from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.store.database import Database
 from tests.factories import as_owner, caller_of, open_vault
 

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import text
 
 from app.core.access import Role
+from app.core.content.handles import Handle, Original
+from app.core.contracts.middleware import VaultOptions
 from app.core.errors import ForbiddenError, NotFoundError, StoreUnavailableError
-from app.core.handles import Handle, Original
-from app.core.middleware import VaultOptions
-from app.services.audit import AuditQuery
+from app.services.audit.audit import AuditQuery
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.factories import PATIENT, caller_of, open_vault

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.core.servers import MCPServerSettings
+from app.core.catalog.servers import MCPServerSettings
 from app.upstream.aggregator import AggregatorOptions
-from app.upstream.link import open_link
+from app.upstream.transport.link import open_link
 from tests.upstreams.running import serving_http, serving_sse
 from tests.upstreams.scripted import ScriptedServer, stdio_settings
 

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.main import create_app
-from app.services.catalogs import CatalogService
-from app.services.declaration_files import read_file
-from app.services.declarations import DeclarationService
-from app.services.pins import PinState
+from app.services.catalog.catalogs import CatalogService
+from app.services.declare.declaration_files import read_file
+from app.services.declare.declarations import DeclarationService
+from app.services.servers.pins import PinState
 from app.settings import UpstreamsSettings
 from tests.protocol.mcp_service import listening, settings_of, unchanged_logging
 from tests.upstreams.running import serving

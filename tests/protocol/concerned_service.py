@@ -9,10 +9,10 @@ from typing import Any
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.concerns import ConcernDefinition, ConcernMapping
-from app.core.policy import Policy
-from app.services.access import HOST
-from app.services.concerns import ConcernService
+from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
+from app.core.contracts.policy import Policy
+from app.services.access.access import HOST
+from app.services.catalog.concerns import ConcernService
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import HANDSHAKE, Reply, Wire, client

@@ -12,9 +12,9 @@ from urllib.parse import quote
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.groups import GroupDefinition
-from app.core.policy import Policy
-from app.services.access import HOST
+from app.core.catalog.groups import GroupDefinition
+from app.core.contracts.policy import Policy
+from app.services.access.access import HOST
 from tests.protocol.aggregated_service import aggregated, serving_era
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import Wire, client

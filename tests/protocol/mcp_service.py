@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from app.core.access import ApiKey
 from app.main import create_app
-from app.protocol.primitives import Primitives
+from app.protocol.methods.primitives import Primitives
 from app.protocol.server import Mcp
 from app.settings import (
     AuthSettings,

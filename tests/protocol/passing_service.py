@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.policy import Policy
+from app.core.contracts.policy import Policy
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import Reply, Wire, client

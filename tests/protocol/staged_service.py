@@ -11,13 +11,13 @@ from urllib.parse import quote
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.catalog import Kind, Primitive
-from app.core.disclosure import ToolDescription
-from app.core.policy import Policy
-from app.services.access import HOST
+from app.core.catalog.primitives import Kind, Primitive
+from app.core.contracts.policy import Policy
+from app.core.tools.disclosure import ToolDescription
+from app.services.access.access import HOST
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import Reply, Wire, client
-from tests.unit.core.test_disclosure import GET_DATA
+from tests.unit.core.tools.test_disclosure import GET_DATA
 from tests.upstreams.scripted import ScriptedServer, text
 
 URI = "resource:///tool_descriptions"

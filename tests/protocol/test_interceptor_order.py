@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.policy import Policy
+from app.core.contracts.policy import Policy
 from tests.protocol.interceptor_invoker import selected, send
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import REVISIONS, client

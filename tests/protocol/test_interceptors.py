@@ -11,12 +11,12 @@ import pytest
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.content import Context
-from app.core.interceptors import EVENTS
-from app.core.middleware import Arguments, Middleware, Outcome
-from app.core.pipelines import Pipeline
-from app.core.policy import Policy
-from app.services.access import HOST
+from app.core.catalog.interceptors import EVENTS
+from app.core.content.context import Context
+from app.core.contracts.middleware import Arguments, Middleware, Outcome
+from app.core.contracts.pipelines import Pipeline
+from app.core.contracts.policy import Policy
+from app.services.access.access import HOST
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, REVISIONS, Wire, client
 from tests.protocol.requirements import covers
@@ -311,6 +311,6 @@ async def test_an_invocation_is_on_record_with_its_event(served: Served) -> None
 
 
 def query_of(action: str) -> Any:
-    from app.services.audit import AuditQuery
+    from app.services.audit.audit import AuditQuery
 
     return AuditQuery(action=action)

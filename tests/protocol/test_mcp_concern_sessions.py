@@ -9,9 +9,9 @@ import pytest
 from fastapi import FastAPI
 
 from app.core.access import Caller, Role
-from app.core.concerns import ConcernDefinition
-from app.protocol.notifications import Told
-from app.services.access import HOST
+from app.core.catalog.concerns import ConcernDefinition
+from app.protocol.wire.notifications import Told
+from app.services.access.access import HOST
 from tests.protocol.concerned_service import (
     HANDLE,
     SECURITY,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
 from tests.protocol.concerned_service import (
     ASKED,
     DECLARED,

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
 from app.core.upstream import UpstreamError
-from app.protocol.aggregated import AggregatedPrimitives
-from app.protocol.callbacks import Callbacks
-from app.protocol.shaping import Shaping
-from app.services.concerns import ConcernService
-from app.services.disclosure import DescriptionService
-from app.services.disclosure_gate import DisclosureService
-from app.services.groups import GroupService
-from app.services.tool_lists import ToolListService
+from app.protocol.methods.aggregated import AggregatedPrimitives
+from app.protocol.methods.shaping import Shaping
+from app.protocol.wire.callbacks import Callbacks
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.disclosure import DisclosureService
+from app.services.catalog.groups import GroupService
+from app.services.catalog.tool_lists import ToolListService
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.catalogs import primitive, tool

@@ -8,13 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.services.audit import AuditQuery
+from app.services.audit.audit import AuditQuery
 from tests.conftest import fresh_postgres
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
 from tests.protocol.requirements import covers
 from tests.protocol.staged_service import HANDLE, LONG, OPERATOR, URI, Host, Staged, scripted_data
-from tests.unit.core.test_disclosure import EXAMPLES, GET_DATA
+from tests.unit.core.tools.test_disclosure import EXAMPLES, GET_DATA
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.core.policy import Limits
-from app.services.traffic import Traffic
+from app.core.contracts.policy import Limits
+from app.services.access.traffic import Traffic
 from tests.protocol.mcp_harness import ALICE, build
 from tests.protocol.mcp_wire import ENVELOPE, HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers

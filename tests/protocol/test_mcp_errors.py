@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.errors import InternalError, RateLimitedError, StoreUnavailableError, all_errors
-from app.protocol.errors import WIRE_ERRORS
+from app.protocol.wire.errors import WIRE_ERRORS
 from tests.protocol.mcp_harness import Access, Invoke, build
 from tests.protocol.mcp_wire import connected
 from tests.protocol.requirements import covers

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
+from app.core.contracts.policy import Grant, Limits, Policy
 from app.core.errors import ServiceError
-from app.core.policy import Grant, Limits, Policy
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.catalogs import catalog_of, primitive, tool

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from app.core.access import DEFAULT_TENANT
-from app.protocol.notifications import Notifications, Told, list_changes
-from app.services.sessions import session_key
+from app.protocol.wire.notifications import Notifications, Told, list_changes
+from app.services.access.sessions import session_key
 from tests.protocol.aggregated_service import aggregated, listed
 from tests.protocol.answering import answering
 from tests.protocol.mcp_service import KEY

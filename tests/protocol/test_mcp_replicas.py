@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from app.services.sessions import SessionService
+from app.services.access.sessions import SessionService
 from app.store.database import Database
 from tests.factories import PATIENT
 from tests.protocol.mcp_harness import build, serving

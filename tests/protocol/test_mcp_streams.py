@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.protocol.notifications import Told
+from app.protocol.wire.notifications import Told
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, Sessions, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, PREFIX, client, connected

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.protocol.notifications import Told
+from app.protocol.wire.notifications import Told
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.concerned_service import HANDLE, WARNINGS, Concerned, Host, names_of
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, Reply

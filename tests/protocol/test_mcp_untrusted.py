@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from mcp.shared.exceptions import MCPError
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.services.audit import AuditQuery
+from app.services.audit.audit import AuditQuery
 from tests.protocol.answering import answering
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import Wire

@@ -5,7 +5,7 @@ import os
 import pytest
 from pydantic import SecretStr
 
-from app.api.observability import Metrics
+from app.edge.observability import Metrics
 from app.engine_wiring import remote_options
 from app.settings import ConfigurationError, RemoteEngine, load, purpose_of, walk
 from app.settings.engines import EnginesSettings, ModeratorEngine

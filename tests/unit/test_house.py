@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.api.errors import PROBLEMS
 from app.core.errors import all_errors
-from app.protocol.errors import WIRE_ERRORS
+from app.edge.problems import PROBLEMS
+from app.protocol.wire.errors import WIRE_ERRORS
 from app.settings import walk
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,8 @@ THIRD_PARTY = {
     "store": {"alembic", "asyncpg", "pydantic", "sqlalchemy"},
     "upstream": {"aiohttp", "anyio", "httpx2", "mcp", "mcp_types", "pydantic"},
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
-    "api": {"fastapi", "opentelemetry", "prometheus_client", "pydantic", "starlette", "structlog"},
+    "edge": {"fastapi", "opentelemetry", "prometheus_client", "starlette", "structlog"},
+    "api": {"fastapi", "pydantic", "starlette", "structlog"},
     "client": {"h11", "httpx2"},
 }
 

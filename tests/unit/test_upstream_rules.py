@@ -3,8 +3,8 @@
 import pytest
 
 from app.assembly import upstream_rules
-from app.core.servers import MCPServerSettings, ServerEntry
-from app.core.tool_filter import ToolFilter
+from app.core.catalog.servers import MCPServerSettings, ServerEntry
+from app.core.catalog.tool_filter import ToolFilter
 from app.settings import ConfigurationError, Settings, UpstreamsSettings
 
 

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from app.api.errors import PROBLEMS
-from app.protocol.errors import WIRE_ERRORS
+from app.edge.problems import PROBLEMS
+from app.protocol.wire.errors import WIRE_ERRORS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire.md").read_text()
 ROW = re.compile(r"^\| `([a-z_]+)` \| (\d+) \| (-?\d+) \| (\d+) \|", re.MULTILINE)

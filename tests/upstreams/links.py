@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.servers import MCPServerSettings
+from app.core.catalog.servers import MCPServerSettings
 from app.core.upstream import Hooks
-from app.upstream.link import Link, LinkOptions, open_link
+from app.upstream.transport.link import Link, LinkOptions, open_link
 
 MIB = 1024 * 1024
 SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "forty-two"}}

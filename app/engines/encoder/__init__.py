@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from app.core.engines import Embeddings, EngineReport
+from app.core.contracts.engines import Embeddings, EngineReport
 from app.engines.encoder.model import WEIGHTS, EncoderUnavailableError, Model
 
 __all__ = ["ENGINE", "Encoder", "EncoderUnavailableError"]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from app.core.grounding import AnswerFinding, CheckOptions, Place, Statements
-from app.core.handles import find_handles
+from app.core.content.handles import find_handles
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, Place, Statements
 from app.core.offload import off_loop
 from app.engines.grounding.code import check_code
 from app.engines.grounding.fences import Layout, blanked

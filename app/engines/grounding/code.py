@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from app.core.grounding import AnswerFinding
+from app.core.contracts.grounding import AnswerFinding
 from app.engines.grounding.fences import Block
 from app.engines.grounding.grammars import GRAMMARS, parses
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.core.grounding import AnswerFinding
-from app.core.handles import TOLERATED_LABELS, find_handles
+from app.core.content.handles import TOLERATED_LABELS, find_handles
+from app.core.contracts.grounding import AnswerFinding
 from app.engines.grounding.sources import Sources
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from app.core.engines import Claim, EngineReport, Grounding
+from app.core.contracts.engines import Claim, EngineReport, Grounding
 from app.core.offload import off_loop
 from app.engines.grounding.evidence import Evidence
 from app.engines.grounding.features import NAMES, features_of

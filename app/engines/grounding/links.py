@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from app.core.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, Place
 from app.engines.grounding.distance import distance
 from app.engines.grounding.opposites import OPPOSITES
 from app.engines.grounding.stemming import stem

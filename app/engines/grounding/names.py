@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from app.core.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, Place
 from app.engines.grounding.distance import distance
 from app.engines.grounding.sources import Sources, Token, tokens_of
 from app.engines.grounding.stemming import stem

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.core.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, Place
 from app.engines.grounding.quantities import Quantity, is_year, quantities_in
 from app.engines.grounding.stemming import stem
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.core.grounding import AnswerFinding
+from app.core.contracts.grounding import AnswerFinding
 from app.engines.grounding.fences import Layout
 
 Index = Mapping[str, frozenset[str]]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from app.core.grounding import Place
-from app.core.handles import Handle, find_handles
+from app.core.content.handles import Handle, find_handles
+from app.core.contracts.grounding import Place
 from app.engines.grounding.links import KnownLinks, links_in
 from app.engines.grounding.numbers import KnownQuantities
 from app.engines.grounding.quantities import quantities_in

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from app.core.grounding import Place, Statements
+from app.core.contracts.grounding import Place, Statements
 from app.engines.grounding.evidence import content_of
 from app.engines.grounding.fences import Layout, blanked
 from app.engines.grounding.links import links_in

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.core.engines import EngineReport, InjectionFinding, InjectionJudgement
+from app.core.contracts.engines import EngineReport, InjectionFinding, InjectionJudgement
 from app.engines.injection.classifier import Classifier, Window
 from app.engines.injection.matching import SPELLED_RULE, Match, Matcher, rules_digest
 from app.engines.injection.views import View, views

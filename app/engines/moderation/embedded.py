@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.engines import Embedder, EngineReport, Moderation
+from app.core.contracts.engines import Embedder, EngineReport, Moderation
+from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
-from app.core.moderation import POLICIES
 from app.engines.moderation.model import Classifier, Floats
 from app.engines.moderation.windows import plain, windows
 

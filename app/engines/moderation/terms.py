@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from app.core.engines import InvalidPatternError, TermList
+from app.core.contracts.engines import InvalidPatternError, TermList
 
 _PATTERN_MEMORY = 1 << 20
 """Bytes that one compiled pattern may take; RE2 refuses patterns that need more."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.engines import ToolCandidate
+from app.core.contracts.engines import ToolCandidate
 from app.engines.hashing import char_ngrams
 from app.engines.ranking.postings import Floats, Ints, Postings, counted
 from app.engines.ranking.thesaurus import concepts

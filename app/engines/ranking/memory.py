@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from app.core.engines import Embeddings, ToolCandidate
+from app.core.contracts.engines import Embeddings, ToolCandidate
 from app.engines.ranking.index import Features
 from app.engines.ranking.postings import Floats
 from app.engines.ranking.words import spelled_out

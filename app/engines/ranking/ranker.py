@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from app.core.engines import Embedder, EngineReport, ToolCandidate, ToolRanking
+from app.core.contracts.engines import Embedder, EngineReport, ToolCandidate, ToolRanking
 from app.core.errors import ServiceError
 from app.core.offload import off_loop
 from app.engines.encoder import EncoderUnavailableError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from app.core.engines import Embeddings, EngineReport
+from app.core.contracts.engines import Embeddings, EngineReport
 from app.engines.remote.client import Answer, RemoteClient
 from app.engines.resilience import RemoteEngineError
 

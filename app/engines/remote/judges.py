@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
-from app.core.engines import (
+from app.core.contracts.engines import (
     Claim,
     EngineReport,
     Grounding,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.core.engines import EngineReport, Moderation, Moderator
+from app.core.contracts.engines import EngineReport, Moderation, Moderator
 from app.engines.remote.client import Answer, RemoteClient
 from app.engines.remote.windows import windows
 from app.engines.resilience import RemoteEngineError

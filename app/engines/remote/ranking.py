@@ -6,7 +6,7 @@ from typing import Annotated, Protocol
 
 from pydantic import ConfigDict, Field, RootModel
 
-from app.core.engines import (
+from app.core.contracts.engines import (
     EngineReport,
     Retrieval,
     RetrievalQuery,

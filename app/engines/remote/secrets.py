@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
-from app.core.engines import EngineReport, SecretFindings, SecretOptions, SecretScanner, Span
+from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, SecretScanner, Span
 from app.engines.remote.chat import ENGINE, ChatJudge
 from app.engines.remote.client import Answer
 from app.engines.remote.judges import windowed

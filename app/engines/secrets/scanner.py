@@ -6,7 +6,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
-from app.core.engines import EngineReport, SecretFindings, SecretOptions, Span
+from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, Span
 from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.spotting import FormatFinder, Rule, Spot

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from app.core.content import Context
-from app.core.engines import Claim
+from app.core.content.context import Context
+from app.core.contracts.engines import Claim
 from app.engines.encoder import Encoder
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
-from app.middlewares.hallucination_detection import HallucinationDetection, HallucinationDetectionArguments
+from app.middlewares.hallucination_detection.middleware import (
+    HallucinationDetection,
+    HallucinationDetectionArguments,
+)
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes
 from tests.fakes import engines

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.core.engines import DetectionOptions
-from app.engines.pii.labels import NAME_LABELS, RULES
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.ground.labels import NAME_LABELS, RULES
 from tests.benchmarks.speed import detection
 from tests.benchmarks.speed.report import table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes

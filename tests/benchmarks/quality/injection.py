@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.core.sanitizing import sanitized
+from app.core.content.sanitizing import sanitized
 from app.engines.injection.detector import judged
 from app.engines.injection.training.corpus import OWN_ATTACKS, OWN_HARMLESS, halves, own
 from app.engines.injection.training.evaluate import Suspects, embedded, figures, share

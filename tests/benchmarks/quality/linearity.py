@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.core.engines import DetectionOptions
+from app.core.contracts.engines import DetectionOptions
 from tests.benchmarks.speed.detection import built
 from tests.benchmarks.speed.report import table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.engines import Moderator
-from app.core.moderation import POLICIES, THRESHOLDS
+from app.core.contracts.engines import Moderator
+from app.core.contracts.moderation import POLICIES, THRESHOLDS
 from app.engines.encoder import Encoder
 from app.engines.moderation.embedded import EmbeddedModerator
 from app.engines.moderation.training.evaluate import (

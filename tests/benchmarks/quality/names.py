@@ -39,7 +39,7 @@ def tables(sizes: Sizes, _folder: Path) -> Iterator[str]:
 
 
 def _taggers() -> dict[str, Tagger]:
-    from app.engines.pii.tagger import Tagger as Fast
+    from app.engines.pii.names.tagger import Tagger as Fast
     from app.engines.pii.transformer.model import TransformerTagger
 
     return {"fast": Fast.embedded(), "accurate": TransformerTagger.embedded()}

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from app.core.content import Context
+from app.core.content.context import Context
 from app.middlewares.pii_restoration import PiiRestoration, PiiRestorationArguments
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import Sizes

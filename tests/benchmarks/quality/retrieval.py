@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from app.core.access import Caller, Role
-from app.core.collections import CollectionDefinition, DocumentDetails
-from app.core.engines import Embedder, RetrievalQuery
+from app.core.catalog.collections import CollectionDefinition, DocumentDetails
+from app.core.contracts.engines import Embedder, RetrievalQuery
 from app.engines.documents.words import asked_words, stems_of
 from app.engines.encoder import Encoder
-from app.services.access import HOST, AccessService
-from app.services.collections import CollectionService
-from app.services.ingestion import IngestionService, Submitted
-from app.services.retrieval import RetrievalService
-from app.services.tenants import TenantService
-from app.store.collection_documents import list_documents
-from app.store.collections import list_parts
+from app.services.access.access import HOST, AccessService
+from app.services.access.tenants import TenantService
+from app.services.documents.collections import CollectionService
+from app.services.documents.ingestion import IngestionService, Submitted
+from app.services.documents.retrieval import RetrievalService
 from app.store.database import Database
-from app.store.document_search import count_matches, match_words, read_chunks
+from app.store.documents.collection_documents import list_documents
+from app.store.documents.collections import list_parts
+from app.store.documents.search import count_matches, match_words, read_chunks
 from app.store.migrate import upgrade
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.core.engines import SecretOptions
+from app.core.contracts.engines import SecretOptions
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.scanner import RuleScanner
 from tests.benchmarks.speed.report import percentile, table

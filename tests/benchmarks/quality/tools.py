@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from app.core.content import Context
-from app.core.engines import Embedder, ToolCandidate
-from app.core.offered_tools import OfferedTools, VisibleTools
-from app.core.tool_definitions import CHARACTERS_PER_TOKEN, tokens_of
-from app.core.tool_requests import request_of
-from app.core.tool_selection import Wanted, selected
+from app.core.content.context import Context
+from app.core.contracts.engines import Embedder, ToolCandidate
+from app.core.tools.definitions import CHARACTERS_PER_TOKEN, tokens_of
+from app.core.tools.offered import OfferedTools, VisibleTools
+from app.core.tools.requests import request_of
+from app.core.tools.selection import Wanted, selected
 from app.engines.encoder import Encoder
 from app.engines.ranking.memory import embedded_text
 from app.engines.ranking.ranker import EmbeddedToolRanker

@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 
-from app.core.engines import DetectionOptions
-from app.engines.pii.labels import NAME_LABELS
-from app.engines.pii.pool import PoolDetector
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.ground.labels import NAME_LABELS
+from app.engines.pii.processes.pool import PoolDetector
 from tests.benchmarks.speed.corpora import CORPORA, prose
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes
@@ -211,8 +211,8 @@ def ours(options: DetectionOptions) -> Find:
 def built() -> Any:
     """Return our analyzer, one for all tables."""
     # Presidio finds its recognizers by the names of classes: its own registry has to be there before ours.
-    from app.engines.pii.analyzer import Analyzer
-    from app.engines.pii.worker import WARM_UP
+    from app.engines.pii.processes.worker import WARM_UP
+    from app.engines.pii.search.analyzer import Analyzer
 
     analyzer = Analyzer()
     analyzer.analyze(WARM_UP, DetectionOptions())

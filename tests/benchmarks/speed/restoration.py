@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.core.handles import Handle, Original, StreamingRestoration
+from app.core.content.handles import Handle, Original, StreamingRestoration
 from tests.benchmarks.speed.processes import Measured, sluice
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import Sizes

@@ -10,9 +10,9 @@ from pydantic import SecretStr
 
 from app.assembly import House, opened
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.handles import Original
-from app.core.middleware import VaultOptions
-from app.services.vault import VaultReceipt, VaultWrite
+from app.core.content.handles import Original
+from app.core.contracts.middleware import VaultOptions
+from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.settings import DatabaseSettings, KeysSettings, Settings
 from tests.benchmarks.speed.processes import postgres
 from tests.benchmarks.speed.report import table

@@ -5,8 +5,7 @@ from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 from pydantic import BaseModel, ConfigDict
 
-from app.api.errors import PROBLEMS, install_error_handlers, problem, problem_response
-from app.api.guard import Guard
+from app.api.errors import install_error_handlers
 from app.core.errors import (
     InvalidArgumentsError,
     RateLimitedError,
@@ -14,6 +13,8 @@ from app.core.errors import (
     UnauthenticatedError,
     all_errors,
 )
+from app.edge.guard import Guard
+from app.edge.problems import PROBLEMS, problem, problem_response
 
 
 class Body(BaseModel):

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from app.core.adjacency import adjacent_runs
-from app.core.answers import answer_of
-from app.core.catalog import Kind
-from app.core.concerns import ConcernDefinition, ConcernMapping, ConcernTable
-from app.core.content import Context
-from app.core.member_names import NamedTexts
-from app.core.policy import Passage, Policy
+from app.core.catalog.concerns import ConcernDefinition, ConcernMapping, ConcernTable
+from app.core.catalog.primitives import Kind
+from app.core.content.context import Context
+from app.core.contracts.policy import Passage, Policy
+from app.core.redaction.member_names import NamedTexts
+from app.middlewares.hallucination_detection.answers import answer_of
+from app.middlewares.pii_redaction.adjacency import adjacent_runs
 
 
 def named(entry: dict[str, str]) -> str:

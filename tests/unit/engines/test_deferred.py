@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.core.engines import ToolCandidate
+from app.core.contracts.engines import ToolCandidate
 from app.core.errors import UpstreamUnavailableError
 from app.engines.deferred import (
     Deferred,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.core.engines import Claim
-from app.core.grounding import CheckOptions
+from app.core.contracts.engines import Claim
+from app.core.contracts.grounding import CheckOptions
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 from tests.fakes_grounding import FakeAnswerChecker, FakeGroundingJudge

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.core.engines import ToolCandidate
+from app.core.contracts.engines import ToolCandidate
 from app.engines.encoder import Encoder
 from app.engines.ranking.ranker import EmbeddedToolRanker
 from tests.fakes import FakeToolRanker

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from app.core.contracts.engines import EngineReport, Grounding
 from app.core.deadlines import remaining_s, time_limit
-from app.core.engines import EngineReport, Grounding
 from app.core.errors import UpstreamUnavailableError
 from app.engines.resilience import Breaker, Guard, RemoteEngineError, Rules, State
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from app.core.content import Context
+from app.core.content.context import Context
 from app.middlewares.audit_logging import AuditLogging, AuditLoggingArguments
 from tests.fakes import engines
 

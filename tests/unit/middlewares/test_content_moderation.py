@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.contracts.middleware import Outcome
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
-from app.core.middleware import Outcome
 from app.middlewares.content_moderation import ContentModeration, ContentModerationArguments
 from tests.fakes import engines
 from tests.fakes_moderation import FakeModerator

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.access import Caller, Role
-from app.core.content import Context
-from app.core.engines import RetrievedPassage
-from app.core.middleware import Invocation, Outcome
+from app.core.content.context import Context
+from app.core.contracts.engines import RetrievedPassage
+from app.core.contracts.middleware import Invocation, Outcome
 from app.middlewares.document_retrieval import (
     DocumentRetrieval,
     DocumentRetrievalArguments,

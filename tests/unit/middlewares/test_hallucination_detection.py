@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.content import Context
+from app.core.content.context import Context
 from app.core.errors import InvalidArgumentsError
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
-from app.middlewares.hallucination_detection import (
+from app.middlewares.hallucination_detection.middleware import (
     HallucinationDetection,
     HallucinationDetectionArguments,
 )

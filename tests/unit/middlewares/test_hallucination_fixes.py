@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
-from app.core.engines import Claim, EngineReport, Grounding
-from app.core.grounding import AnswerFinding, CheckOptions, Place, Statements
-from app.core.middleware import Outcome
-from app.middlewares.hallucination_detection import HallucinationDetection, HallucinationDetectionArguments
+from app.core.content.context import Context
+from app.core.contracts.engines import Claim, EngineReport, Grounding
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, Place, Statements
+from app.core.contracts.middleware import Outcome
+from app.middlewares.hallucination_detection.middleware import (
+    HallucinationDetection,
+    HallucinationDetectionArguments,
+)
 from tests.fakes import engines
 
 Found = Mapping[str, Sequence[AnswerFinding]]

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.contracts.middleware import Outcome
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
-from app.core.middleware import Outcome
-from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
+from app.middlewares.pii_redaction.middleware import PiiRedaction, PiiRedactionArguments
 from tests.fakes import MemoryVault, engines
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.content.handles import Handle
+from app.core.contracts.middleware import Outcome
 from app.core.errors import InvalidArgumentsError
-from app.core.handles import Handle
-from app.core.middleware import Outcome
 from app.middlewares.pii_restoration import PiiRestoration, PiiRestorationArguments
 from tests.fakes import engines
 

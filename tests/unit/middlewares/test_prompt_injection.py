@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.content import Context
+from app.core.content.context import Context
 from app.core.errors import BlockedByPolicyError
-from app.middlewares.prompt_injection import PromptInjection, PromptInjectionArguments
+from app.middlewares.prompt_injection.middleware import PromptInjection, PromptInjectionArguments
 from tests.fakes import engines
 from tests.fakes_injection import FakeInjectionDetector
 

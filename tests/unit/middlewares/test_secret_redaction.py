@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.contracts.middleware import Outcome
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
-from app.core.middleware import Outcome
 from app.engines.secrets.scanner import RuleScanner
 from app.middlewares.secret_redaction import SecretRedaction, SecretRedactionArguments
 from tests.fakes import MemoryVault, engines

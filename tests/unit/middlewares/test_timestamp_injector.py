@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.content import Context
+from app.core.content.context import Context
 from app.middlewares.timestamp_injector import TimestampArguments, TimestampInjector
 from tests.fakes import engines
 

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.access import Caller, Role
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.contracts.middleware import Invocation, Outcome
 from app.core.errors import InvalidArgumentsError
-from app.core.middleware import Invocation, Outcome
 from app.engines.encoder import Encoder
 from app.engines.ranking.ranker import EmbeddedToolRanker
 from app.middlewares.tool_filter import ToolFilter, ToolFilterArguments

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
+from app.core.content.context import Context
+from app.core.contracts.middleware import Middleware
 from app.core.errors import UnscannableContentError
-from app.core.middleware import Middleware
 from app.middlewares.content_moderation import ContentModeration
-from app.middlewares.pii_redaction import PiiRedaction
-from app.middlewares.prompt_injection import PromptInjection
+from app.middlewares.pii_redaction.middleware import PiiRedaction
+from app.middlewares.prompt_injection.middleware import PromptInjection
 from app.middlewares.secret_redaction import SecretRedaction
 from tests.fakes import engines
 

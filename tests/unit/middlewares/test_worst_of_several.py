@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.core.content import Context
-from app.core.engines import EngineReport, InjectionFinding, InjectionJudgement
+from app.core.content.context import Context
+from app.core.contracts.engines import EngineReport, InjectionFinding, InjectionJudgement
+from app.core.contracts.middleware import Outcome
 from app.core.errors import BlockedByPolicyError
-from app.core.middleware import Outcome
 from app.middlewares.content_moderation import ContentModeration, ContentModerationArguments
-from app.middlewares.prompt_injection import PromptInjection, PromptInjectionArguments
+from app.middlewares.prompt_injection.middleware import PromptInjection, PromptInjectionArguments
 from tests.fakes import engines
 from tests.fakes_moderation import FakeModerator
 

@@ -4,8 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
+from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
-from app.core.servers import MCPServerSettings
 from app.core.upstream import NO_HOOKS, UpstreamError
 from app.upstream.connection import AggregatorOptions, Connection
 

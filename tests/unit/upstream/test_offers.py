@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.core.catalog import Kind
+from app.core.catalog.primitives import Kind
 from app.core.upstream import UpstreamError
 from tests.unit.upstream.links import MemoryServer, connected, tool, until
 

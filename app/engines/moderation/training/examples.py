@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from app.core.moderation import POLICIES
+from app.core.contracts.moderation import POLICIES
 
 HERE = Path(__file__).parent
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.moderation import POLICIES
+from app.core.contracts.moderation import POLICIES
 from app.engines.moderation.features import WIDTH, features
 from app.engines.moderation.model import Floats, network_input
 from app.engines.moderation.training.descent import SparseRows, minimized

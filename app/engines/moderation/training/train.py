@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from app.core.engines import Embedder
+from app.core.contracts.engines import Embedder
 from app.engines.encoder import Encoder
 from app.engines.moderation.model import Floats
 from app.engines.moderation.training.calibrate import knots, traffic_weights

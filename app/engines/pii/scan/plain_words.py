@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.engines.pii.nlp import counts, lemma, words
+from app.engines.pii.names.nlp import counts, lemma, words
 from app.engines.pii.scan.image import CASED, DIGIT, MARK, UNCASED
 from app.engines.pii.scan.surroundings import Keywords
 

@@ -10,7 +10,7 @@ from typing import Any
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
-from app.engines.pii.patterns import FLAGS, ExactPatterns
+from app.engines.pii.recognizers.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
 from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.derived import Question, probes_of

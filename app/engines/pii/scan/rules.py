@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol, runtime_checkable
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer
 from presidio_analyzer.predefined_recognizers import IbanRecognizer
 
-from app.engines.pii import patterns as exact
-from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError, compiled
+from app.engines.pii.recognizers import patterns as exact
+from app.engines.pii.recognizers.patterns import ExactPatterns, ScanTimeoutError, compiled
 
 Raw = tuple[int, int, float, int, str, float, bool, str]
 """A finding before context: start, end, score, place of the recognizer, pattern, base score, nothing but digits, type;

@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 
 from presidio_analyzer import EntityRecognizer
 
-from app.engines.pii.labels import RULES
-from app.engines.pii.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
+from app.engines.pii.ground.labels import RULES
+from app.engines.pii.names.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
 from app.engines.pii.scan.bytesets import CAPITALS, EVERY, character, exactly, mask_of, rendered
 from app.engines.pii.scan.image import CASED, UNCASED
 

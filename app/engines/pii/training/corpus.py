@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.engines.pii.names.words import Gazetteer
 from app.engines.pii.training.examples import Example
 from app.engines.pii.training.filling import written, written_held_out
 from app.engines.pii.training.gazetteer import build_gazetteer
@@ -11,7 +12,6 @@ from app.engines.pii.training.natural import Natural, in_other_cases, natural, w
 from app.engines.pii.training.negatives import library_code, library_prose, log_lines
 from app.engines.pii.training.synthetic import synthetic
 from app.engines.pii.training.taught import Lesson
-from app.engines.pii.words import Gazetteer
 
 SEED = 1
 """Of every draw, so that training and judging make the same texts."""

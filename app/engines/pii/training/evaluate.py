@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.engines.pii.tagger import LABELS, Tagger
+from app.engines.pii.names.tagger import LABELS, Tagger
 from app.engines.pii.training.examples import Example, Span, read_examples
 from app.engines.pii.training.negatives import code_and_logs
 

@@ -5,11 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
+from app.engines.pii.names.words import GAZETTEER_KINDS, Gazetteer
 from app.engines.pii.training.examples import Example
 from app.engines.pii.training.lists import entries, templates
 from app.engines.pii.training.people import LOCALE_WEIGHTS, ROMANISED, first_names, last_names
 from app.engines.pii.training.places import cities
-from app.engines.pii.words import GAZETTEER_KINDS, Gazetteer
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LOWER = re.compile(r"(?<![\w.])[a-z]{2,}(?![\w.(=])")

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from app.engines.pii.tagger import LABELS, TAGS
+from app.engines.pii.names.tagger import LABELS, TAGS
+from app.engines.pii.names.words import ROWS, TOKEN, Gazetteer, body, features, normal_word
 from app.engines.pii.training.examples import Example
 from app.engines.pii.training.lists import happens
 from app.engines.pii.training.taught import KINDS, Lesson, Soft
 from app.engines.pii.training.vectors import Table
-from app.engines.pii.words import ROWS, TOKEN, Gazetteer, body, features, normal_word
 
 FEATURE_WIDTH = 64
 HIDDEN = 256

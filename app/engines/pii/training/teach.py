@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from app.engines.pii.decoding import LABELS, TAGS, Floats
+from app.engines.pii.names.decoding import LABELS, TAGS, Floats
 from app.engines.pii.transformer.model import WEIGHTS, TransformerTagger
 
 _HARDLY = 0.98

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from app.engines.pii.tagger import Tagger
+from app.engines.pii.names.tagger import Tagger
 from app.engines.pii.training.corpus import SEED, Corpus, build_corpus
 from app.engines.pii.training.evaluate import evaluate
 from app.engines.pii.training.examples import Span

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.engines.encoder.model import TOKENIZER, WEIGHTS, Model
-from app.engines.pii.words import key_of
+from app.engines.pii.names.words import key_of
 
 WIDTH = 64
 _SEEN = 3

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from app.core.errors import UpstreamUnavailableError
 from app.engines.encoder import model as encoder
-from app.engines.pii.companies import people_apart
-from app.engines.pii.decoding import TAGS, Floats, TaggedSpan, decoded, joined_addresses
+from app.engines.pii.names.companies import people_apart
+from app.engines.pii.names.decoding import TAGS, Floats, TaggedSpan, decoded, joined_addresses
+from app.engines.pii.names.words import Gazetteer
 from app.engines.pii.transformer.pieces import FIRST, LAST, LOWER, Cutter
 from app.engines.pii.transformer.windows import Window, windows
-from app.engines.pii.words import Gazetteer
 
 WEIGHTS = Path(__file__).with_name("weights")
 MODEL = "names-int8.onnx"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from app.engines.pii.words import MAX_WORD, normal_word
+from app.engines.pii.names.words import MAX_WORD, normal_word
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _LETTER = rf"[^\W\d_{_CJK}]"

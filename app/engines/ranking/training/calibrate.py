@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.engines import Embedder, ToolCandidate
+from app.core.contracts.engines import Embedder, ToolCandidate
 from app.engines.encoder import Encoder
 from app.engines.ranking.fusion import Calibration, Scored, merged, scored
 from app.engines.ranking.index import Features, Query, ToolIndex

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.core.engines import ToolCandidate
+from app.core.contracts.engines import ToolCandidate
 
 SEED: Final = 20261121
 

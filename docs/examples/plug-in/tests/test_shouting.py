@@ -5,7 +5,7 @@ import asyncio
 
 from shouting import Shouting, ShoutingArguments, ShoutingSettings
 
-from app.core.content import Context
+from app.core.content.context import Context
 
 
 def test_the_user_shouts() -> None:

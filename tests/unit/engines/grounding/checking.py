@@ -1,6 +1,6 @@
 """What one check finds, for the tests of this folder."""
 
-from app.core.grounding import CheckOptions
+from app.core.contracts.grounding import CheckOptions
 from app.engines.grounding.checker import RuleChecker
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from app.core.engines import Claim
-from app.core.grounding import RULES, CheckOptions
+from app.core.contracts.engines import Claim
+from app.core.contracts.grounding import RULES, CheckOptions
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 

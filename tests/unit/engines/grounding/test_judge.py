@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import app.engines.grounding
-from app.core.engines import Claim
+from app.core.contracts.engines import Claim
 from app.engines.grounding.evidence import Evidence
 from app.engines.grounding.features import NAMES, features_of
 from app.engines.grounding.judge import LexicalJudge, Weights

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.core.grounding import CheckOptions
+from app.core.contracts.grounding import CheckOptions
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.packages import read_index
 from tests.unit.engines.grounding.checking import findings, found_texts

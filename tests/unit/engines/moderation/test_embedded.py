@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from app.core.content import Context
-from app.core.engines import Embeddings, EngineReport
+from app.core.content.context import Context
+from app.core.contracts.engines import Embeddings, EngineReport
+from app.core.contracts.moderation import POLICIES, THRESHOLDS
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
-from app.core.moderation import POLICIES, THRESHOLDS
 from app.engines.encoder import Encoder
 from app.engines.moderation.embedded import MOST_ENCODED, EmbeddedModerator
 from app.engines.moderation.model import Classifier

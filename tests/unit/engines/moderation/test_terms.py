@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from app.core.engines import InvalidPatternError, TermList
+from app.core.contracts.engines import InvalidPatternError, TermList
 from app.engines.moderation.terms import Re2TermMatcher
 from tests.fakes_moderation import FakeTermMatcher
 

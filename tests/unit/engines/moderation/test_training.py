@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
-from app.core.engines import Embeddings, EngineReport
-from app.core.moderation import POLICIES
+from app.core.contracts.engines import Embeddings, EngineReport
+from app.core.contracts.moderation import POLICIES
 from app.engines.moderation.model import MARKS, Classifier, calibrated
 from app.engines.moderation.training import fit
 from app.engines.moderation.training.calibrate import SHARES, knots

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.core.engines import DetectionOptions
-from app.engines.pii.analyzer import Analyzer
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.search.analyzer import Analyzer
 
 Find = Callable[..., list[tuple[str, str]]]
 

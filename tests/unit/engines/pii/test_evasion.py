@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.core.content import Context
-from app.core.engines import Detection, DetectionOptions
-from app.engines.pii.analyzer import Analyzer
-from app.engines.pii.borders import scan_run
-from app.engines.pii.recall import runs_of
+from app.core.content.context import Context
+from app.core.contracts.engines import Detection, DetectionOptions
+from app.engines.pii.processes.recall import runs_of
+from app.engines.pii.search.analyzer import Analyzer
+from app.engines.pii.search.borders import scan_run
 from app.engines.views.plain import plain_view
-from app.middlewares.pii_redaction import PiiRedaction, PiiRedactionArguments
+from app.middlewares.pii_redaction.middleware import PiiRedaction, PiiRedactionArguments
 from tests.fakes import FakeDetector, MemoryVault, engines
 from tests.unit.engines.pii.conftest import Find
 from tests.unit.engines.pii.disguises import DISGUISES, KINDS

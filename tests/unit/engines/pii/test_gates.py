@@ -5,12 +5,12 @@ import random
 import pytest
 from presidio_analyzer import EntityRecognizer
 
-from app.core.engines import DetectionOptions
-from app.engines.pii.analyzer import Analyzer
-from app.engines.pii.labels import thresholds
-from app.engines.pii.nlp import EmbeddedNlpEngine, PhraseContextEnhancer
-from app.engines.pii.patterns import ExactPatterns
-from app.engines.pii.recognizers import build_registry
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.ground.labels import thresholds
+from app.engines.pii.names.nlp import EmbeddedNlpEngine, PhraseContextEnhancer
+from app.engines.pii.recognizers.patterns import ExactPatterns
+from app.engines.pii.recognizers.registry import build_registry
+from app.engines.pii.search.analyzer import Analyzer
 
 PIECES = [
     *(

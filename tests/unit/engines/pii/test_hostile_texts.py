@@ -8,10 +8,10 @@ import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.core.engines import DetectionOptions
-from app.engines.pii import patterns
-from app.engines.pii.analyzer import Analyzer
-from app.engines.pii.patterns import ExactPatterns, ScanTimeoutError
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.recognizers.patterns import ExactPatterns, ScanTimeoutError
+from app.engines.pii.recognizers.registry import patterns
+from app.engines.pii.search.analyzer import Analyzer
 from tests.hostile_texts import HOSTILE
 from tests.unit.engines.pii.conftest import Find
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.engines import DetectionOptions
-from app.engines.pii.analyzer import Analyzer
-from app.engines.pii.labels import LABELS
-from app.engines.pii.patterns import compiled
-from app.engines.pii.recognizers_generic import generic_recognizers
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.ground.labels import LABELS
+from app.engines.pii.recognizers.generic import generic_recognizers
+from app.engines.pii.recognizers.patterns import compiled
+from app.engines.pii.search.analyzer import Analyzer
 from tests.pii_identifiers import KINDS, cases
 from tests.unit.engines.pii.conftest import Find
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from app.core.engines import Embeddings, EngineReport, ToolCandidate
+from app.core.contracts.engines import Embeddings, EngineReport, ToolCandidate
 from app.core.errors import UpstreamUnavailableError
 from app.engines.encoder import EncoderUnavailableError
 from app.engines.ranking.ranker import EmbeddedToolRanker
@@ -152,7 +152,7 @@ async def test_of_a_long_text_the_ends_are_embedded_and_a_request_at_either_is_f
         ranker = EmbeddedToolRanker(embedder)
         await ranker.rank(["hello"], TOOLS)
         embedder.asked.clear()
-        # As app.core.tool_requests hands it over: the beginning and the end of what was said.
+        # As app.core.tools.requests hands it over: the beginning and the end of what was said.
         ranking = await ranker.rank([f"{text[:1000]}\n{text[-990:]}"], TOOLS)
         assert sum(map(len, embedder.asked)) < 300
         assert TOOLS[ranking.order[0][0]].name == ("translateText" if "Translate" in text else "bookFlight")

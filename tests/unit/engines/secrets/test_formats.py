@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from app.core.engines import SecretOptions
-from app.core.secret_labels import SECRET_PROVIDERS
+from app.core.content.secret_labels import SECRET_PROVIDERS
+from app.core.contracts.engines import SecretOptions
 from app.engines.secrets.checks import crc_holds
 from app.engines.secrets.formats import Format, read_template
 from app.engines.secrets.rules import FORMATS

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.content import Context
-from app.core.engines import SecretOptions, SecretScanner
+from app.core.content.context import Context
+from app.core.contracts.engines import SecretOptions, SecretScanner
 from app.engines.secrets.scanner import RuleScanner
 from app.middlewares.pii_restoration import PiiRestoration, PiiRestorationArguments
 from app.middlewares.secret_redaction import SecretRedaction, SecretRedactionArguments

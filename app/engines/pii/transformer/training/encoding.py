@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from app.engines.pii.decoding import LABELS
+from app.engines.pii.names.decoding import LABELS
 from app.engines.pii.training.examples import Example
 from app.engines.pii.transformer.pieces import (
     CASELESS,

@@ -8,7 +8,7 @@ from onnx import ModelProto, TensorProto, helper
 from app.engines.encoder.export.graph import HIDDEN, IR_VERSION, OPSET, Builder, layered, serialized
 from app.engines.encoder.export.quantization import quantized_columns
 from app.engines.encoder.export.source import Array
-from app.engines.pii.decoding import TAGS
+from app.engines.pii.names.decoding import TAGS
 
 Ranges = dict[str, tuple[Array, Array]]
 

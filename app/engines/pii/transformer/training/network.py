@@ -9,7 +9,7 @@ from torch.nn import functional
 from app.engines.encoder.export.graph import EPSILON, HEADS, HIDDEN, LAYERS
 from app.engines.encoder.export.quantization import quantized_rows
 from app.engines.encoder.export.source import Array
-from app.engines.pii.decoding import TAGS
+from app.engines.pii.names.decoding import TAGS
 from app.engines.pii.transformer.pieces import LISTS, OUTLINES
 
 PLACES = 256

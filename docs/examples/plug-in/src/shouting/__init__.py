@@ -2,8 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.core.content import Context
-from app.core.middleware import Arguments, Middleware, Outcome
+from app.core.content.context import Context
+from app.core.contracts.middleware import Arguments, Middleware, Outcome
 
 
 class ShoutingSettings(BaseModel):

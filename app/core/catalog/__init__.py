@@ -1,0 +1,1 @@
+"""What servers offer and how it is named, grouped, described and filtered."""

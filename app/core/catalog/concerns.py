@@ -1,0 +1,367 @@
+"""Concerns: what hosts may ask for ("security: high"), which primitives answer to it, and what follows for a list."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    ValidationError,
+    WithJsonSchema,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
+
+from app.core.catalog.primitives import CONCERNS_META, Kind
+from app.core.globs import Glob
+
+MAX_CONCERNS: Final = 64
+_MAX_VALUES: Final = 100
+_MAX_TEXT: Final = 200
+_MAX_NUMBER: Final = 2**53
+FILTERED_KINDS: Final = (Kind.TOOL, Kind.PROMPT, Kind.RESOURCE, Kind.TEMPLATE, Kind.TASK)
+"""What concerns filter; groups and middlewares are listed whole."""
+
+Scalar = bool | int | float | str
+ConcernName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+OnInvalid = Literal["ignore", "clamp", "error"]
+
+_SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
+_RANGE_FAULT: Final = "a range is {min, max, step?}: finite numbers, min below max, step above 0"
+_VALUES_FAULT: Final = f"values are 1 to {_MAX_VALUES} different strings, numbers or booleans, or a range"
+_MAPPED_FAULT: Final = (
+    "a mapped value is one value, a list of them (any will do) or a range {min?, max?} of them"
+)
+
+
+def is_number(value: object) -> bool:
+    """Return whether ``value`` is a JSON number, which a boolean is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite_number(value: object) -> bool:
+    """Return whether ``value`` is a number that can be compared; an integer of any size can."""
+    return is_number(value) and (isinstance(value, int) or math.isfinite(value))  # type: ignore[arg-type]
+
+
+def is_scalar(value: object) -> bool:
+    """Return whether ``value`` may be a value of a concern at all."""
+    if isinstance(value, str):
+        return 0 < len(value) <= _MAX_TEXT and value.isprintable()
+    if is_number(value):
+        return is_finite_number(value) and abs(value) <= _MAX_NUMBER  # type: ignore[arg-type]
+    return isinstance(value, bool)
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two JSON scalars are equal; ``true`` is not 1."""
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
+
+
+class ValueRange(BaseModel):
+    """The numbers from ``min`` to ``max``; with ``step`` only ``min`` plus a multiple of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    min: Annotated[int | float, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    max: Annotated[int | float, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    step: Annotated[int | float, Field(gt=0, le=_MAX_NUMBER)] | None = None
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(_RANGE_FAULT)
+        return self
+
+    def holds(self, value: Any) -> bool:
+        """Return whether ``value`` is one of these numbers."""
+        if not is_scalar(value) or not is_number(value) or not self.min <= value <= self.max:
+            return False
+        return self.step is None or (_decimal(value) - _decimal(self.min)) % _decimal(self.step) == 0
+
+    def nearest(self, value: float) -> Scalar:
+        """Return the number of the range that is nearest to ``value``, of two the lower."""
+        bounded = min(max(value, self.min), self.max)
+        if self.step is None:
+            return bounded
+        first, step = _decimal(self.min), _decimal(self.step)
+        below = (_decimal(bounded) - first) // step
+        rest = _decimal(bounded) - first - below * step
+        last = (_decimal(self.max) - first) // step
+        found = first + min(below + (rest * 2 > step), last) * step
+        whole = isinstance(self.min, int) and isinstance(self.step, int)
+        return int(found) if whole else float(found)
+
+    def wire(self) -> dict[str, int | float]:
+        """Return the JSON form."""
+        return self.model_dump(exclude_none=True)
+
+
+def _decimal(number: float) -> Fraction:
+    """Return what the number says in decimal: 0.3 is three times 0.1."""
+    return Fraction(str(number))
+
+
+def _values(raw: Any) -> tuple[Scalar, ...] | ValueRange:
+    if isinstance(raw, ValueRange):
+        return raw
+    if isinstance(raw, Mapping):
+        try:
+            return ValueRange.model_validate(dict(raw))
+        except ValidationError:
+            raise ValueError(_RANGE_FAULT) from None
+    if not isinstance(raw, list | tuple) or not 0 < len(raw) <= _MAX_VALUES:
+        raise ValueError(_VALUES_FAULT)
+    for number, value in enumerate(raw):
+        if not is_scalar(value) or any(same(value, other) for other in raw[:number]):
+            raise ValueError(_VALUES_FAULT)
+    return tuple(raw)
+
+
+def _scalar(raw: Any) -> Scalar:
+    if not is_scalar(raw):
+        raise ValueError("a value is a string, a number or a boolean")
+    value: Scalar = raw
+    return value
+
+
+class ConcernDefinition(BaseModel):
+    """One concern: its name, what it means, the values it may have and what holds where nobody says anything."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: ConcernName = Field(description="Letters, digits, `.`, `_` and `-`; unique in the tenant.")
+    description: str = Field(min_length=1, max_length=2000, description="For people: what it stands for.")
+    values: Annotated[
+        tuple[Scalar, ...] | ValueRange,
+        PlainValidator(_values),
+        WithJsonSchema(
+            {
+                "anyOf": [
+                    {"type": "array", "items": _SCALAR_SCHEMA, "minItems": 1, "maxItems": _MAX_VALUES},
+                    {
+                        "type": "object",
+                        "required": ["min", "max"],
+                        "additionalProperties": False,
+                        "properties": {name: {"type": "number"} for name in ("min", "max", "step")},
+                    },
+                ]
+            }
+        ),
+    ] = Field(description="A list, in order, or the numbers of a range.")
+    default: Annotated[Scalar, PlainValidator(_scalar), WithJsonSchema(_SCALAR_SCHEMA)] = Field(
+        description="One of the values; it filters only where the policy says `apply_defaults`."
+    )
+    on_invalid: OnInvalid = Field(
+        default="ignore",
+        description="What happens to a host's value that is none of these: it is ignored with a warning, moved "
+        "to the nearest one (numbers only), or refused.",
+    )
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if not self.holds(self.default):
+            raise ValueError("the default is one of the values")
+        if self.on_invalid == "clamp" and not self.numeric:
+            raise ValueError("clamp needs values that are numbers, for nothing else has a nearest one")
+        return self
+
+    @field_serializer("values")
+    def _values_on_the_wire(self, values: tuple[Scalar, ...] | ValueRange) -> Any:
+        return values.wire() if isinstance(values, ValueRange) else list(values)
+
+    @property
+    def numeric(self) -> bool:
+        """Return whether all values are numbers."""
+        return isinstance(self.values, ValueRange) or all(is_number(value) for value in self.values)
+
+    def holds(self, value: Any) -> bool:
+        """Return whether ``value`` is one of the values."""
+        if isinstance(self.values, ValueRange):
+            return self.values.holds(value)
+        return any(same(value, one) for one in self.values)
+
+    def nearest(self, value: Any) -> Scalar | None:
+        """Return the value nearest to a number, of two the lower; None where there is no such thing."""
+        if not self.numeric or not is_finite_number(value):
+            return None
+        if isinstance(self.values, ValueRange):
+            return self.values.nearest(value)
+        return min(self.values, key=lambda one: (abs(_decimal(value) - _decimal(one)), one))  # type: ignore[arg-type]
+
+    def rank(self, value: Any) -> int | float | None:
+        """Return where ``value`` stands in the order of the values; None where it has no place."""
+        if isinstance(self.values, ValueRange):
+            return value if is_number(value) else None
+        return next((place for place, one in enumerate(self.values) if same(value, one)), None)
+
+    def misfit(self, mapped: Any) -> str | None:
+        """Return a JSON pointer, below ``mapped``, to its first part that is outside the values, or None."""
+        if isinstance(mapped, Mapping):
+            for end in ("min", "max"):
+                if end in mapped and not self._bounds(mapped[end]):
+                    return f"/{end}"
+            return None
+        if isinstance(mapped, list | tuple):
+            wrong = (f"/{number}" for number, one in enumerate(mapped) if not self.holds(one))
+            return next(wrong, None)
+        return None if self.holds(mapped) else ""
+
+    def _bounds(self, value: Any) -> bool:
+        if isinstance(self.values, ValueRange):
+            return is_number(value) and self.values.min <= value <= self.values.max
+        return self.holds(value)
+
+    def wire(self) -> dict[str, Any]:
+        """Return what hosts are told: name, description, values and default."""
+        return self.model_dump(mode="json", exclude={"on_invalid"})
+
+
+def mapped_value(raw: Any) -> Any:
+    """Return a mapped value (one, a list or a range), or raise ValueError where it is none."""
+    if isinstance(raw, Mapping):
+        ends = {"min", "max"}
+        if not raw or not ends.issuperset(raw) or not all(is_scalar(end) for end in raw.values()):
+            raise ValueError(_MAPPED_FAULT)
+        return dict(raw)
+    if isinstance(raw, list | tuple):
+        if not 0 < len(raw) <= _MAX_VALUES or not all(is_scalar(one) for one in raw):
+            raise ValueError(_MAPPED_FAULT)
+        return list(raw)
+    if not is_scalar(raw):
+        raise ValueError(_MAPPED_FAULT)
+    return raw
+
+
+Mapped = Annotated[
+    Any,
+    PlainValidator(mapped_value),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _SCALAR_SCHEMA,
+                {"type": "array", "items": _SCALAR_SCHEMA, "minItems": 1},
+                {"type": "object", "properties": {"min": _SCALAR_SCHEMA, "max": _SCALAR_SCHEMA}},
+            ]
+        }
+    ),
+]
+
+
+class ConcernMapping(BaseModel):
+    """Which values of which concerns some primitives answer to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Kind = Field(description="tool, prompt, resource, template or task.")
+    name: str = Field(
+        min_length=1,
+        max_length=2048,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        description="The exposed name (`server__tool`, a URI); `*` stands for any characters.",
+    )
+    concerns: dict[ConcernName, Mapped] = Field(
+        max_length=MAX_CONCERNS,
+        description="By name of the concern: one value, a list of which any will do, or a range `{min?, max?}` in "
+        "the order of the values. A concern that is not here does not filter the primitive.",
+    )
+
+    @field_validator("kind")
+    @classmethod
+    def _is_filtered(cls, kind: Kind) -> Kind:
+        if kind not in FILTERED_KINDS:
+            raise ValueError("concerns filter tools, prompts, resources, templates and tasks")
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class ConcernTable:
+    """One tenant's definitions, by name in alphabetical order, and its mappings; immutable.
+
+    Of several mappings that name a primitive one applies, whole: the one without ``*``, else the one with the
+    most characters besides ``*``, of equals the first in alphabetical order.
+    """
+
+    definitions: Mapping[str, ConcernDefinition] = field(default_factory=dict)
+    _exact: Mapping[tuple[Kind, str], Mapping[str, Any]] = field(default_factory=dict)
+    _patterns: Mapping[Kind, Sequence[tuple[Glob, Mapping[str, Any]]]] = field(default_factory=dict)
+
+    @classmethod
+    def build(
+        cls, definitions: Iterable[ConcernDefinition], mappings: Iterable[ConcernMapping] = ()
+    ) -> "ConcernTable":
+        """Return the table of these definitions and mappings."""
+        exact: dict[tuple[Kind, str], Mapping[str, Any]] = {}
+        patterns: dict[Kind, list[tuple[Glob, Mapping[str, Any]]]] = {}
+        for one in mappings:
+            glob = Glob(one.name)
+            if glob.literal:
+                exact[one.kind, one.name] = one.concerns
+            else:
+                patterns.setdefault(one.kind, []).append((glob, one.concerns))
+        for found in patterns.values():
+            found.sort(key=lambda row: (-len(row[0].pattern.replace("*", "")), row[0].pattern))
+        named = {one.name: one for one in sorted(definitions, key=lambda one: one.name)}
+        return cls(MappingProxyType(named), exact, patterns)
+
+    def mapping_of(self, kind: Kind, name: str, meta: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """Return what the primitive of that exposed name answers to.
+
+        Where no mapping names it, that is what its own ``_meta`` says, as far as it concerns declared concerns.
+        """
+        found = self._exact.get((kind, name))
+        if found is None:
+            found = next((row for glob, row in self._patterns.get(kind, ()) if glob.matches(name)), None)
+        return found if found is not None else self._own(meta)
+
+    def wire(self) -> list[dict[str, Any]]:
+        """Return the definitions as hosts see them."""
+        return [one.wire() for one in self.definitions.values()]
+
+    def _own(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        said = (meta or {}).get(CONCERNS_META)
+        if not isinstance(said, Mapping):
+            return {}
+        found: dict[str, Any] = {}
+        for name in self.definitions:
+            try:
+                if name in said:
+                    found[name] = mapped_value(said[name])
+            except ValueError:
+                continue  # it means nothing, so it filters nothing
+        return found
+
+
+NO_CONCERNS: Final = ConcernTable()
+
+
+def matches(
+    mapped: Mapping[str, Any],
+    effective: Mapping[str, Scalar],
+    definitions: Mapping[str, ConcernDefinition],
+) -> bool:
+    """Return whether a primitive with these mapped values is listed under an effective configuration."""
+    return all(
+        name not in mapped or _answers(mapped[name], value, definitions[name])
+        for name, value in effective.items()
+        if name in definitions
+    )
+
+
+def _answers(mapped: Any, value: Scalar, definition: ConcernDefinition) -> bool:
+    if isinstance(mapped, Mapping):
+        place = definition.rank(value)
+        low = definition.rank(mapped["min"]) if "min" in mapped else -math.inf
+        high = definition.rank(mapped["max"]) if "max" in mapped else math.inf
+        return None not in (place, low, high) and low <= place <= high  # type: ignore[operator]
+    if isinstance(mapped, list | tuple):
+        return any(same(one, value) for one in mapped)
+    return same(mapped, value)

@@ -1,0 +1,130 @@
+"""How an MCP server behind this one is reached and what of it is shown."""
+
+import re
+from typing import Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
+
+from app.core.catalog.primitives import Disclosure
+
+SEPARATOR: Final = "__"
+SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SECRET_FIELDS: Final = frozenset({"env", "headers"})
+"""Members that hold credentials: sealed at rest, shown by name only."""
+
+ServerType = Literal["stdio", "http", "sse"]
+ServerName = Annotated[str, StringConstraints(pattern=rf"^{SERVER_NAME.pattern}$")]
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_SPELLINGS: Final = {"streamable-http": "http", "streamable_http": "http", "streamableHttp": "http"}
+
+
+class MCPServerSettings(BaseModel):
+    """One entry of ``mcpServers``, the format that MCP hosts share, and a few members of ours.
+
+    Without ``type`` a ``command`` means stdio and a ``url`` streamable HTTP.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
+
+    type: ServerType = Field(default="stdio", description="stdio, http (streamable HTTP) or sse (legacy).")
+    command: str | None = Field(default=None, min_length=1, max_length=4096)
+    args: list[Annotated[str, StringConstraints(max_length=8192)]] = Field(
+        default_factory=list, max_length=256
+    )
+    url: str | None = Field(default=None, max_length=2048)
+    env: dict[str, str] = Field(default_factory=dict, repr=False, description="Secret: never shown again.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, repr=False, description="Secret: never shown again."
+    )
+    description: str | None = Field(default=None, max_length=4096)
+    cwd: str | None = Field(default=None, max_length=4096, description="Folder in which the command runs.")
+    namespace: bool = Field(default=True, description="False shows its names without `server__` in front.")
+    timeout_s: float = Field(
+        default=60,
+        gt=0,
+        le=3600,
+        validation_alias=AliasChoices("timeoutS", "timeout_s"),
+        serialization_alias="timeoutS",
+        description="Time limit of one call, in seconds.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_type(cls, given: Any) -> Any:
+        """Take the type from what is there, and the spellings of it that hosts use."""
+        if not isinstance(given, dict):
+            return given
+        named = given.get("type", given.get("transport"))
+        kind = _SPELLINGS.get(named, named) if isinstance(named, str) else named
+        if kind is None:
+            kind = "http" if given.get("url") else "stdio"
+        return {**{key: value for key, value in given.items() if key != "transport"}, "type": kind}
+
+    @field_validator("url")
+    @classmethod
+    def _is_http(cls, url: str | None) -> str | None:
+        if url is not None:
+            parts = urlsplit(url)
+            if _CONTROL.search(url) or " " in url:
+                raise ValueError("a server's url holds no spaces or control characters")
+            if parts.port == 0:  # asking for a port that is no number raises
+                raise ValueError("a server's port is between 1 and 65535")
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                raise ValueError("a server's url begins with https:// or http:// and names a host")
+            if parts.username or parts.password:
+                raise ValueError("credentials do not belong into the url; give them as headers")
+        return url
+
+    @field_validator("headers")
+    @classmethod
+    def _are_headers(cls, headers: dict[str, str]) -> dict[str, str]:
+        if not all(_HEADER.fullmatch(name) and not _CONTROL.search(value) for name, value in headers.items()):
+            raise ValueError("a header's name is a word and its value one line")
+        return headers
+
+    @field_validator("command", "cwd", "args", "env")
+    @classmethod
+    def _holds_no_nul(cls, given: Any) -> Any:
+        texts = [given] if isinstance(given, str) else given or []
+        if any("\0" in text for text in texts) or (
+            isinstance(given, dict)
+            and any("=" in name or not name or "\0" in value for name, value in given.items())
+        ):
+            raise ValueError(
+                "commands, their arguments and their environment hold no NUL, and no name in it an ="
+            )
+        return given
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.type == "stdio" and not self.command:
+            raise ValueError("a stdio server needs a command")
+        if self.type != "stdio" and not self.url:
+            raise ValueError(f"a server of type {self.type} needs a url")
+        return self
+
+
+class ServerEntry(BaseModel):
+    """A server with what is shown of it: the shape of the REST body and of the database's row.
+
+    ``tool_filter``: None is all, [] is none; names as the server itself calls its tools, all positive or all with a
+    ``-`` in front. ``aliases`` map an exposed name to the server's own tool name.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    name: ServerName
+    settings: MCPServerSettings
+    tool_filter: list[str] | None = None
+    aliases: dict[str, str] = Field(default_factory=dict)
+    disclosure: Disclosure = "flat"

@@ -1,0 +1,191 @@
+"""Texts from outside without what is hidden in them: invisible characters, markup that is unseen or acts."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.core.content.markup import BEACON, SCRIPT_URL, TAG_LIKE, Part, is_beacon, is_script_url, markup_parts
+
+INVISIBLE: Final = "invisible_characters"
+TERMINAL: Final = "terminal_escape"
+MARKDOWN_COMMENT: Final = "markdown_comment"
+NESTED: Final = "nested_markup"
+
+_ROUNDS: Final = 6
+_UNSEEN: Final = re.compile(
+    "(\x1b\\[[0-9;?]{0,24}[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+)"
+    "|[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
+    "|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u180e\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u061c\ufff9-\ufffb]+"
+)
+_FLAG: Final = "\U0001f3f4"
+_LONGEST_FLAG: Final = 8
+_JOINERS: Final = frozenset("\u200c\u200d")
+_DIRECTIONS: Final = frozenset("\u200e\u200f\u061c")
+_KEYCAPS: Final = frozenset("#*0123456789")
+_TARGET: Final = re.compile(
+    r"\]\(\s{0,8}<?([A-Za-z][A-Za-z0-9+.&#;-]{1,40}[:;][^\s)>]{1,2000}|[/\\]{2}[^\s)>]{1,2000})"
+)
+_DEFINITION: Final = re.compile(
+    r"(?m)^(?:[ \t]{0,8}(?:>|[-*+]|\d{1,9}[.)])){0,4} {0,3}\[([^\]\n]{1,200})\]:"
+    r"[ \t]{0,8}\n?[ \t]{0,8}<?([^\s>]{1,2000})[^\n]*\n?"
+)
+_COMMENT_LABELS: Final = frozenset({"//", "comment", "hidden", "#", "_", "_comment_"})
+_FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$")
+_INLINE: Final = re.compile(r"`[^`\n]{1,400}`")
+_REACH: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitized:
+    """What is left of a text, what was taken out, by kind, and where it stood in the text as it came."""
+
+    text: str
+    stripped: Mapping[str, int]
+    hidden: tuple[tuple[int, int], ...]
+
+
+def sanitized(text: str) -> Sanitized:
+    """Return ``text`` without what is hidden in it; what taking something out brings forth is taken out too."""
+    counts: Counter[str] = Counter()
+    hidden: tuple[tuple[int, int], ...] = ()
+    for number in range(_ROUNDS):
+        parts = _free(
+            sorted([*_invisible(text), *_marked_up(text)], key=lambda part: (part.start, -part.end))
+        )
+        if not parts:
+            return Sanitized(text, dict(counts), hidden)
+        if number == 0:
+            hidden = tuple((part.start, part.end) for part in parts if part.hidden)
+        counts.update(part.kind for part in parts)
+        text = _without(text, parts)
+    # Markup nested on purpose: none of it is left to be read as such.
+    counts[NESTED] += 1
+    plain = TAG_LIKE.sub(lambda found: f"&lt;{found[0][1:]}", text).replace("](", "] (")
+    return Sanitized(_without(plain, list(_invisible(plain))), dict(counts), hidden)
+
+
+def _without(text: str, parts: list[Part]) -> str:
+    pieces = []
+    place = 0
+    for part in parts:
+        pieces += [text[place : part.start], part.instead]
+        place = part.end
+    return "".join([*pieces, text[place:]])
+
+
+def _free(parts: list[Part]) -> list[Part]:
+    """Return parts that do not overlap: the outer ones."""
+    kept: list[Part] = []
+    for part in parts:
+        if not kept or part.start >= kept[-1].end:
+            kept.append(part)
+    return kept
+
+
+def _invisible(text: str) -> Iterator[Part]:
+    if text.isascii() and text.isprintable():
+        return
+    for found in _UNSEEN.finditer(text):
+        start, end = found.span()
+        if found[1]:
+            yield Part(start, end, TERMINAL, hidden=True)
+        elif not _has_use(text, start, end):
+            yield Part(start, end, INVISIBLE, hidden=True)
+
+
+def _has_use(text: str, start: int, end: int) -> bool:
+    """Tell whether invisible characters belong where they stand: in an emoji, a flag, or a script that needs them."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    run = text[start:end]
+    if "\U000e0000" <= run[0] <= "\U000e007f":
+        return before == _FLAG and len(run) <= _LONGEST_FLAG and run[-1] == "\U000e007f"
+    foreign = bool(before) and not before.isascii()
+    if "\ufe00" <= run[0] <= "\ufe0f" or "\U000e0100" <= run[0] <= "\U000e01ef":
+        return len(run) == 1 and (foreign or before in _KEYCAPS)
+    if len(run) > 1 and run[0] != "\ufe0f":
+        return False
+    if run in _JOINERS:
+        return foreign and bool(after) and not after.isascii()
+    return run in _DIRECTIONS and (foreign or (bool(after) and not after.isascii()))
+
+
+def _marked_up(text: str) -> Iterator[Part]:
+    if "<" not in text and "](" not in text and "]:" not in text:
+        return
+    plain = _without_code(text)
+    yield from markup_parts(plain)
+    yield from _targets(plain)
+    yield from _definitions(plain)
+
+
+def _without_code(text: str) -> str:
+    """Return a text of the same length in which code that Markdown shows as such is blank.
+
+    Where there are tags outside of code, the text may be a page in which Markdown's marks mean nothing.
+    """
+    if "`" not in text and "~~~" not in text:
+        return text
+    pieces, place = [], 0
+    for start, end in _code(text):
+        pieces += [text[place:start], re.sub(r"[^\n]", " ", text[start:end])]
+        place = end
+    blank = "".join([*pieces, text[place:]])
+    return text if TAG_LIKE.search(blank) else blank
+
+
+def _code(text: str) -> Iterator[tuple[int, int]]:
+    place = 0
+    fences = _FENCE.finditer(text)
+    for opening in fences:
+        if opening.start() < place:
+            continue
+        yield from (found.span() for found in _INLINE.finditer(text, place, opening.start()))
+        place = len(text)
+        for closing in fences:
+            if closing[1][0] == opening[1][0] and len(closing[1]) >= len(opening[1]):
+                place = closing.end()
+                break
+        yield opening.start(), place
+    yield from (found.span() for found in _INLINE.finditer(text, place))
+
+
+def _targets(text: str) -> Iterator[Part]:
+    """Yield images that carry something away, and links that run something or wait to be filled in."""
+    for found in _TARGET.finditer(text):
+        label = _label(text, found.start())
+        if label is None:
+            continue
+        start, image = label
+        url = found[1]
+        runs = is_script_url(url)
+        if not runs and not is_beacon(url, shown=image):
+            continue
+        closing = text.find(")", found.end(), found.end() + _REACH)
+        end = closing + 1 if closing >= 0 else found.end()
+        said = text[start + (2 if image else 1) : found.start()]
+        yield Part(start, end, SCRIPT_URL if runs else BEACON, re.sub(r"[\[\]()!<>]", "", said))
+
+
+def _label(text: str, closing: int) -> tuple[int, bool] | None:
+    """Return where the label that ends at ``closing`` begins, and whether it is an image's."""
+    depth = 0
+    for place in range(closing, max(-1, closing - _REACH), -1):
+        if text[place] == "]":
+            depth += 1
+        elif text[place] == "[":
+            depth -= 1
+            if depth == 0:
+                image = text[place - 1 : place] == "!"
+                return (place - 1 if image else place), image
+    return None
+
+
+def _definitions(text: str) -> Iterator[Part]:
+    shown = "![" in text
+    for found in _DEFINITION.finditer(text):
+        if found[1].strip().lower() in _COMMENT_LABELS and not re.match(r"(?i)https?://", found[2]):
+            yield Part(found.start(), found.end(), MARKDOWN_COMMENT, hidden=True)
+        elif is_script_url(found[2]) or is_beacon(found[2], shown=shown):
+            yield Part(found.start(), found.end(), BEACON, hidden=True)

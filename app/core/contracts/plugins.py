@@ -1,0 +1,99 @@
+"""Middlewares of other distributions: loaded by entry point, checked against the contract, named in the audit trail."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from app.core.content.context import Context
+from app.core.contracts.engines import Engines
+from app.core.contracts.middleware import API_VERSION, Invocation, Middleware, Outcome
+
+ENTRY_POINT_GROUP: Final = "sluice.middleware"
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+class RegistryError(Exception):
+    """The installed middlewares contradict each other or one is broken; the service does not start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The distribution that a middleware comes from."""
+
+    distribution: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version}"
+
+
+def plug_ins(engines: Engines, settings: Settings) -> Iterator[Middleware[Any]]:
+    """Build the middleware of every entry point, in a stable order; ``settings`` are by the middleware's name."""
+    known = set()
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda one: (one.name, one.value)):
+        made = _built(point, _origin(point), engines, settings)
+        known.add(made.name)
+        yield made
+    unknown = sorted(settings.keys() - known)
+    if unknown:
+        raise RegistryError(
+            f"There are settings for the plug-in {unknown[0]!r}, which is not installed: install it, or remove them."
+        )
+
+
+def _origin(point: EntryPoint) -> Origin:
+    if point.dist is None:
+        return Origin("an unknown distribution", "")
+    return Origin(point.dist.name, point.dist.version)
+
+
+def _built(point: EntryPoint, origin: Origin, engines: Engines, settings: Settings) -> Middleware[Any]:
+    mend = "update or uninstall it"
+    try:
+        kind = point.load()
+    except Exception as error:
+        raise RegistryError(
+            f"The plug-in {point.name!r} of {origin} does not load ({type(error).__name__}): {mend}."
+        ) from error
+    if not (inspect.isclass(kind) and issubclass(kind, Middleware)) or inspect.isabstract(kind):
+        raise RegistryError(f"The plug-in {point.name!r} of {origin} is no Middleware: {mend}.")
+    if kind.api != API_VERSION:
+        raise RegistryError(
+            f"The plug-in {point.name!r} of {origin} is written for version {kind.api} of the contract, and this "
+            f"release has version {API_VERSION}: {mend}."
+        )
+    missing = [
+        name for name in ("name", "title", "description", "phase", "arguments") if not hasattr(kind, name)
+    ]
+    if missing:
+        raise RegistryError(f"The plug-in {point.name!r} of {origin} has no {missing[0]!r}: {mend}.")
+    try:
+        made: Middleware[Any] = _recorded(kind, origin)(engines)
+        made.settings = kind.configuration.model_validate(settings.get(kind.name, {}))
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "as a whole"
+        raise RegistryError(
+            f"The settings of the plug-in {point.name!r} of {origin} are wrong ({place}); its page says which it takes."
+        ) from None
+    except Exception as error:
+        raise RegistryError(
+            f"The plug-in {point.name!r} of {origin} does not start ({type(error).__name__}): {mend}."
+        ) from error
+    return made
+
+
+def _recorded(kind: type[Middleware[Any]], origin: Origin) -> type[Middleware[Any]]:
+    """Return ``kind`` with each invocation's audit event naming its distribution."""
+
+    async def invoke(
+        self: Middleware[Any], context: Context, arguments: Any, invocation: Invocation
+    ) -> Outcome:
+        made = await kind.invoke(self, context, arguments, invocation)
+        details = {"plugin": origin.distribution, "plugin_version": origin.version}
+        return replace(made, audit_details={**made.audit_details, **details})
+
+    return type(kind.__name__, (kind,), {"invoke": invoke, "__module__": kind.__module__})

@@ -1,0 +1,244 @@
+"""What a tenant allows: middlewares, default and fixed arguments, limits."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from app.core.access import Caller, Role
+from app.core.catalog.interceptors import InterceptorPolicy
+from app.core.catalog.primitives import Disclosure, Kind, Member
+from app.core.content.handles import Handle
+from app.core.content.secret_labels import is_secret
+from app.core.globs import Glob
+
+
+class Limits(BaseModel):
+    """Bounds on one tenant's use; the edge enforces the rates, the service the rest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    requests_per_second: float = Field(
+        default=100, ge=0.001, le=1e6, description="Refill rate of the token bucket."
+    )
+    burst: int = Field(default=300, gt=0, le=10**6, description="Size of the token bucket, in requests.")
+    in_flight: int = Field(
+        default=64, gt=0, le=10**6, description="Requests of this tenant that may run or wait at once."
+    )
+    max_blocks: int = Field(
+        default=4096, gt=0, le=10**6, description="Content items and nested blocks of one context."
+    )
+    max_depth: int = Field(default=64, gt=0, le=1000, description="Nesting depth of one context.")
+    deadline_ms: int = Field(
+        default=30_000, gt=0, le=3_600_000, description="Time limit of one request, in milliseconds."
+    )
+    description_reads_per_minute: int = Field(
+        default=120, gt=0, le=10**6, description="Reads of tool_descriptions by one caller in a minute."
+    )
+
+
+class Grant(BaseModel):
+    """What some callers may see and use of the primitives behind this server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: list[str] | None = Field(default=None, description="Ids of API keys; null: every key.")
+    roles: list[Role] | None = Field(default=None, description="Callers with any of these; null: every role.")
+    groups: list[str] = Field(default_factory=list, description="All members of these groups and of theirs.")
+    members: list[Member] = Field(default_factory=list, description="Primitives by kind, name and server.")
+
+
+class Step(BaseModel):
+    """A middleware and its arguments."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class Passage(BaseModel):
+    """Which middlewares a call passes on its way to a server, and its result on the way back.
+
+    The first passage that names a primitive applies to it, and no other.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kinds: list[Literal["tool", "prompt", "resource"]] = Field(
+        default=["tool", "prompt", "resource"], description="What it applies to."
+    )
+    names: list[str] = Field(default_factory=lambda: ["*"], description="Exposed names; `*` is any text.")
+    servers: list[str] | None = Field(default=None, description="Names of servers; null: all.")
+    restore_arguments: bool = Field(
+        default=False,
+        description="Put originals in place of handles in a tool's arguments before it runs; needs "
+        "`pii_redaction` among `results`, so that nobody reads originals through a tool.",
+    )
+    results: list[Step] = Field(default_factory=list, description="Middlewares for results, in order.")
+
+    @model_validator(mode="after")
+    def _redacts_what_it_restores(self) -> Self:
+        if self.restore_arguments and all(step.name != "pii_redaction" for step in self.results):
+            raise ValueError("restore_arguments needs pii_redaction among the results")
+        return self
+
+
+class DisclosurePolicy(BaseModel):
+    """Who gets tools described in two stages."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    default: Disclosure | None = Field(
+        default=None, description="For all servers; null: as each server says."
+    )
+    keys: dict[str, Disclosure] = Field(default_factory=dict, description="By id of the API key; these win.")
+    without_handle: Literal["refuse", "caller", "off"] = Field(
+        default="refuse",
+        description="Clients of revision 2026-07-28 that send no handle: refuse, remember per caller for "
+        "`caller_ttl_s`, or do not ask.",
+    )
+    caller_ttl_s: int = Field(default=3600, gt=0, le=10**7)
+
+
+class ConcernPolicy(BaseModel):
+    """How concerns filter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    apply_defaults: bool = Field(
+        default=False, description="Filter by a concern's default where nothing is set."
+    )
+    expose: bool = Field(default=False, description="Show the mapping of each primitive in `_meta.concerns`.")
+
+
+class SecretPolicy(BaseModel):
+    """Who gets secrets back in place of their handles, where originals are restored at all.
+
+    To restore anything needs the role restorer; a passage restores with the authority of the policy.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    restorable_by: list[Role] | None = Field(
+        default=None,
+        description="Callers with any of these roles; null: whoever may restore; an empty list: nobody.",
+    )
+    keys: list[str] | None = Field(
+        default=None, description="Ids of the API keys that get secrets back; null: every key."
+    )
+
+    def restorable(self, handles: Iterable[Handle], caller: Caller) -> set[Handle]:
+        """Return those of ``handles`` whose originals ``caller`` may have."""
+        by_role = self.restorable_by is None or not caller.roles.isdisjoint(self.restorable_by)
+        if by_role and (self.keys is None or caller.key_id in self.keys):
+            return set(handles)
+        return {handle for handle in handles if not is_secret(handle.label)}
+
+
+class ToolListing(BaseModel):
+    """How lists of tools are narrowed to what a conversation needs, where a client asks for that."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["off", "narrow"] = Field(
+        default="narrow",
+        description="narrow: as clients ask; off: clients are listed every tool they may use.",
+    )
+    max_tools: int = Field(
+        default=20, ge=1, le=10_000, description="Relevant tools in a list, where the client names no number."
+    )
+    min_score: float = Field(
+        default=0.001, ge=0, le=1, description="Tools below are left out, where the client names no score."
+    )
+    pinned: list[Annotated[str, Field(max_length=2048)]] = Field(
+        default_factory=list, max_length=1000, description="Exposed names of tools that are always listed."
+    )
+    always_servers: list[Annotated[str, Field(max_length=64)]] = Field(
+        default_factory=list, max_length=1000, description="Servers whose tools are always listed."
+    )
+
+
+class UntrustedPolicy(BaseModel):
+    """What may be done once content that nobody vouches for came into a session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    after: Literal["allow", "confirm", "refuse"] = Field(
+        default="allow",
+        description="Calls of tools that do not say that they only read (`readOnlyHint`), after such content: allow, "
+        "let a person confirm each, or refuse.",
+    )
+    servers: list[str] | None = Field(
+        default=None,
+        description="Servers whose results are not trusted; null: all. A result in which a `prompt_injection` among "
+        "the results of a passage suspects an attack is never trusted.",
+    )
+    without_handle: Literal["untrusted", "trusted"] = Field(
+        default="untrusted",
+        description="What to assume of clients of revision 2026-07-28 that send no handle, so that nothing is "
+        "remembered of them.",
+    )
+
+    def holds_for(self, server: str, *, suspected: bool) -> bool:
+        """Return whether a result of ``server`` is to be remembered as not trusted."""
+        return self.after != "allow" and (suspected or self.servers is None or server in self.servers)
+
+
+Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
+
+
+class Policy(BaseModel):
+    """One version of a tenant's policy.
+
+    Caller arguments override ``default_arguments``; ``fixed_arguments`` override the caller's, and a caller who
+    gives a different value for a fixed argument is refused.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    allowed_middlewares: list[str] | None = Field(default=None, description="Names; null allows all.")
+    default_arguments: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Per middleware, the arguments used where the caller gives none."
+    )
+    fixed_arguments: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Per middleware, the arguments that callers cannot change."
+    )
+    timeouts_ms: dict[str, Milliseconds] = Field(
+        default_factory=dict,
+        description="Per middleware, its time limit in milliseconds, within the request's.",
+    )
+    audit_content: bool = Field(
+        default=False, description="Keep the context, sealed, where audit_logging is invoked."
+    )
+    scope_ttl_s: int | None = Field(
+        default=None, gt=0, le=10**10, description="Life of a new vault scope, in seconds."
+    )
+    limits: Limits = Field(default_factory=Limits)
+    grants: list[Grant] | None = Field(
+        default=None, description="Who sees which tools, prompts and resources; null: every invoker sees all."
+    )
+    passages: list[Passage] = Field(
+        default_factory=list, description="Middlewares between clients and the servers behind this one."
+    )
+    disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
+    concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
+    untrusted: UntrustedPolicy = Field(default_factory=UntrustedPolicy)
+    secrets: SecretPolicy = Field(default_factory=SecretPolicy)
+    tool_listing: ToolListing = Field(default_factory=ToolListing)
+    interceptors: dict[str, InterceptorPolicy] = Field(
+        default_factory=dict,
+        description="Per middleware or pipeline, what is recommended to those who invoke it as an interceptor.",
+    )
+    agentic_groups: bool = Field(
+        default=False,
+        description="Offer enable_groups and disable_groups in sessions of the handshake revision.",
+    )
+
+    def passage_of(self, kind: Kind, name: str, server: str) -> Passage | None:
+        """Return the passage that applies to a primitive."""
+        for one in self.passages:
+            mine = kind.value in one.kinds and (one.servers is None or server in one.servers)
+            if mine and any(Glob(pattern).matches(name) for pattern in one.names):
+                return one
+        return None

@@ -1,0 +1,1 @@
+"""Tools for a conversation: their definitions, what is asked of them, which are chosen and shown."""

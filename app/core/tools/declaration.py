@@ -1,0 +1,148 @@
+"""The declarative file: the servers that MCP hosts list, and what Sluice adds to them, checked as a whole."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
+from app.core.catalog.groups import GroupDefinition, GroupTree
+from app.core.catalog.naming import split_name
+from app.core.catalog.primitives import Disclosure, Kind
+from app.core.catalog.servers import MCPServerSettings, ServerEntry, ServerName
+from app.core.catalog.tool_filter import ToolFilter
+from app.core.contracts.pipelines import Pipeline
+
+Pointer = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong at one place of a declaration: the path to it and a sentence about it."""
+
+    at: Pointer
+    message: str
+
+
+class DeclarationError(Exception):
+    """A declaration that is not applied; ``faults`` are all that were found, values are not repeated in them."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(fault.message for fault in faults))
+        self.faults = tuple(faults)
+
+
+class Declaration(BaseModel):
+    """Everything that one file may say; names are exposed names, members are patterns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mcpServers: dict[ServerName, MCPServerSettings] = Field(default_factory=dict)  # noqa: N815 - the file's name
+    groups: list[GroupDefinition] = Field(default_factory=list)
+    concerns: list[ConcernDefinition] = Field(default_factory=list)
+    concernMappings: list[ConcernMapping] = Field(default_factory=list)  # noqa: N815 - as above
+    toolFilter: dict[str, list[str] | None] = Field(default_factory=dict)  # noqa: N815 - as above
+    aliases: dict[str, str] = Field(default_factory=dict)
+    disclosure: dict[str, Disclosure] = Field(default_factory=dict)
+    pipelines: list[Pipeline] = Field(default_factory=list)
+
+    @classmethod
+    def read(cls, value: Any) -> "Declaration":
+        """Return the declaration in ``value``, or raise DeclarationError with every fault of its parts."""
+        if not isinstance(value, Mapping):
+            raise DeclarationError([Fault((), "The file must hold an object with the member mcpServers.")])
+        try:
+            read = cls.model_validate(value)
+        except ValidationError as error:
+            raise DeclarationError([_fault(one) for one in error.errors(include_input=False)]) from None
+        faults = [
+            *_server_faults(read),
+            *_group_faults(read),
+            *_concern_faults(read),
+            *_twice("pipelines", [one.name for one in read.pipelines]),
+        ]
+        if faults:
+            raise DeclarationError(faults)
+        return read
+
+    def entries(self) -> list[ServerEntry]:
+        """Return the servers with what is shown of each."""
+        aliases: dict[str, dict[str, str]] = {}
+        for alias, target in self.aliases.items():
+            found = split_name(target, self.mcpServers)
+            if found is not None:
+                aliases.setdefault(found[0], {})[alias] = found[1]
+        return [
+            ServerEntry(
+                name=name,
+                settings=settings,
+                tool_filter=self.toolFilter.get(name),
+                aliases=aliases.get(name, {}),
+                disclosure=self.disclosure.get(name, "flat"),
+            )
+            for name, settings in self.mcpServers.items()
+        ]
+
+
+_PLAIN: Final[Mapping[str, str]] = {
+    "extra_forbidden": "There is no such member; the documentation of the file lists them.",
+    "missing": "This member is missing.",
+}
+
+
+def _fault(error: Any) -> Fault:
+    message = _PLAIN.get(error["type"]) or f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
+    # Alternatives of a type add steps that the file does not have; the position finds the nearest one that it has.
+    return Fault(tuple(error["loc"]), f"{message[:1].upper()}{message[1:]}")
+
+
+def _twice(section: str, names: Sequence[str]) -> Iterator[Fault]:
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield Fault((section, number), f"{name} stands here twice.")
+
+
+def _server_faults(declared: Declaration) -> Iterator[Fault]:
+    for section in ("toolFilter", "disclosure"):
+        for name in getattr(declared, section):
+            if name not in declared.mcpServers:
+                yield Fault((section, name), f"There is no server {name} in mcpServers.")
+    for name, names in declared.toolFilter.items():
+        try:
+            ToolFilter.parse(names)
+        except ValueError as error:
+            yield Fault(("toolFilter", name), f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    for alias, target in declared.aliases.items():
+        if split_name(target, declared.mcpServers) is None:
+            yield Fault(("aliases", alias), "An alias stands for server__tool of a server in mcpServers.")
+
+
+def _group_faults(declared: Declaration) -> Iterator[Fault]:
+    yield from _twice("groups", [one.name for one in declared.groups])
+    names = {one.name for one in declared.groups}
+    for number, group in enumerate(declared.groups):
+        for member in group.members:
+            if member.kind is Kind.GROUP and member.name not in names:
+                yield Fault(("groups", number, "members"), f"There is no group {member.name} in groups.")
+            if member.server is not None and member.server not in declared.mcpServers:
+                yield Fault(
+                    ("groups", number, "members"), f"There is no server {member.server} in mcpServers."
+                )
+    cycle = GroupTree.build(declared.groups).cycle
+    if cycle:
+        number = next(index for index, one in enumerate(declared.groups) if one.name == cycle[0])
+        yield Fault(("groups", number), f"Groups must not contain themselves: {' > '.join(cycle)}.")
+
+
+def _concern_faults(declared: Declaration) -> Iterator[Fault]:
+    yield from _twice("concerns", [one.name for one in declared.concerns])
+    yield from _twice("concernMappings", [f"{one.kind} {one.name}" for one in declared.concernMappings])
+    definitions = {one.name: one for one in declared.concerns}
+    for number, mapping in enumerate(declared.concernMappings):
+        for name, mapped in mapping.concerns.items():
+            at: Pointer = ("concernMappings", number, "concerns", name)
+            if name not in definitions:
+                yield Fault(at, f"There is no concern {name} in concerns.")
+            elif definitions[name].misfit(mapped) is not None:
+                yield Fault(at, f"The concern {name} has no such value; concerns lists its values.")

@@ -1,0 +1,262 @@
+"""The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
+from app.core.ids import uuid7
+from app.core.strictjson import dumps
+from app.edge.limits import (
+    PROBES,
+    ClientGoneError,
+    EdgeLimits,
+    Headers,
+    Refused,
+    check_origin,
+    check_type,
+    counted,
+    has_body,
+    linger,
+    read_json,
+    replayed,
+    streamed_types,
+)
+from app.edge.observability import UNMATCHED, Exchange, Metrics, log_bug, log_request
+from app.edge.problems import error_headers, internal_error, problem, status_of
+from app.edge.tracing import Tracer
+
+MCP_PATH: Final = "/mcp"
+INTERCEPTORS_PATH: Final = "/mcp/interceptors"
+GROUP_PATH: Final = "/mcp/groups/"
+"""What stands before the name of a group in the address of its endpoint."""
+
+CLIENT_GONE: Final = 499
+"""The status that logs and metrics show where nobody was left to answer."""
+_PARSE_ERROR: Final = -32700
+_INVALID_REQUEST: Final = -32600
+# Long, and with a letter: what enters logs and records as an id must not be somebody's number.
+_REQUEST_ID = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
+_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_ALWAYS_SERVED: Final = PROBES | {"/metrics"}
+_SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+
+class Drain:
+    """Whether this process still takes new requests, and how many it is busy with."""
+
+    def __init__(self) -> None:
+        self.draining = False
+        self.running = 0
+        self.listeners: list[Callable[[], object]] = []
+
+    def begin(self) -> None:
+        """Refuse new requests from now on; those that run may end, and ``listeners`` end what never would."""
+        self.draining = True
+        for tell in self.listeners:
+            tell()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
+
+    For the application it puts into ``scope["state"]``: ``request_id``, ``traceparent``, ``address`` and, where
+    there is a body, ``body`` (bytes) and ``json`` (its value). The application may put there ``tenant``,
+    ``key_id``, ``middleware`` and ``error_code`` for the logs. ``rpc_codes`` are the JSON-RPC codes of refusals
+    under /mcp.
+    """
+
+    app: ASGIApp
+    limits: EdgeLimits = field(default_factory=EdgeLimits)
+    drain: Drain = field(default_factory=Drain)
+    metrics: Metrics = field(default_factory=Metrics)
+    tracer: Tracer | None = None
+    rpc_codes: Mapping[str, int] = field(default_factory=dict)
+    logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection of the server."""
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            await self.app(scope, receive, send)
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope.setdefault("state", {})
+        _identify(scope, state)
+        answer = _Answer(send, state["request_id"], self.drain)
+        started = time.perf_counter()
+        self.metrics.begin()
+        self.drain.running += 1
+        tracer = self.tracer
+        tracing = nullcontext() if tracer is None else tracer.span(scope["method"], state["traceparent"])
+        try:
+            with tracing as span:
+                await self._answered(scope, receive, answer)
+                exchange = _exchange(scope, answer, time.perf_counter() - started)
+                if tracer is not None:
+                    tracer.finish(span, exchange)
+        except BaseException:
+            # Only cancellation comes here: the server is shutting down or the client is gone.
+            answer.status = answer.status or CLIENT_GONE
+            exchange = _exchange(scope, answer, time.perf_counter() - started)
+            raise
+        finally:
+            self.drain.running -= 1
+            self.metrics.end(exchange)
+            log_request(self.logger, exchange)
+
+    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        """Run the request and answer its failure, whatever it is."""
+        state = scope["state"]
+        try:
+            await self.app(scope, await self._admitted(scope, receive), answer.send)
+        except Refused as refusal:
+            answer.closing = True
+            if refusal.linger:
+                await linger(receive)
+            await self._refuse(scope, answer, refusal.error, refusal.status)
+        except ServiceError as error:
+            await self._refuse(scope, answer, error)
+        except ClientGoneError:
+            answer.status = CLIENT_GONE
+        except Exception as error:  # noqa: BLE001 - the last net: nothing of an exception's text may leave
+            log_bug(self.logger, error, state["request_id"])
+            await self._refuse(scope, answer, internal_error())
+
+    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
+        """Check all that can be checked without knowing the route; return where the body is to be read."""
+        headers = Headers(scope["headers"])
+        path = scope["path"]
+        if self.drain.draining and path not in _ALWAYS_SERVED:
+            raise Refused(
+                OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
+            )
+        check_origin(headers, path, self.limits)
+        if not has_body(scope["method"]):
+            return receive
+        streamed = streamed_types(path, headers, self.limits)
+        if streamed is not None:
+            check_type(headers, streamed)
+            return counted(receive, self.limits)
+        body, value = await read_json(receive, headers, self.limits)
+        if body:
+            scope["state"]["body"] = body
+            scope["state"]["json"] = value
+        return replayed(body, receive)
+
+    async def _refuse(
+        self, scope: Scope, answer: "_Answer", error: ServiceError, status: int | None = None
+    ) -> None:
+        state = scope["state"]
+        state["error_code"] = error.code
+        if answer.started:
+            return
+        status = status or status_of(error)
+        if _under_mcp(scope["path"]):
+            media_type, body = b"application/json", self._rpc_error(error, state["request_id"])
+        else:
+            media_type, body = b"application/problem+json", dumps(problem(error, state["request_id"], status))
+        headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
+        headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
+        await answer.send({"type": "http.response.start", "status": status, "headers": headers})
+        await answer.send({"type": "http.response.body", "body": body})
+
+    def _rpc_error(self, error: ServiceError, request_id: str) -> bytes:
+        code = self.rpc_codes.get(error.code, _INVALID_REQUEST)
+        if isinstance(error, InvalidRequestError) and "position" in error.details:
+            code = _PARSE_ERROR
+        data = {**error.details, "code": error.code, "requestId": request_id}
+        return dumps(
+            {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": error.message, "data": data}}
+        )
+
+
+class _Answer:
+    """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
+
+    __slots__ = ("_drain", "_request_id", "_send", "bytes_out", "closing", "status")
+
+    def __init__(self, send: Send, request_id: str, drain: Drain) -> None:
+        self._send = send
+        self._request_id = request_id.encode()
+        self._drain = drain
+        self.closing = False
+        self.status = 0
+        self.bytes_out = 0
+
+    @property
+    def started(self) -> bool:
+        return self.status != 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = list(message.get("headers", ()))
+            present = {name.lower() for name, _ in headers}
+            headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
+            headers.append((b"x-request-id", self._request_id))
+            if (self.closing or self._drain.draining) and b"connection" not in present:
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
+        elif message["type"] == "http.response.body":
+            self.bytes_out += len(message.get("body", b""))
+        await self._send(message)
+
+
+def _identify(scope: Scope, state: dict[str, Any]) -> None:
+    """Give the request an id (the caller's own, if it is a sane one) and note its trace and peer."""
+    given = trace = ""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            given = value.decode("latin-1")
+        elif name == b"traceparent":
+            trace = value.decode("latin-1")
+    state["request_id"] = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
+    state["traceparent"] = trace if _TRACEPARENT.fullmatch(trace) else None
+    client = scope.get("client")
+    state["address"] = client[0] if client else None
+
+
+def _exchange(scope: Scope, answer: _Answer, seconds: float) -> Exchange:
+    state = scope["state"]
+    return Exchange(
+        method=scope["method"],
+        route=_template(scope),
+        status=answer.status,
+        seconds=seconds,
+        bytes_in=len(state.get("body", b"")),
+        bytes_out=answer.bytes_out,
+        request_id=state["request_id"],
+        error_code=state.get("error_code"),
+        tenant=state.get("tenant"),
+        key_id=state.get("key_id"),
+        middleware=state.get("middleware"),
+    )
+
+
+def _template(scope: Scope) -> str:
+    path = getattr(scope.get("route"), "path", None)
+    if isinstance(path, str):
+        return path
+    if scope["path"].startswith(GROUP_PATH):
+        return GROUP_PATH + "{name}"
+    return scope["path"] if scope["path"] in {MCP_PATH, INTERCEPTORS_PATH} else UNMATCHED
+
+
+def _under_mcp(path: str) -> bool:
+    return path == MCP_PATH or path.startswith(MCP_PATH + "/")

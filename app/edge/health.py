@@ -1,0 +1,77 @@
+"""Is the process alive, may it get requests, what does it count: for orchestrators and Prometheus."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+
+from app.core.strictjson import dumps
+from app.edge.guard import Drain
+from app.edge.observability import Metrics
+
+Check = Callable[[], Awaitable[object]]
+_CHECK_S: Final = 2.0
+_REUSED_S: Final = 0.5
+_READY: Final = 200
+_UNAVAILABLE: Final = 503
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Runs the checks side by side, each with a time limit; a check fails by raising or by returning False.
+
+    ``checks`` may be filled while the application starts; without any the process is not ready. Answers are
+    reused for half a second: probes are not authenticated and must not become a load.
+    """
+
+    drain: Drain
+    checks: dict[str, Check] = field(default_factory=dict)
+    timeout_s: float = _CHECK_S
+    _last: tuple[float, dict[str, bool]] | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def state(self) -> dict[str, bool]:
+        """Return for each check whether it passed."""
+        async with self._lock:
+            if self._last is None or time.monotonic() - self._last[0] > _REUSED_S:
+                passed = await asyncio.gather(*(self._passes(check) for check in self.checks.values()))
+                self._last = (time.monotonic(), dict(zip(self.checks, passed, strict=True)))
+        return {**self._last[1], "started": bool(self.checks), "not_draining": not self.drain.draining}
+
+    async def _passes(self, check: Check) -> bool:
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await check() is not False
+        except Exception:  # noqa: BLE001 - whatever goes wrong, the process is not ready
+            return False
+
+
+def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
+    """Return the routes outside ``/api``; without ``metrics`` there is no ``/metrics``."""
+    router = APIRouter(tags=["health"])
+
+    @router.get("/livez", summary="Is the process alive?")
+    async def livez() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @router.get("/readyz", summary="May this process get requests?", response_class=Response)
+    async def readyz(request: Request) -> Response:
+        checks = await readiness.state()
+        ready = all(checks.values())
+        if not ready:
+            request.scope["state"]["error_code"] = "overloaded"
+        body: dict[str, Any] = {"status": "ready" if ready else "unavailable", "checks": checks}
+        return Response(dumps(body), _READY if ready else _UNAVAILABLE, media_type="application/json")
+
+    if metrics is not None:
+
+        @router.get("/metrics", summary="Counts and durations for Prometheus", response_class=Response)
+        async def exposed() -> Response:
+            return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
+
+    return router

@@ -1,0 +1,1 @@
+"""What every part of the detector knows: labels, spans, lists of callers, domains."""

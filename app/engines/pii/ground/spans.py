@@ -1,0 +1,166 @@
+"""What happens to findings after the search: trimmed, cut around handles, made free of overlaps without a leak."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from app.core.contracts.engines import Span
+from app.engines.pii.ground.labels import NAME_LABELS, OPAQUE, RANK
+
+HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
+"""What already looks like a handle; the redaction treats it as such, so it is no finding."""
+
+_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
+_WORD = re.compile(r"\w+")
+_UNBROKEN = re.compile(r"[^\s\"'`<>{}()\[\],;]*+")
+_LONG_RUN = 4096
+
+
+def opaque_runs(text: str) -> list[tuple[int, int]]:
+    """Return the runs of 4,096 characters and more without any break: too long to be words, long enough to hide some.
+
+    Base64 is none of them: what is text in it is read, and what is none (an image) hides nothing that could be read.
+    """
+    if len(text) < _LONG_RUN:
+        return []
+    from app.engines.views.encoded import is_settled  # noqa: PLC0415 - numpy: only where texts are scanned
+
+    runs: list[tuple[int, int]] = []
+    place = _LONG_RUN - 1
+    # So long a run holds one of the characters looked at, wherever it begins.
+    while place < len(text):
+        end = _UNBROKEN.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if end > place:
+            before = text[place - _LONG_RUN + 1 : place][::-1]
+            start = place - _UNBROKEN.match(before).end()  # type: ignore[union-attr]
+            if end - start >= _LONG_RUN and not is_settled(text[start:end]):
+                runs.append((start, end))
+        place = end + _LONG_RUN
+    return runs
+
+
+def handles(text: str) -> list[tuple[int, int]]:
+    """Return where ``text`` holds handles."""
+    return [match.span() for match in HANDLE.finditer(text)] if "[" in text else []
+
+
+def blanked(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """Return ``text`` with blanks instead of the characters in ``places``."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in places:
+        pieces += (text[done:start], " " * (end - start))
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Span]:
+    """Return ``spans`` without the characters in ``places``, which are sorted; one around a place falls into two."""
+    if not places:
+        return list(spans)
+    kept: list[Span] = []
+    for span in spans:
+        start = span.start
+        for low, high in _touched(places, span):
+            if low > start:
+                kept.append(Span(start, low, span.label, span.score))
+            start = max(start, high)
+        if start < span.end:
+            kept.append(Span(start, span.end, span.label, span.score))
+    return kept
+
+
+def touched(places: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+    """Return the range of those of ``places``, sorted and free of overlaps, that share a character with a span."""
+    first = bisect_right(places, (start, 0))
+    if first and places[first - 1][1] > start:
+        first -= 1
+    return first, max(first, bisect_left(places, (end, 0)))
+
+
+def _touched(places: Sequence[tuple[int, int]], span: Span) -> Sequence[tuple[int, int]]:
+    return places[slice(*touched(places, span.start, span.end))]
+
+
+def trimmed(text: str, span: Span) -> Span | None:
+    """Return ``span`` without white space at its ends, or None when nothing is left."""
+    start, end = span.start, span.end
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if (start, end) == (span.start, span.end):
+        return span if start < end else None
+    return Span(start, end, span.label, span.score) if start < end else None
+
+
+def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return the spans in order, free of overlaps, covering every character that ``spans`` cover.
+
+    A name gives way to a pattern inside or across it, only an address keeps its post code. Else the longest wins, then
+    the higher score, then the fixed order of labels; what is left of a partial overlap joins the winner.
+    """
+    unique = {(s.start, s.end, s.label): s for s in sorted(spans, key=attrgetter("score"))}
+    patterns = [span for span in unique.values() if span.label not in NAME_LABELS]
+    names = [span for span in unique.values() if span.label in NAME_LABELS]
+    merged = _merged([*patterns, *_around(text, names, _merged(patterns))])
+    return [kept for span in merged if (kept := trimmed(text, span)) is not None]
+
+
+def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
+    """Return what is left of names beside the patterns, sorted and free of overlaps, that they overlap."""
+    places = [(pattern.start, pattern.end) for pattern in patterns]
+    labels = {pattern.start: pattern.label for pattern in patterns}
+    left: list[Span] = []
+    for name in names:
+        cuts = _touched(places, name)
+        whole = any(low <= name.start and high >= name.end for low, high in cuts)
+        inside = all(
+            low >= name.start and high <= name.end and labels[low] in _OF_ADDRESSES for low, high in cuts
+        )
+        if whole:
+            continue
+        if not cuts or (name.label == "ADDRESS" and inside):
+            left.append(name)
+        else:
+            pieces = (_bare(text, piece) for piece in without([name], cuts))
+            left += [piece for piece in pieces if _says_something(text, piece)]
+    return left
+
+
+def _bare(text: str, piece: Span) -> Span:
+    """Return a piece without the punctuation at its ends."""
+    start, end = piece.start, piece.end
+    while start < end and not text[start].isalnum():
+        start += 1
+    while end > start and not text[end - 1].isalnum():
+        end -= 1
+    return Span(start, end, piece.label, piece.score)
+
+
+def _says_something(text: str, piece: Span) -> bool:
+    """Say whether a piece of a name is worth hiding: letters, and for an address two words or a number."""
+    words = [word for word in _WORD.findall(text[piece.start : piece.end]) if word not in ("and", "or")]
+    if piece.label == "ADDRESS":
+        return len(words) > 1 or any(word.isdigit() for word in words)
+    return bool(words)
+
+
+def _strength(span: Span) -> tuple[bool, int, float, int]:
+    return (span.label != OPAQUE, span.end - span.start, span.score, -RANK.get(span.label, len(RANK)))
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Return the spans with every overlapping chain as one, labelled by its strongest member."""
+    merged: list[Span] = []
+    strongest: list[Span] = []
+    for span in sorted(spans, key=attrgetter("start")):
+        if merged and span.start < merged[-1].end:
+            best = max(strongest[-1], span, key=_strength)
+            strongest[-1] = best
+            merged[-1] = Span(merged[-1].start, max(merged[-1].end, span.end), best.label, best.score)
+        else:
+            merged.append(span)
+            strongest.append(span)
+    return merged

@@ -1,0 +1,74 @@
+"""Which tagger looks for names: the fast one, or the accurate one where its weights and runtime are installed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from app.core.contracts.engines import DetectionOptions, NameEngine
+
+if TYPE_CHECKING:  # the server settles options and never loads what finds names
+    from app.engines.pii.names.nlp import NameTagger
+
+FAST = "presidio+embedded"
+ACCURATE = "presidio+transformer"
+ACCURATE_MISSING = (
+    "The accurate name tagger is not installed or damaged; the fast one looked for names. "
+    "Install onnxruntime, tokenizers and the weights of this release."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Hold options that can be met, the name of the engine that meets them, and what was asked for in vain."""
+
+    options: DetectionOptions
+    engine: str = FAST
+    warnings: list[str] = field(default_factory=list)
+
+
+def settled(options: DetectionOptions) -> Settled:
+    """Return how ``options`` are met here; the first time that accurate names are asked for takes 30 ms."""
+    if options.names == "fast":
+        return Settled(options)
+    if accurate_available():
+        return Settled(options, ACCURATE)
+    return Settled(replace(options, names="fast"), FAST, [ACCURATE_MISSING])
+
+
+@cache
+def accurate_available() -> bool:
+    """Say whether the accurate tagger's runtime and its very weights are installed."""
+    from app.engines.pii.transformer.model import available  # noqa: PLC0415 - numpy: first use only
+
+    return available()
+
+
+class Taggers:
+    """The taggers of one process, each loaded when it is first asked for."""
+
+    def __init__(self, fast: "NameTagger | None" = None) -> None:
+        self._loaded: dict[str, NameTagger] = {}
+        if fast is not None:
+            self._loaded["fast"] = fast
+
+    def tagger(self, names: NameEngine) -> "NameTagger":
+        """Return the tagger called ``names``, or raise TransformerUnavailableError."""
+        if names not in self._loaded:
+            self._loaded[names] = _LOADERS[names]()
+        return self._loaded[names]
+
+
+def _fast() -> "NameTagger":
+    from app.engines.pii.names.tagger import Tagger  # noqa: PLC0415 - numpy and the weights: first use only
+
+    return Tagger.embedded()
+
+
+def _accurate() -> "NameTagger":
+    from app.engines.pii.transformer.model import TransformerTagger  # noqa: PLC0415 - first use only: heavy
+
+    return TransformerTagger.embedded()
+
+
+_LOADERS: dict[str, "Callable[[], NameTagger]"] = {"fast": _fast, "accurate": _accurate}

@@ -1,0 +1,1 @@
+"""Detection in worker processes: the pool, its workers and what they remember."""

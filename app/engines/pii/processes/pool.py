@@ -1,0 +1,252 @@
+"""The Detector of the service: worker processes behind pipes, so that no scan ever holds up the event loop."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from app.core.contracts.engines import Detection, DetectionOptions, Explanation
+from app.core.errors import InvalidArgumentsError
+from app.core.offload import off_loop
+from app.engines.pii.names.languages import detected, warnings
+from app.engines.pii.names.taggers import Settled, settled
+from app.engines.pii.processes import frames
+from app.engines.pii.processes.recall import Keys, Memory, Recall, Run, runs_of
+from app.engines.pii.processes.startup import Matcher, Startup
+from app.engines.pii.processes.workers import FRAME, WorkerPool
+from app.engines.pii.recognizers.user import read_definitions
+
+CACHE_BYTES = 64 * 1024 * 1024
+
+_INLINE = 4_096
+"""Characters in which the server itself looks for names: about half a millisecond."""
+_TURN_S = 0.0005
+"""Time after which a longer search in the server lets others have a turn."""
+_HASHED_AT_ONCE = 8
+"""Digests are this many times faster than the work that `off_loop` was measured with."""
+_CHARACTERS_PER_SECOND = 20_000
+
+
+class PoolDetector:
+    """Scan texts in ``workers`` processes of their own, and what was seen before not at all.
+
+    ``start`` returns at once; the first call starts what nobody started and waits until a worker is ready.
+    A call that exceeds its deadline (``deadline_s`` and a second for each 20,000 characters) has its worker
+    killed and fails; a worker that dies is replaced, and its question asked once more of another. Findings are
+    remembered in at most ``cache_bytes``, see `recall`. Use as ``async with`` or call `start` and `close`.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        *,
+        deadline_s: float = 20.0,
+        cache_bytes: int = CACHE_BYTES,
+        matcher: Matcher = "auto",
+        startup: Startup | None = None,
+    ) -> None:
+        startup = startup or Startup(matcher=matcher)
+        self._deadline_s = deadline_s
+        self._memory = Memory(cache_bytes)
+        self._definitions = read_definitions(startup.recognizers)
+        self._workers = WorkerPool(workers, startup)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def ready(self) -> bool:
+        """Say whether at least one worker can take a call now or after the one it has."""
+        return self._workers.ready
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the process ids of the workers, for monitoring."""
+        return self._workers.pids
+
+    @property
+    def zygote(self) -> int | None:
+        """Return the id of the process that workers are forked off, where there is one."""
+        return self._workers.zygote
+
+    def counts(self) -> Mapping[str, int]:
+        """Return what metrics show: what became of look-ups in the cache, its size, and deaths of workers."""
+        cache = self._memory.cache
+        return {
+            "hits": cache.hits,
+            "misses": cache.misses,
+            "evictions": cache.evictions,
+            "bytes": cache.size,
+            "deaths": self._workers.deaths,
+        }
+
+    def labels(self) -> frozenset[str]:
+        """Return every label that a span can carry."""
+        return self._definitions.labels()
+
+    def label_of(self, name: str) -> str | None:
+        """Return the label that ``name`` stands for: itself, or Presidio's name of a type."""
+        return self._definitions.label_of(name)
+
+    async def start(self) -> None:
+        """Start the workers in the background; does nothing where they run already."""
+        await self._workers.start()
+
+    async def reload(self, startup: Startup) -> None:
+        """Go on with workers that are started anew, with other options; what was found before counts no more."""
+        self._definitions = read_definitions(startup.recognizers)
+        await self._workers.reload(startup)
+
+    async def close(self) -> None:
+        """Kill the workers and forget what they were doing."""
+        await self._workers.close()
+
+    async def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Return when a worker is ready; raise OverloadedError after ``timeout_s``."""
+        await self._workers.wait_ready(timeout_s)
+
+    async def detect(
+        self,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        *,
+        tenant: str = "",
+        joined: Sequence[Sequence[int]] = (),
+        deadline_s: float | None = None,
+    ) -> Detection:
+        """Return the findings in ``texts``, all of one context, or raise; never a text that was not scanned."""
+        self._check(options)
+        await self.start()
+        until = self._until(sum(map(len, texts)), deadline_s)
+        plan = await _settled(options)
+        options = plan.options
+        recall = await self._recall(texts, options, tenant, runs_of(len(texts), joined))
+        await self._scan(recall, texts, options, until)
+        await self._search(recall, texts, options, until)
+        told = [*plan.warnings, *warnings(recall.evidence(), options.language)]
+        return Detection(recall.spans(), plan.engine, told)
+
+    async def apply_operator(
+        self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
+    ) -> list[str]:
+        """Return what Presidio's operator for ``mode`` makes of each ``(label, text)``; see `operators`."""
+        if not items:
+            return []
+        await self.start()
+        size = sum(len(text) for _, text in items)
+        question = {"ask": "operate", "mode": mode, "items": [tuple(item) for item in items], "key": key}
+        (answer,) = await self._workers.ask_all([(size, question)], self._until(size))
+        texts: list[str] = answer["texts"]
+        return texts
+
+    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
+        """Return the findings in ``text`` and every candidate for one; nothing of it is remembered."""
+        del tenant
+        self._check(options)
+        await self.start()
+        plan = await _settled(options)
+        question = {"ask": "explain", "text": text, "options": frames.raw_options(plan.options)}
+        (answer,) = await self._workers.ask_all([(len(text), question)], self._until(len(text)))
+        told = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
+        language = detected([answer["evidence"]], options.language)
+        candidates = [frames.given_candidate(one) for one in answer["candidates"]]
+        return Explanation(frames.given_spans(answer["spans"]), candidates, plan.engine, language, told)
+
+    def _check(self, options: DetectionOptions) -> None:
+        for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):
+            unknown = sorted(set(labels) - self.labels())
+            if unknown:
+                raise InvalidArgumentsError(
+                    f"Unknown labels in {argument}.",
+                    details={"pointer": f"/{argument}", "unknown": unknown, "known": sorted(self.labels())},
+                )
+
+    def _until(self, characters: int, limit: float | None = None) -> float:
+        """Return when a call over so many characters must have ended."""
+        allowed = self._deadline_s + characters / _CHARACTERS_PER_SECOND if limit is None else limit
+        return asyncio.get_running_loop().time() + allowed
+
+    async def _recall(
+        self, texts: Sequence[str], options: DetectionOptions, tenant: str, runs: Sequence[Run]
+    ) -> Recall:
+        """Return what is known of ``texts``; of what is nobody's nothing is remembered."""
+        version = self._workers.version
+        keys = Keys(self._memory.key_for(tenant, frames.raw_options(options), version))
+        keyed = await off_loop(sum(map(len, texts)) // _HASHED_AT_ONCE, keys.of_texts, texts, runs)
+        cache = self._memory.cache if tenant and self._memory.cache.capacity else None
+        return Recall(cache, tenant, texts, options, keys, runs, keyed)
+
+    async def _scan(
+        self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
+    ) -> None:
+        """Have workers scan what is not known."""
+        parts = list(_parts(recall.unseen(), texts))
+        if not parts:
+            return
+        version = self._workers.version
+        common = {"ask": "scan", "names": recall.names(), "options": frames.raw_options(options)}
+        questions = [
+            (
+                sum(len(texts[place]) for run in runs for place in run),
+                common | {"runs": [[texts[place] for place in run] for run in runs]},
+            )
+            for runs in parts
+        ]
+        for runs, answer in zip(parts, await self._workers.ask_all(questions, until), strict=True):
+            if answer["version"] != version:
+                recall.forget()
+            recall.learn(runs, answer)
+
+    async def _search(
+        self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
+    ) -> None:
+        """Carry the names found in one text to all of them."""
+        clock = asyncio.get_running_loop().time
+        names = recall.names()
+        began = clock()
+        for _step in recall.search(names):
+            if clock() - began > _TURN_S:
+                await asyncio.sleep(0)
+                began = clock()
+        if sum(len(texts[place]) for place in recall.stale) <= _INLINE:
+            if recall.stale:
+                recall.carry(names)
+            return
+        common = {"ask": "carry", "names": names, "options": frames.raw_options(options)}
+        parts = [[place for (place,) in part] for part in _parts([(one,) for one in recall.stale], texts)]
+        questions = [
+            (
+                sum(len(texts[place]) for place in part),
+                common
+                | {"texts": [texts[place] for place in part], "spans": list(map(recall.own_spans, part))},
+            )
+            for part in parts
+        ]
+        for part, answer in zip(parts, await self._workers.ask_all(questions, until), strict=True):
+            recall.take_carried(part, names, answer["texts"])
+
+
+async def _settled(options: DetectionOptions) -> Settled:
+    """Return how ``options`` are met; weights are read to see that they are whole, so not on the event loop."""
+    return settled(options) if options.names == "fast" else await asyncio.to_thread(settled, options)
+
+
+def _parts(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[list[Run]]:
+    """Yield the runs in lists of at most `FRAME` characters."""
+    part: list[Run] = []
+    size = 0
+    for run in runs:
+        length = sum(len(texts[place]) for place in run)
+        if part and size + length > FRAME:
+            yield part
+            part, size = [], 0
+        part.append(run)
+        size += length
+    if part:
+        yield part

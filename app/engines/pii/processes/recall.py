@@ -1,0 +1,303 @@
+"""One detection against what is remembered: which texts must be scanned, and which names looked for in which of them.
+
+The result is that of a scan of everything, whatever is remembered: a text's own findings depend on the text and the
+options (they are its key), and of all names only those relevant to a text change what is carried to it (see `Names`).
+"""
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from app.core.contracts.engines import DetectionOptions, Span
+from app.engines.pii.names.carrying import carried, carries
+from app.engines.pii.names.names import Names, name_at, sure_people
+from app.engines.pii.processes import frames, packing
+from app.engines.pii.processes.cache import SpanCache, Stored
+
+Run = tuple[int, ...]
+"""Positions of adjacent texts that are read as one; mostly a single one."""
+
+_DIGEST = 16
+_ID = 8
+_NONE = b""
+_BLOB = 262_144
+
+
+def runs_of(count: int, joined: Sequence[Sequence[int]]) -> list[Run]:
+    """Return ``count`` texts as runs: those that ``joined`` names, where they share texts as one, all others alone."""
+    runs = {place: {place} for place in range(count)}
+    for group in joined:
+        together = set().union(*(runs[place] for place in group))
+        runs |= dict.fromkeys(together, together)
+    return sorted({tuple(sorted(run)) for run in runs.values()})
+
+
+class Remembered(NamedTuple):
+    """What is known of a text; every part is bytes, none holds a part of a text.
+
+    ``own``: its findings alone; ``people``: where its sure names are; ``evidence``: of its language; ``names``: digest
+    of the names that were looked for in it, ``relevant``: the ids of those that count; ``carried``: the findings with
+    them, None: the same as ``own``.
+    """
+
+    own: bytes
+    people: bytes
+    evidence: bytes
+    names: bytes
+    relevant: bytes
+    carried: bytes | None
+
+
+class Memory:
+    """The cache and the key of this process, without which its digests say nothing."""
+
+    def __init__(self, capacity: int) -> None:
+        self.cache = SpanCache(capacity)
+        self._key = secrets.token_bytes(64)
+
+    def key_for(self, tenant: str, options: frames.Frame, version: bytes) -> bytes:
+        """Return the key of the digests of a tenant, options and a version of the engine."""
+        told = repr((tenant, options, version)).encode("utf-8", "backslashreplace")
+        return blake2b(told, key=self._key, digest_size=64).digest()
+
+
+class Keys:
+    """Digests under one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._text = blake2b(key=key, digest_size=_DIGEST, person=b"text")
+        self._run = blake2b(key=key, digest_size=_DIGEST, person=b"run")
+        self._names = blake2b(key=key, digest_size=_DIGEST, person=b"names")
+        self._name = blake2b(key=key, digest_size=_ID, person=b"name")
+
+    def of_texts(self, texts: Sequence[str], runs: Iterable[Run]) -> list[bytes]:
+        """Return the key of each text, which in a run depends on all texts of the run."""
+        keys = [_digest(self._text, text) for text in texts]
+        for run in runs:
+            if len(run) > 1:
+                whole = b"".join([keys[place] for place in run])
+                for number, place in enumerate(run):
+                    digest = self._run.copy()
+                    digest.update(number.to_bytes(4, "big") + whole)
+                    keys[place] = digest.digest()
+        return keys
+
+    def of_names(self, names: Sequence[str]) -> bytes:
+        """Return the digest of sorted names; that of none is empty."""
+        return _digest(self._names, "\n".join(names)) if names else _NONE
+
+    def id_of(self, name: str) -> bytes:
+        """Return what stands for a name."""
+        return _digest(self._name, name)
+
+
+def _digest(empty: Any, text: str) -> bytes:
+    digest = empty.copy()
+    digest.update(text.encode("utf-8", "surrogatepass"))
+    found: bytes = digest.digest()
+    return found
+
+
+class Recall:
+    """The texts of one call, what is known of them, and what is still to be done."""
+
+    def __init__(
+        self,
+        cache: SpanCache | None,
+        tenant: str,
+        texts: Sequence[str],
+        options: DetectionOptions,
+        keys: Keys,
+        runs: Sequence[Run],
+        keyed: Sequence[bytes],
+    ) -> None:
+        self._cache = cache
+        self._tenant = tenant
+        self._texts = texts
+        self._options = options
+        self._keys = keys
+        self._runs = runs
+        self._keyed = keyed
+        self._carries = carries(options)
+        self._places = {keyed[place]: place for place in reversed(range(len(texts))) if texts[place]}
+        self._known: dict[bytes, Remembered] = {}
+        self.stale: list[int] = []
+        if cache is not None:
+            for key in self._places:
+                entry = cache.get(tenant, key)
+                if entry is not None:
+                    self._known[key] = _given(entry)
+            cache.hits += len(self._known)
+            cache.misses += len(self._places) - len(self._known)
+
+    def unseen(self) -> list[Run]:
+        """Return the runs that must be scanned, each once, however often it occurs."""
+        wanted = {
+            tuple(self._keyed[place] for place in run): run
+            for run in reversed(self._runs)
+            if any(self._texts[place] and self._keyed[place] not in self._known for place in run)
+        }
+        return sorted(wanted.values())
+
+    def names(self) -> list[str]:
+        """Return the names that are carried on, out of all texts of which the findings are known."""
+        if not self._carries:
+            return []
+        found = (
+            name_at(self._texts[place], start, end)
+            for key, place in self._places.items()
+            if key in self._known
+            for start, end in packing.given_ranges(self._known[key].people)
+        )
+        return sorted(set(found))
+
+    def learn(self, runs: Iterable[Run], answer: frames.Frame) -> None:
+        """Take the answer to a scan of ``runs``."""
+        names = answer["names"] if self._carries else []
+        digest, ids = self._looked_for(names)
+        places = [place for run in runs for place in run]
+        for place, found in zip(places, answer["texts"], strict=True):
+            people = sure_people(self._texts[place], found["spans"]) if self._carries else ()
+            entry = Remembered(
+                own=packing.packed_spans(found["spans"]),
+                people=packing.packed_ranges(people),
+                evidence=packing.packed_counts(found["evidence"]),
+                names=digest,
+                relevant=b"".join(ids[number] for number in found["relevant"]),
+                carried=_packed(found["carried"]),
+            )
+            self._keep(self._keyed[place], entry)
+
+    def search(self, names: Sequence[str]) -> Iterator[None]:
+        """Find the texts in which ``names`` (sorted) change something, which are then `stale`; yield now and then.
+
+        Names that were looked for before are not looked for again, unless one that counts is gone.
+        """
+        digest = self._keys.of_names(names)
+        groups: dict[bytes, list[bytes]] = {}
+        for key, entry in self._known.items():
+            if entry.names != digest:
+                groups.setdefault(entry.names, []).append(key)
+        if not groups:
+            return
+        _, ids = self._looked_for(names)
+        given = dict(zip(ids, names, strict=True))
+        for looked, keys in groups.items():
+            before = self._ids(looked)
+            new = Names(name for one, name in given.items() if one not in before)
+            for part in self._parts(keys):
+                yield from self._sift(part, list(new.opening), given.keys(), digest)
+
+    def carry(self, names: Sequence[str]) -> None:
+        """Look for ``names`` in the stale texts here and now."""
+        prepared = Names(names)
+        answers = []
+        for place in self.stale:
+            own = packing.given_spans(self._known[self._keyed[place]].own)
+            spans, relevant = carried(self._texts[place], own, prepared, self._options)
+            answers.append(
+                {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
+            )
+        self.take_carried(self.stale, names, answers)
+
+    def own_spans(self, place: int) -> list[frames.RawSpan]:
+        """Return the findings in a text alone."""
+        return packing.raw_spans(self._known[self._keyed[place]].own)
+
+    def take_carried(
+        self, places: Sequence[int], names: Sequence[str], answers: Iterable[frames.Frame]
+    ) -> None:
+        """Take what the search for ``names`` gave in the texts at ``places``."""
+        digest, ids = self._looked_for(names)
+        for place, found in zip(places, answers, strict=True):
+            key = self._keyed[place]
+            relevant = b"".join(ids[number] for number in found["relevant"])
+            entry = self._known[key]
+            self._keep(
+                key, entry._replace(names=digest, relevant=relevant, carried=_packed(found["carried"]))
+            )
+
+    def forget(self) -> None:
+        """Remember nothing of what is learnt from now on: it comes from another version of the engine."""
+        self._cache = None
+
+    def spans(self) -> list[list[Span]]:
+        """Return the findings in each text."""
+        entries = (
+            self._known[key] if text else None for key, text in zip(self._keyed, self._texts, strict=True)
+        )
+        return [
+            packing.given_spans(entry.own if entry.carried is None else entry.carried) if entry else []
+            for entry in entries
+        ]
+
+    def evidence(self) -> list[dict[str, int]]:
+        """Return what the texts say of their languages, where they say something."""
+        entries = (self._known[key] for key, text in zip(self._keyed, self._texts, strict=True) if text)
+        return [packing.given_counts(entry.evidence) for entry in entries if entry.evidence]
+
+    def _parts(self, keys: Iterable[bytes]) -> Iterator[list[bytes]]:
+        """Yield ``keys`` in lists whose texts are searched together."""
+        part: list[bytes] = []
+        size = 0
+        for key in keys:
+            part.append(key)
+            size += len(self._texts[self._places[key]])
+            if size > _BLOB:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def _sift(
+        self, part: list[bytes], words: Sequence[str], ids: AbstractSet[bytes], digest: bytes
+    ) -> Iterator[None]:
+        """Settle the texts that hold none of ``words`` and lost no name; the others are stale."""
+        together = "\n".join([self._texts[self._places[key]] for key in part])
+        met = []
+        for word in words:
+            if word in together:
+                met.append(word)
+            yield
+        for key in part:
+            entry, text = self._known[key], self._texts[self._places[key]]
+            if not any(word in text for word in met) and _split(entry.relevant) <= ids:
+                self._keep(key, entry._replace(names=digest))
+            else:
+                self.stale.append(self._places[key])
+            yield
+
+    def _looked_for(self, names: Sequence[str]) -> tuple[bytes, list[bytes]]:
+        """Return the digest of ``names`` and their ids, and remember which they were."""
+        digest = self._keys.of_names(sorted(names))
+        ids = [self._keys.id_of(name) for name in names]
+        if self._cache is not None and ids:
+            self._cache.put(self._tenant, digest, (b"".join(ids),))
+        return digest, ids
+
+    def _ids(self, digest: bytes) -> frozenset[bytes]:
+        """Return the ids of the names of a digest; none where they are forgotten, which costs time only."""
+        entry = self._cache.get(self._tenant, digest) if self._cache is not None and digest else None
+        return _split(entry[0] or _NONE) if entry is not None else frozenset()
+
+    def _keep(self, key: bytes, entry: Remembered) -> None:
+        self._known[key] = entry
+        if self._cache is not None:
+            self._cache.put(self._tenant, key, tuple(entry))
+
+
+def _given(entry: Stored) -> Remembered:
+    own, people, evidence, names, relevant, with_names = entry
+    return Remembered(
+        own or _NONE, people or _NONE, evidence or _NONE, names or _NONE, relevant or _NONE, with_names
+    )
+
+
+def _packed(spans: list[frames.RawSpan] | None) -> bytes | None:
+    return None if spans is None else packing.packed_spans(spans)
+
+
+def _split(ids: bytes) -> frozenset[bytes]:
+    return frozenset(ids[place : place + _ID] for place in range(0, len(ids), _ID))

@@ -1,0 +1,216 @@
+"""The worker processes of a detector: kept alive, shared fairly, asked so that nothing is lost or answered twice."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from app.core.errors import DeadlineExceededError, InternalError, OverloadedError, UnscannableContentError
+from app.engines.pii.processes import frames
+from app.engines.pii.processes.forking import StartError, WorkerFactory
+from app.engines.pii.processes.lanes import Lanes, Weight
+from app.engines.pii.processes.process import WorkerDiedError, WorkerProcess
+from app.engines.pii.processes.startup import Startup
+
+_log = logging.getLogger(__name__)
+FRAME = 32_768
+"""Characters that one question holds, unless a single run is longer: so calls that share a worker take turns."""
+_SMALL = 8_192
+_LONGEST_PAUSE_S = 5.0
+_ATTEMPTS = 2
+_AT_ONCE_S = 0.05
+_GRACE_S = 1.0
+"""Time after the deadline at which a worker ends itself, should nobody have killed it."""
+
+Question = tuple[int, frames.Frame]
+"""What a worker is asked, with its size in characters."""
+
+T = TypeVar("T")
+
+
+class WorkerPool:
+    """``size`` workers; one that dies is replaced, and its question asked once more of another."""
+
+    def __init__(self, size: int, startup: Startup) -> None:
+        if size < 1:
+            raise ValueError("a pool needs at least one worker")
+        self.deaths = 0
+        self._size = size
+        self._factory = WorkerFactory(startup)
+        self._lanes = Lanes(size)
+        self._alive: set[WorkerProcess] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closing = False
+        self._started = False
+
+    @property
+    def ready(self) -> bool:
+        """Say whether at least one worker can take a call now or after the one it has."""
+        return any(worker.ready and worker.running for worker in self._alive)
+
+    @property
+    def pids(self) -> list[int]:
+        """Return the process ids of the workers, for monitoring."""
+        return sorted(worker.pid for worker in self._alive)
+
+    @property
+    def version(self) -> bytes:
+        """Return what workers are started with now, as `Startup.version`."""
+        return self._factory.startup.version
+
+    @property
+    def zygote(self) -> int | None:
+        """Return the id of the process that workers are forked off, where there is one."""
+        return self._factory.pid
+
+    async def start(self) -> None:
+        """Start the workers in the background; does nothing where they run already."""
+        if self._started:
+            return
+        self._started = True
+        self._closing = False
+        for _ in range(self._size):
+            self._keep(self._supervise())
+
+    async def reload(self, startup: Startup) -> None:
+        """Go on with workers that are started anew, with other options; what was found before counts no more.
+
+        Questions that are with a worker are asked once more of a new one.
+        """
+        before, self._factory = self._factory, WorkerFactory(startup)
+        await before.close()
+        await asyncio.gather(*(worker.kill() for worker in list(self._alive)))
+
+    async def close(self) -> None:
+        """Kill the workers and forget what they were doing."""
+        self._closing = True
+        self._started = False
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(worker.kill() for worker in list(self._alive)))
+        await self._factory.close()
+        self._alive.clear()
+        self._lanes = Lanes(self._size)
+
+    async def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Return when a worker is ready; raise OverloadedError after ``timeout_s``."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                self._lanes.put(await self._lanes.take(Weight.SMALL))
+        except TimeoutError:
+            raise OverloadedError("The detection workers did not start in time.", retry_after_s=1) from None
+
+    async def ask_all(
+        self, questions: Sequence[tuple[int, frames.Frame]], until: float
+    ) -> list[frames.Frame]:
+        """Return the answers to questions, each with its size in characters.
+
+        A call has as many questions with workers as there are workers, so that calls take turns. A caller that gives up
+        leaves the workers to finish what they have, which keeps their pipes in step.
+        """
+        answers: dict[int, frames.Frame] = {}
+        left = list(enumerate(questions))[::-1]
+
+        async def ask_on() -> None:
+            while left:
+                number, (size, question) = left.pop()
+                answers[number] = await self._ask(question, size, until)
+
+        asked = asyncio.gather(*(self._keep(ask_on()) for _ in range(min(self._size, len(left)))))
+        # Nobody hears of what became of the questions of a caller that gave up.
+        asked.add_done_callback(lambda all_: all_.cancelled() or all_.exception())
+        try:
+            await asyncio.shield(asked)
+        finally:
+            left.clear()
+        return [answers[number] for number in range(len(questions))]
+
+    async def _ask(self, question: frames.Frame, size: int, until: float) -> frames.Frame:
+        clock = asyncio.get_running_loop().time
+        deaths = 0
+        for _try in range(self._size + _ATTEMPTS):
+            if deaths == _ATTEMPTS:
+                break
+            worker = await self._acquire(size, until)
+            asked = clock()
+            try:
+                async with asyncio.timeout_at(until):
+                    answer = await worker.ask(question | {"within": max(0.0, until - asked) + _GRACE_S})
+            except TimeoutError:
+                await worker.kill()
+                raise DeadlineExceededError("The scan for personal data did not end in time.") from None
+            except WorkerDiedError:
+                _log.warning("a detection worker died during a call", extra={"pid": worker.pid})
+                # One that is gone at once had died before, and with the zygote all die: the call is not to blame.
+                deaths += clock() - asked > _AT_ONCE_S and not worker.orphaned
+                await worker.kill()
+                continue
+            except BaseException:
+                await worker.kill()
+                raise
+            self._lanes.put(worker)
+            return _checked(answer) | {"version": worker.version}
+        raise OverloadedError(
+            "The detection workers died during the scan; nothing was passed on.", retry_after_s=1
+        )
+
+    async def _acquire(self, size: int, until: float) -> WorkerProcess:
+        try:
+            async with asyncio.timeout_at(until):
+                return await self._lanes.take(_weight(size))
+        except TimeoutError:
+            raise DeadlineExceededError("No detection worker was free in time.") from None
+
+    async def _supervise(self) -> None:
+        """Keep one worker alive until the pool closes."""
+        pause = 0.0
+        while not self._closing:
+            await asyncio.sleep(pause)
+            factory = self._factory
+            try:
+                worker = await factory.worker()
+            except StartError as error:
+                pause = self._failed(pause, error.args[0])
+                continue
+            self._alive.add(worker)
+            try:
+                if not await worker.started():
+                    pause = self._failed(pause, worker.failure)
+                elif factory is self._factory:
+                    pause = 0.0
+                    self._lanes.put(worker)
+                    await worker.ended()
+                    self.deaths += 1
+            finally:
+                await worker.kill()
+                self._alive.discard(worker)
+                self._lanes.lost(worker)
+
+    def _failed(self, pause: float, error: str | None) -> float:
+        """Report that a worker did not start and return how long to wait before the next attempt."""
+        _log.error("a detection worker did not start", extra={"error": error})
+        return min(_LONGEST_PAUSE_S, pause * 2 + 0.25)
+
+    def _keep(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _weight(size: int) -> Weight:
+    return Weight.SMALL if size <= _SMALL else Weight.MEDIUM if size <= FRAME else Weight.LONG
+
+
+def _checked(answer: frames.Frame) -> frames.Frame:
+    if "error" not in answer:
+        return answer
+    error = f"{answer['error']} {answer['slow']}".rstrip()
+    _log.error("a detection worker failed", extra={"error": error, "where": answer["where"]})
+    if answer["error"] == frames.TOO_SLOW:
+        raise UnscannableContentError(
+            f"The text was not scanned: a pattern of the recognizer {answer['slow']} takes too long on it. If the "
+            "recognizer is your own, make the repetitions in its patterns possessive, as in ++."
+        )
+    raise InternalError("Something went wrong while scanning for personal data.")

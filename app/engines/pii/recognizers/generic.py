@@ -1,0 +1,143 @@
+"""Our own recognizers for what Presidio's miss, skip or swallow; here e-mail, SSN, IP and URL."""
+
+import ipaddress
+from typing import Any
+
+from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult, predefined_recognizers
+
+from app.engines.pii.ground.domains import COMMON_TOPS
+from app.engines.pii.recognizers.accounts import account_recognizers
+from app.engines.pii.recognizers.addresses import address_recognizers
+from app.engines.pii.recognizers.crypto import crypto_recognizers
+from app.engines.pii.recognizers.dates import date_recognizers
+from app.engines.pii.recognizers.devices import device_recognizers
+from app.engines.pii.recognizers.forms import form_recognizers
+from app.engines.pii.recognizers.health import health_recognizers
+from app.engines.pii.recognizers.patterns import FLAGS, ExactPatterns
+from app.engines.pii.recognizers.payment import payment_recognizers
+from app.engines.pii.recognizers.phone import CuedPhoneRecognizer
+
+_SHORTEST_IP = 7
+_DOUBTFUL = 0.2
+_GROUP = r"[0-9a-f]{1,4}"
+_IPV6_END = r"(?:%[0-9a-z]+)?(?:/(?:12[0-8]|1[01]\d|[1-9]?\d))?(?![\w:])"
+_IPV6 = (
+    rf"(?<![\w:])(?:{_GROUP}:){{7}}{_GROUP}{_IPV6_END}",
+    rf"(?<![\w:])(?!::(?![0-9a-f]))(?:{_GROUP}(?::{_GROUP}){{0,6}})?::(?:{_GROUP}(?::{_GROUP}){{0,6}})?{_IPV6_END}",
+)
+"""Presidio's choice of ten forms, as the two that text holds seldom: all groups, or ``::``. Too many are no address."""
+
+
+def generic_recognizers() -> list[EntityRecognizer]:
+    """Return our recognizers of identifiers that no country owns, but phone numbers and secrets."""
+    return [
+        UsSsnRecognizer(),
+        EmailRecognizer(),
+        *payment_recognizers(),
+        IpRecognizer(),
+        *crypto_recognizers(),
+        *date_recognizers(),
+        UrlRecognizer(),
+        *health_recognizers(),
+        *account_recognizers(),
+        *device_recognizers(),
+        *address_recognizers(),
+        *form_recognizers(),
+        CuedPhoneRecognizer(),
+    ]
+
+
+class UsSsnRecognizer(ExactPatterns):
+    """Find US social security numbers, also those of samples: dashed or spaced always, bare with context only."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "US_SSN",
+            [
+                (r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", 0.6),
+                (r"(?<![\w-])(?<!\d[. ])\d{3}([. ])\d{2}\1\d{4}(?![\w-])(?!\1\d)", 0.6),
+                (r"(?<![\w-])(?<!\d\.)(?:\d{5}-\d{4}|\d{3}-\d{6}|\d{9})(?![\w-])(?!\.\d)", 0.05),
+            ],
+            ["ssn", "ssns", "social security", "social security number", "social", "soc sec", "ss #", "ss"],
+        )
+
+
+class EmailRecognizer(ExactPatterns):
+    """Find e-mail addresses by their form alone: reserved and private domains count, no list is fetched.
+
+    The local part is taken from its first character on, however long, so that nothing can hide in front of it.
+    """
+
+    needs_digit = False
+
+    def __init__(self) -> None:
+        local = r"\w.!#$%&'*+^~\-"
+        host = r"(?:[^\W_](?:[\w-]{0,62}[^\W_])?\.){1,9}[^\W\d_][\w-]{0,61}[^\W_]"
+        super().__init__(
+            "EMAIL_ADDRESS",
+            [
+                (rf"(?<![{local}])[.!#$%&'*+^~\-]*+(?P<value>[{local}]++@{host})(?![^\W_])", 0.9),
+                (rf"(?<=\")(?P<value>[^\"\r\n@]{{1,64}}\"@{host})(?![^\W_])", 0.9),
+                (
+                    rf"(?<![{local}])(?P<value>[{local}]++@(?:\[(?:\d{{1,3}}\.){{3}}\d{{1,3}}\]|localhost))(?![\w.])",
+                    0.6,
+                ),
+            ],
+            ["email", "e mail", "mail"],
+        )
+
+
+class IpRecognizer(ExactPatterns):
+    """Find IP addresses with Presidio's patterns, but no part of a longer dotted number and no slice like ``1::2``."""
+
+    needs_digit = False
+
+    def __init__(self) -> None:
+        theirs = predefined_recognizers.IpRecognizer
+        forms = [
+            (form, pattern.score)
+            for pattern in theirs.PATTERNS
+            for form in (_IPV6 if pattern.name == "IPv6" else (pattern.regex,))
+        ]
+        super().__init__(
+            "IP_ADDRESS", [(rf"(?<!\d\.)(?:{form})(?!\.\d)", score) for form, score in forms], theirs.CONTEXT
+        )
+
+    def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        found = match.group()
+        try:
+            ipaddress.ip_interface(found)
+        except ValueError:
+            return
+        score = pattern.score if len(found) >= _SHORTEST_IP or found == "::1" else _DOUBTFUL
+        results.append(self.result(match.start(), match.end(), score))
+
+
+class UrlRecognizer(ExactPatterns):
+    """Find addresses of the web: with a scheme, with www, or a plain host under a common top-level domain."""
+
+    needs_digit = False
+
+    def __init__(self) -> None:
+        path = r"(?:[/?#][^\s<>\"'`{}|\\^]*+)?"
+        host = r"(?:[a-z0-9][a-z0-9-]{0,62}\.){1,8}"
+        super().__init__(
+            "URL",
+            [
+                (r"(?<![a-z0-9])(?P<value>(?:https?|ftp|wss?)://[^\s<>\"'`{}|\\^]++)", 0.7),
+                (
+                    rf"(?<![\w@.-])(?P<value>www\.(?:[\w-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}(?::\d{{1,5}})?{path})",
+                    0.6,
+                ),
+                (rf"(?<![\w@./:-])(?P<value>{host}(?:{COMMON_TOPS})(?::\d{{1,5}})?(?![\w@-]){path})", 0.5),
+            ],
+            ["url", "website", "link", "site"],
+            FLAGS,
+        )
+
+    def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        start, end = match.span("value")
+        while end > start and match.string[end - 1] in ".,;:!?)]*_":
+            end -= 1
+        if end > start:
+            results.append(self.result(start, end, pattern.score))

@@ -1,0 +1,1 @@
+"""National identifiers: one row each, region by region."""

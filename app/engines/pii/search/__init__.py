@@ -1,0 +1,1 @@
+"""Searching one text: findings, borders between texts, explanations and scores."""

@@ -1,0 +1,137 @@
+"""How well findings agree with labelled texts: precision, recall and F1, strict, partial and by character."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from app.core.contracts.engines import Span
+
+ANY = "any"
+"""Findings of whatever label: was the text hidden at all?"""
+
+KINDS = ("strict", "partial", "character")
+"""Same offsets; some overlap; characters in common."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found and how much of it was right; what was there and how much of it was found."""
+
+    found: int = 0
+    right: int = 0
+    there: int = 0
+    covered: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Return the share of findings that are right, 1 where nothing was found."""
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Return the share of what is there that was found, 1 where nothing is there."""
+        return self.covered / self.there if self.there else 1.0
+
+    @property
+    def f1(self) -> float:
+        """Return the harmonic mean of precision and recall."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    def add(self, found: int, right: int, there: int, covered: int) -> None:
+        """Count one text more."""
+        self.found += found
+        self.right += right
+        self.there += there
+        self.covered += covered
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """One disagreement: what was expected there (None: nothing) and what was found (None: nothing)."""
+
+    text: int
+    expected: Span | None
+    found: Span | None
+
+    @property
+    def kind(self) -> str:
+        """Return ``missed``, ``false`` or ``label``."""
+        if self.found is None:
+            return "missed"
+        return "false" if self.expected is None else "label"
+
+
+@dataclass(slots=True)
+class Scores:
+    """The tallies by label and kind, and every disagreement."""
+
+    tallies: dict[str, dict[str, Tally]] = field(default_factory=dict)
+    confusions: list[Confusion] = field(default_factory=list)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often (expected label, found label) met; an empty one stands for nothing."""
+
+    def labels(self) -> list[str]:
+        """Return the labels, the most frequent first, `ANY` last."""
+        known = [label for label in self.tallies if label != ANY]
+        return [*sorted(known, key=lambda label: (-self.tallies[label]["strict"].there, label)), ANY]
+
+
+def score(expected: Sequence[Sequence[Span]], found: Sequence[Sequence[Span]]) -> Scores:
+    """Return how ``found`` agrees with ``expected``, text by text; spans are sorted and free of overlaps."""
+    scores = Scores()
+    labels = sorted({span.label for spans in (*expected, *found) for span in spans})
+    for label in (*labels, ANY):
+        scores.tallies[label] = {kind: Tally() for kind in KINDS}
+    for number, (there, seen) in enumerate(zip(expected, found, strict=True)):
+        for label in labels:
+            _tally(
+                scores.tallies[label],
+                [span for span in there if span.label == label],
+                [span for span in seen if span.label == label],
+            )
+        _tally(scores.tallies[ANY], there, seen)
+        for confusion in _confusions(number, there, seen):
+            scores.confusions.append(confusion)
+            pair = tuple(span.label if span else "" for span in (confusion.expected, confusion.found))
+            scores.pairs[pair[0], pair[1]] += 1
+    return scores
+
+
+def _tally(tallies: dict[str, Tally], there: Sequence[Span], seen: Sequence[Span]) -> None:
+    exact = len(_places(there) & _places(seen))
+    tallies["strict"].add(len(seen), exact, len(there), exact)
+    right = sum(_meets(span, there) for span in seen)
+    tallies["partial"].add(len(seen), right, len(there), sum(_meets(span, seen) for span in there))
+    there_at, seen_at = _characters(there), _characters(seen)
+    both = len(there_at & seen_at)
+    tallies["character"].add(len(seen_at), both, len(there_at), both)
+
+
+def _confusions(number: int, there: Sequence[Span], seen: Sequence[Span]) -> Iterable[Confusion]:
+    """Yield what was missed, found under another label, or found where nothing is."""
+    for span in there:
+        met = [one for one in seen if _overlap(span, one)]
+        if not met:
+            yield Confusion(number, span, None)
+        elif all(one.label != span.label for one in met):
+            yield Confusion(number, span, met[0])
+    for one in seen:
+        if not _meets(one, there):
+            yield Confusion(number, None, one)
+
+
+def _places(spans: Iterable[Span]) -> set[tuple[int, int]]:
+    return {(span.start, span.end) for span in spans}
+
+
+def _characters(spans: Iterable[Span]) -> set[int]:
+    return {place for span in spans for place in range(span.start, span.end)}
+
+
+def _meets(span: Span, others: Iterable[Span]) -> bool:
+    return any(_overlap(span, other) for other in others)
+
+
+def _overlap(span: Span, other: Span) -> bool:
+    return span.start < other.end and other.start < span.end

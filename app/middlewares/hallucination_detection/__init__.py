@@ -1,0 +1,1 @@
+"""The check of answers, and what only it needs."""

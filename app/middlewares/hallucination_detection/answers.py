@@ -1,0 +1,139 @@
+"""Which part of a context is the answer of a model, and the texts before it that it may rely on."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.core.content.context import Context
+from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+
+ANSWERING_ROLES: Final = frozenset({"assistant", "model", "ai"})
+
+_IDENTIFIER: Final = re.compile(r"(?=[^\d]{0,40}\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{5,63}")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.+Z-]*)?|[\d.,:-]+")
+_MOST_IDENTIFIERS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that an answer may rely on; ``leaf`` None: values of structured data, written out by their names."""
+
+    text: str
+    item: int
+    origin: str
+    leaf: Leaf | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The texts of an answer, what it calls tools with, and what stands before it."""
+
+    item: int
+    texts: tuple[Leaf, ...]
+    tool_inputs: tuple[Leaf, ...]
+    sources: tuple[Source, ...]
+
+
+def answer_of(context: Context) -> Answer | None:
+    """Return the last message of an assistant, or without messages the last text item; None where there is none."""
+    item = _last_answer(context.items)
+    if item is None:
+        return None
+    mine = [leaf for leaf in context.leaves if leaf.slot.path[0] == item]
+    before = [leaf for leaf in context.leaves if int(leaf.slot.path[0]) < item]
+    return Answer(
+        item,
+        tuple(leaf for leaf in mine if leaf.place is Place.TEXT),
+        tuple(leaf for leaf in mine if leaf.place is Place.TOOL_INPUT),
+        tuple(_sources(context.items[:item], before, "context")),
+    )
+
+
+def evidence_of(evidence: Context) -> tuple[Source, ...]:
+    """Return the texts of context items that a caller gives as evidence."""
+    return tuple(_sources(evidence.items, evidence.leaves, "evidence"))
+
+
+def _last_answer(items: Sequence[Any]) -> int | None:
+    numbers = range(len(items) - 1, -1, -1)
+    if any(isinstance(item, dict) and "role" in item for item in items):
+        roles = (item.get("role") if isinstance(item, dict) else None for item in reversed(items))
+        return next(
+            (number for number, role in zip(numbers, roles, strict=True) if role in ANSWERING_ROLES), None
+        )
+    return next((number for number in numbers if _is_text(items[number])), None)
+
+
+def _is_text(item: Any) -> bool:
+    return isinstance(item, str) or (isinstance(item, dict) and item.get("type") == "text")
+
+
+def _sources(items: Sequence[Any], leaves: Sequence[Leaf], origin: str) -> Iterator[Source]:
+    for leaf in leaves:
+        yield Source(leaf.text, int(leaf.slot.path[0]), origin, leaf)
+    # Leaves leave out short numbers and the names of fields, which an answer may well repeat.
+    structured: dict[int, list[str]] = {}
+    seen: set[int] = set()
+    for leaf in leaves:
+        if leaf.depth and id(leaf.slot) not in seen:
+            seen.add(id(leaf.slot))
+            structured.setdefault(int(leaf.slot.path[0]), []).extend(_parsed(leaf.slot.text))
+    for number, item in enumerate(items):
+        written = [*_written(item), *structured.get(number, ())]
+        if written:
+            yield Source("\n".join(written), number, origin)
+
+
+def _parsed(text: str) -> Iterator[str]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    yield from _values(value, "")
+
+
+def _written(item: Any) -> Iterator[str]:
+    """Yield the data of an item that is no text of its own: what tools were called with and what they gave."""
+    if not isinstance(item, dict):
+        return
+    for name in ("input", "structuredContent"):
+        if name in item:
+            yield from _values(item[name], "")
+    content = item.get("content")
+    for block in content if isinstance(content, list) else [content]:
+        if isinstance(block, dict):
+            yield from _written(block)
+
+
+def _values(value: Any, name: str) -> Iterator[str]:
+    """Yield `name: value` for every value within; the depth is bounded by the context's."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _values(child, _spaced(str(key)))
+    elif isinstance(value, list):
+        for child in value:
+            yield from _values(child, name)
+    elif isinstance(value, str):
+        yield f"{name}: {value}." if name else value
+    elif value is not None:
+        yield f"{name}: {json.dumps(value)}."
+
+
+def _spaced(name: str) -> str:
+    """Return a field's name as words: unitPrice, unit_price."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
+
+
+def invented_identifiers(leaves: Sequence[Leaf], sources: Sequence[Source]) -> list[Leaf]:
+    """Return the values among ``leaves`` that look like identifiers and stand nowhere in ``sources``."""
+    wanted = [
+        leaf
+        for leaf in leaves
+        if leaf.place not in REPORTED_PLACES
+        and _IDENTIFIER.fullmatch(leaf.text)
+        and not _DATE.fullmatch(leaf.text)
+    ]
+    texts = [source.text.lower() for source in sources]
+    return [leaf for leaf in wanted[:_MOST_IDENTIFIERS] if not any(leaf.text.lower() in one for one in texts)]

@@ -1,0 +1,1 @@
+"""Redaction of personal data, and what only it needs."""

@@ -1,0 +1,103 @@
+"""Replace personal data by handles before a context goes to a model."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.core.content.context import Context
+from app.core.contracts.engines import DetectionOptions, NameEngine
+from app.core.contracts.middleware import Invocation, Middleware, Outcome
+from app.core.errors import InvalidArgumentsError
+from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan, Term
+from app.middlewares.pii_redaction.adjacency import adjacent_runs
+
+
+class PiiRedactionArguments(RedactionArguments):
+    """What is looked for and what becomes of it; a tenant's policy may fix any of them."""
+
+    aggressiveness: Literal["standard", "strict"] = Field(
+        default="standard",
+        description="standard keeps organizations, places, plain dates and URLs; strict takes every entity.",
+    )
+    entities: list[Term] | None = Field(
+        default=None, description="Look only for these types, such as person."
+    )
+    exclude: list[Term] = Field(default=[], description="Types that are left alone.")
+    deny_list: list[Term] = Field(default=[], max_length=1000, description="Texts that always are (custom).")
+    language: str = Field(default="auto", pattern=r"^(auto|[a-z]{2})$", description="Language code, or auto.")
+    names: NameEngine = Field(
+        default="fast",
+        description="Which tagger looks for names: fast, or accurate, which finds more and takes several times longer.",
+    )
+    numbers: Numbers = Field(
+        default="report",
+        description="Personal data given as a JSON number: report, refuse, or make it a string.",
+    )
+
+
+class PiiRedaction(Middleware[PiiRedactionArguments]):
+    """Find personal data in every text of a context and put handles in its place."""
+
+    name = "pii_redaction"
+    title = "PII redaction"
+    description = "Remove PII from context before sending to LLM"
+    phase = "outbound"
+    conceals = True
+    arguments = PiiRedactionArguments
+
+    async def apply(self, context: Context, arguments: PiiRedactionArguments) -> Outcome:
+        """Redact for nobody in particular."""
+        return await self._redacted(context, arguments, "")
+
+    async def invoke(
+        self, context: Context, arguments: PiiRedactionArguments, invocation: Invocation
+    ) -> Outcome:
+        """Redact for a caller, whose tenant's detections may be remembered."""
+        return await self._redacted(context, arguments, invocation.caller.tenant)
+
+    async def _redacted(self, context: Context, arguments: PiiRedactionArguments, tenant: str) -> Outcome:
+        """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
+        options = self.options(arguments)
+        modes = self._modes(arguments.mode)
+        arguments.refuse_unscanned(context)
+        texts = [leaf.scannable for leaf in context.leaves]
+        joined = adjacent_runs(context.leaves)
+        detection = await self.engines.detector.detect(texts, options, tenant=tenant, joined=joined)
+        plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers)
+        edited = await plan.edited(context, detection.spans)
+        metadata = plan.metadata(context)
+        if detection.warnings:
+            metadata["warnings"] = detection.warnings
+        return Outcome(edited, metadata, dict(plan.counts), arguments.vault())
+
+    def options(self, arguments: PiiRedactionArguments) -> DetectionOptions:
+        """Return what the engine is asked for, or refuse a type that it does not know."""
+        return DetectionOptions(
+            strict=arguments.aggressiveness == "strict",
+            language=arguments.language,
+            names=arguments.names,
+            entities=None
+            if arguments.entities is None
+            else self._labels(arguments.entities, "/arguments/entities"),
+            exclude=self._labels(arguments.exclude, "/arguments/exclude"),
+            allow_list=tuple(arguments.allow_list),
+            deny_list=tuple(arguments.deny_list),
+        )
+
+    def _labels(self, names: list[str], pointer: str) -> frozenset[str]:
+        return frozenset(self._label(name, f"{pointer}/{index}") for index, name in enumerate(names))
+
+    def _label(self, name: str, pointer: str) -> str:
+        label = self.engines.detector.label_of(name.upper())
+        if label is None:
+            known = sorted(one.lower() for one in self.engines.detector.labels())
+            raise InvalidArgumentsError(
+                "Unknown type of personal data; details list the known ones.",
+                details={"pointer": pointer, "known": known},
+            )
+        return label
+
+    def _modes(self, mode: Mode | dict[str, Mode]) -> dict[str, Mode]:
+        if isinstance(mode, str):
+            return {"": mode}
+        return {self._label(name, "/arguments/mode"): one for name, one in mode.items()}

@@ -1,0 +1,1 @@
+"""The defence against orders in texts, and what only it needs."""

@@ -1,0 +1,1 @@
+"""The MCP methods, one file per family."""

@@ -1,0 +1,1 @@
+"""One HTTP request to /mcp: framing, sessions, state, errors and answers."""

@@ -1,0 +1,81 @@
+"""What the server says it can do, in every place where some client looks for it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mcp.server.context import CallNext, HandlerResult
+
+from app.core.access import Caller
+from app.protocol.wire.exchange import Context, exchange_of
+
+VENDOR: Final = "dev.sluice/"
+_DESCRIBING = frozenset({"initialize", "server/discover"})
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One proposal that is served: its literal capability key and value, and its settings as an extension.
+
+    ``identifier`` is the extension's own name, where it has one; such a feature has no literal key.
+    """
+
+    key: str
+    value: Any
+    extension: Mapping[str, Any]
+    identifier: str | None = None
+
+    @property
+    def extension_key(self) -> str:
+        """Return the name of the extension."""
+        return self.identifier or VENDOR + self.key
+
+
+FeatureSource = Callable[[Caller], Awaitable[Feature | None]]
+"""Tells what is served to a caller; None: nothing."""
+
+CONTEXT_MIDDLEWARE: Final = Feature("contextMiddleware", {}, {})
+GROUPS: Final = Feature("groups", {"listChanged": True}, {"listChanged": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Adds the features that are enabled; registered as a middleware of the SDK's server.
+
+    The SDK strips unknown keys from the capabilities of both revisions, and ``extensions`` from those of
+    ``initialize``. What it made of the result is the only seam where they can be added.
+    """
+
+    features: tuple[Feature, ...]
+    sources: tuple[FeatureSource, ...] = ()
+    alone: tuple[Feature, ...] = ()
+    """What the endpoint of interceptors says, and nothing else."""
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Let the SDK answer, then complete what it says about capabilities."""
+        result = await call_next(ctx)
+        if ctx.method in _DESCRIBING and isinstance(result, dict):
+            exchange, handshake = exchange_of(ctx), ctx.method == "initialize"
+            if exchange.interceptors_only:
+                shown = _completed({}, self.alone, handshake=handshake)
+            else:
+                features = await self._served_to(exchange.caller)
+                shown = _completed(result["capabilities"], features, handshake=handshake)
+            return {**result, "capabilities": shown}
+        return result
+
+    async def _served_to(self, caller: Caller) -> Sequence[Feature]:
+        found = [await source(caller) for source in self.sources]
+        return [*self.features, *(one for one in found if one is not None)]
+
+
+def _completed(shown: Mapping[str, Any], features: Sequence[Feature], *, handshake: bool) -> dict[str, Any]:
+    extensions = {feature.extension_key: dict(feature.extension) for feature in features}
+    capabilities = {**shown, "extensions": {**shown.get("extensions", {}), **extensions}}
+    for feature in features:
+        if feature.identifier is None:
+            capabilities[feature.key] = feature.value
+    if handshake:
+        experimental = {feature.identifier or feature.key: dict(feature.extension) for feature in features}
+        capabilities["experimental"] = {**shown.get("experimental", {}), **experimental}
+    return capabilities

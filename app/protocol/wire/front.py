@@ -1,0 +1,355 @@
+"""The front of /mcp: who asks, is it one JSON-RPC message, which leg of the SDK serves it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import Any, Final
+
+from mcp.server.transport_security import TransportSecurityMiddleware
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types import METHOD_NOT_FOUND
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
+
+from app.core.access import Caller
+from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
+from app.core.ids import uuid7
+from app.core.request import RequestInfo
+from app.protocol.methods.concerns import CONCERNS, note_initialized
+from app.protocol.methods.interceptors import ALONE
+from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
+from app.protocol.wire.direct import Direct
+from app.protocol.wire.envelope import (
+    check_modern_headers,
+    is_response,
+    message_id,
+    parse_message,
+    the_object,
+)
+from app.protocol.wire.errors import RefusedError, internal_error
+from app.protocol.wire.exchange import (
+    GROUP_KEY,
+    INTERCEPTORS_KEY,
+    SCOPE_KEY,
+    Exchange,
+    Fields,
+    bearer_of,
+    read_body,
+    replay,
+    with_headers,
+)
+from app.protocol.wire.guards import Running
+from app.protocol.wire.process_sessions import BoundSessions
+from app.protocol.wire.sdk_transports import Legs, wants_stream
+from app.protocol.wire.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
+from app.services.access.access import AccessService
+from app.services.access.sessions import Session
+from app.services.access.traffic import Traffic
+
+ServesGroup = Callable[[Exchange], Awaitable[bool]]
+"""Whether the group of the endpoint that a request came to is there for its caller."""
+
+_LONGEST_CALL_S: Final = 3600.0
+_ALLOW: Final = {"allow": "GET, POST, DELETE"}
+
+
+class _Turn:
+    """One HTTP request: the ASGI triple, whether its answer began, and the id that an error answers."""
+
+    __slots__ = ("_send", "body", "headers", "info", "message", "message_id", "receive", "scope", "started")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, info: RequestInfo) -> None:
+        fields = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        self.scope = {**scope, "headers": fields, "state": scope.setdefault("state", {})}
+        self.receive = receive
+        self._send = send
+        self.info = info
+        self.headers = Fields(fields)
+        self.started = False
+        self.body = b""
+        self.message: dict[str, Any] = {}
+        self.message_id: int | str | None = None
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the answer."""
+        self.started = True
+        await self._send(message)
+
+    async def read(self) -> bool:
+        """Take the message that the edge guard parsed, or parse it; False where the client went away."""
+        if "json" in self.state:
+            self.body = self.state["body"]
+            self.message = the_object(self.state["json"])
+            return True
+        body = await read_body(self.receive)
+        if body is None:
+            return False
+        self.body = body
+        self.message = parse_message(body)
+        return True
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Return what the layers outside and inside tell each other; the edge guard logs some of it."""
+        state: dict[str, Any] = self.scope["state"]
+        return state
+
+    @property
+    def method(self) -> Any:
+        """Return the JSON-RPC method, if the message has one."""
+        return self.message.get("method")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the params, empty where there are none."""
+        return self.message.get("params") or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off.
+
+    ``counted`` are the methods that count against the tenant's rate by themselves, ``forwarded`` those that wait for
+    servers behind this one; ``expect`` is told who calls a tool
+    before the SDK looks at the call; ``serves_group`` says whether the group of an endpoint is there.
+    """
+
+    access: AccessService
+    sessions: VirtualSessions
+    bound: BoundSessions
+    legs: Legs
+    direct: Direct
+    running: Running
+    security: TransportSecurityMiddleware
+    anonymous: Caller | None
+    deadline_s: float
+    recheck_s: float
+    counted: frozenset[str]
+    forwarded: frozenset[str]
+    expect: Callable[[Caller], Awaitable[None]]
+    serves_group: ServesGroup
+    requests: Traffic = field(default_factory=Traffic)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; every way out is an answer in JSON-RPC's form."""
+        turn = _Turn(scope, receive, send, _request_info(scope, self.deadline_s))
+        failure: ServiceError | RefusedError
+        try:
+            await self._serve(turn)
+            return
+        except InternalError as error:
+            failure = internal_error(error, turn.info.request_id)
+        except (ServiceError, RefusedError) as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - the last net before the wire
+            failure = internal_error(error, turn.info.request_id)
+        turn.state["error_code"] = failure.name if isinstance(failure, RefusedError) else failure.code
+        if turn.started:  # too late for another answer: the server closes the connection
+            return
+        if isinstance(failure, RefusedError):
+            await answer_refusal(turn.send, failure, turn.info.request_id, turn.message_id)
+        else:
+            await answer_failure(turn.send, failure, turn.info.request_id, turn.message_id)
+
+    async def _serve(self, turn: _Turn) -> None:
+        await self._check_edge(turn)
+        caller = await self._caller(turn)
+        exchange = Exchange(
+            *(caller, turn.info, self.sessions.service, turn.state.get(GROUP_KEY)),
+            interceptors_only=INTERCEPTORS_KEY in turn.state,
+        )
+        turn.scope |= {SCOPE_KEY: exchange}
+        turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
+        if exchange.group is not None and not await self.serves_group(exchange):
+            raise RefusedError(
+                "There is no such group.", status=HTTPStatus.NOT_FOUND, name=NotFoundError.code
+            )
+        version = turn.headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        if turn.scope["method"] == "POST":
+            await self._post(turn, exchange, version, modern=modern)
+        elif modern or turn.scope["method"] not in {"GET", "DELETE"}:
+            allow = {"allow": "POST"} if modern else _ALLOW
+            raise RefusedError(
+                "This method is not served here.", status=HTTPStatus.METHOD_NOT_ALLOWED, headers=allow
+            )
+        else:
+            await self.requests.count(caller.tenant)
+            await self._session_request(turn, exchange)
+
+    @asynccontextmanager
+    async def _while_valid(self, turn: _Turn, exchange: Exchange) -> AsyncIterator[None]:
+        """End the streams that the body opens once their key is revoked or expires."""
+
+        async def watch() -> None:
+            while True:
+                await asyncio.sleep(self.recheck_s)
+                try:
+                    await self._caller(turn)
+                except UnauthenticatedError:
+                    self.sessions.notifications.end(owner=exchange)
+                    if exchange.bound is not None:
+                        await self.bound.end(exchange.bound)
+                    return
+                except ServiceError:
+                    continue  # the database is away: it will say when it is back
+
+        watcher = asyncio.create_task(watch())
+        try:
+            yield
+        finally:
+            watcher.cancel()
+
+    async def _caller(self, turn: _Turn) -> Caller:
+        return self.anonymous or await self.access.authenticate(bearer_of(turn.headers), turn.info.address)
+
+    async def _check_edge(self, turn: _Turn) -> None:
+        """Refuse foreign hosts and origins before anything else is looked at."""
+        refusal = await self.security.validate_request(Request(turn.scope), is_post=False)
+        if refusal is not None:
+            raise RefusedError(bytes(refusal.body).decode() + ".", status=refusal.status_code)
+        if turn.scope["method"] == "POST" and not _is_json(turn.headers):
+            raise RefusedError(
+                "Send the message as application/json.", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+            )
+
+    async def _session_request(self, turn: _Turn, exchange: Exchange) -> None:
+        session_id = turn.headers.get(SESSION_HEADER)
+        if session_id is not None and self.legs.is_bound(session_id):
+            await self._find_session(exchange, session_id)
+            await self._bound_request(turn, exchange)
+        elif turn.scope["method"] == "DELETE":
+            await self.sessions.end(exchange, session_id, turn.send)
+        elif accepts_stream(turn.scope):
+            async with self._while_valid(turn, exchange):
+                await self.sessions.stream(exchange, session_id, turn.receive, turn.send)
+        else:
+            raise RefusedError(
+                "This answer is an event stream; accept text/event-stream.",
+                status=HTTPStatus.NOT_ACCEPTABLE,
+            )
+
+    async def _bound_request(self, turn: _Turn, exchange: Exchange) -> None:
+        """Serve the stream of a bound session, or its end."""
+        bound = exchange.bound
+        with nullcontext() if bound is None else bound.streaming():
+            async with self._while_valid(turn, exchange):
+                await self.legs.bound(exchange.caller, turn.scope, turn.receive, turn.send)
+
+    async def _post(self, turn: _Turn, exchange: Exchange, version: str | None, *, modern: bool) -> None:
+        if not await turn.read():
+            return
+        turn.message_id = message_id(turn.message)
+        answers_us = is_response(turn.message)
+        check_modern_headers(turn.message, turn.headers, version)
+        if exchange.interceptors_only and turn.message_id is not None and not answers_us:
+            _check_alone(turn.method, modern=modern)
+        if turn.method not in self.counted:
+            await self.requests.count(exchange.caller.tenant)
+        if turn.method in self.forwarded:
+            # How long a server may take is its own setting; ours bounds what is done here.
+            until = asyncio.get_running_loop().time() + _LONGEST_CALL_S
+            exchange.info = replace(exchange.info, deadline=until)
+        if modern:
+            if turn.method == "tools/call":
+                await self.expect(exchange.caller)
+            await self._dispatch(turn, exchange, turn.scope, logs=False)
+        elif turn.method == "initialize":
+            await self._initialize(turn, exchange)
+        else:
+            await self._handshake(turn, exchange, version, answers_us=answers_us)
+
+    async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
+        if self.legs.opens_bound(exchange.caller, turn.params.get("capabilities")):
+            exchange.binds = True
+            receive = replay(turn.body, turn.receive)
+            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            return
+        exchange.begins = True
+        wanted = turn.params.get("protocolVersion")
+        # The stateless SDK shapes the answer for the header's revision, which clients do not send yet.
+        version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+        scope = with_headers(turn.scope, mcp_protocol_version=version)
+        await self.legs.json(scope, turn.body, turn.receive, marked(turn.send, exchange))
+
+    async def _handshake(
+        self, turn: _Turn, exchange: Exchange, version: str | None, *, answers_us: bool
+    ) -> None:
+        session = await self._find_session(exchange, turn.headers.get(SESSION_HEADER))
+        if turn.method == "notifications/initialized":
+            service, raw = self.sessions.service, turn.params.get(CONCERNS)
+            await note_initialized(service, exchange.caller, session.id, raw)
+        if exchange.bound is not None:
+            receive = replay(turn.body, turn.receive)
+            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            return
+        if turn.method == "notifications/cancelled":
+            cancelled = turn.params.get("requestId")
+            if isinstance(cancelled, int | str):
+                self.running.cancel(session.id, cancelled)
+        if answers_us or turn.message_id is None:
+            # Nothing was asked of this client, and no notification of it needs more than the above.
+            await answer_empty(turn.send, HTTPStatus.ACCEPTED)
+            return
+        scope: Scope = turn.scope
+        if version is None:
+            turn.headers[MCP_PROTOCOL_VERSION_HEADER] = session.revision
+            scope = with_headers(scope, mcp_protocol_version=session.revision)
+        await self._dispatch(turn, exchange, scope, logs=LOG_LEVEL in session.preferences)
+
+    async def _find_session(self, exchange: Exchange, session_id: str | None) -> Session:
+        """Return the session of a request, the companion where it is bound, and note it in the exchange."""
+        if session_id is not None and self.legs.is_bound(session_id):
+            exchange.bound = self.bound.find(exchange.caller, session_id)
+            session_id = exchange.bound.session_id
+        try:
+            session = await self.sessions.find(exchange.caller, session_id)
+        except RefusedError:
+            if exchange.bound is not None:
+                await self.bound.end(exchange.bound)
+            raise
+        exchange.session_id, exchange.session = at_endpoint(session, exchange).id, session
+        return session
+
+    async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
+        streams = wants_stream(turn.params, logs=logs)
+        send = marked(turn.send, exchange)
+        if turn.method == "subscriptions/listen":
+            async with self._while_valid(turn, exchange):
+                await self.legs.stream(scope, turn.body, turn.receive, send)
+        elif streams and accepts_stream(scope):
+            await self.legs.stream(scope, turn.body, turn.receive, send)
+        elif not await self.direct.serve(
+            scope, turn.headers, turn.message, len(turn.body), turn.receive, send
+        ):
+            await self.legs.json(scope, turn.body, turn.receive, send)
+
+
+def _check_alone(method: Any, *, modern: bool) -> None:
+    """Refuse what the endpoint of interceptors does not have."""
+    if method not in ALONE:
+        raise RefusedError(
+            "There is no such method at this endpoint.",
+            status=HTTPStatus.NOT_FOUND if modern else HTTPStatus.OK,
+            code=METHOD_NOT_FOUND,
+            name=NotFoundError.code,
+        )
+
+
+def _is_json(headers: Fields) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" and "content-type" not in headers.repeated
+
+
+def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:
+    """Return what the edge guard noted; without it an id of our own."""
+    state = scope.get("state", {})
+    return RequestInfo(
+        request_id=state.get("request_id") or str(uuid7()),
+        traceparent=state.get("traceparent"),
+        address=state.get("address"),
+        deadline=asyncio.get_running_loop().time() + deadline_s,
+    )

@@ -1,0 +1,166 @@
+"""Sessions that are bound to this process, because their clients can be asked: sampling, elicitation, roots."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.server.session import ServerSession
+from mcp_types import INTERNAL_ERROR
+
+from app.core.access import Caller
+from app.core.errors import NotFoundError, OverloadedError, ServiceError
+from app.core.upstream import UpstreamError
+from app.protocol.methods.subscriptions import session_view
+from app.protocol.wire.asking import ask_over, notify_over
+from app.protocol.wire.exchange import Context, exchange_of
+from app.protocol.wire.sessions import VirtualSessions, no_session
+from app.services.forward.client_connections import DedicatedLinks, SessionLinks
+
+_PER_TENANT = 512
+
+log = logging.getLogger("sluice.sessions")
+
+End = Callable[[Caller, str], Awaitable[None]]
+"""End the SDK's session of that id."""
+
+
+class Bound:
+    """One such session: the SDK's, which carries messages, and its companion row, which remembers."""
+
+    def __init__(
+        self,
+        bound_id: str,
+        caller: Caller,
+        session_id: str,
+        session: ServerSession,
+        capabilities: Mapping[str, Any],
+        group: str | None,
+    ) -> None:
+        self.id = bound_id
+        self.group = group
+        self.caller = caller
+        self.session_id = session_id
+        self.session = session
+        self.capabilities = capabilities
+        self.links: SessionLinks | None = None
+        self.streams = 0
+        self.task: asyncio.Task[None] | None = None
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask the client on its standing stream: what a server asks that belongs to no request."""
+        if not self.streams:
+            raise UpstreamError(INTERNAL_ERROR, "The client has no stream open on which it could be asked.")
+        return await ask_over(self.session, self.capabilities, method, params, None)
+
+    @contextmanager
+    def streaming(self) -> Iterator[None]:
+        """Note that its stream is open meanwhile: a session that only listens is in use."""
+        self.streams += 1
+        try:
+            yield
+        finally:
+            self.streams -= 1
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Tell the client on its standing stream, if one is open."""
+        await notify_over(self.session, method, params, None)
+
+
+class BoundSessions:
+    """The bound sessions of this process by the SDK's id."""
+
+    def __init__(
+        self, virtual: VirtualSessions, dedicated: DedicatedLinks | None = None, *, check_s: float
+    ) -> None:
+        self._virtual = virtual
+        self._check_s = check_s
+        self._dedicated = dedicated
+        self._by_id: dict[str, Bound] = {}
+        self.end_of_sdk: End | None = None
+
+    def find(self, caller: Caller, bound_id: str) -> Bound:
+        """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
+        found = self._by_id.get(bound_id)
+        if found is None or (found.caller.tenant, found.caller.key_id) != (caller.tenant, caller.key_id):
+            raise no_session()
+        return found
+
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self._by_id)
+
+    async def begin(self, context: Context, revision: str, remembered: Mapping[str, Any]) -> None:
+        """Give the SDK's session that ``initialize`` just began its companion; it ends with it."""
+        exchange = exchange_of(context)
+        caller = exchange.caller
+        if sum(one.caller.tenant == caller.tenant for one in self._by_id.values()) >= _PER_TENANT:
+            raise OverloadedError("This process serves no more sessions of this kind now.", retry_after_s=5.0)
+        # The SDK offers its connection, which knows the session's id and its end, to nobody but itself.
+        connection = context.session._connection  # noqa: SLF001
+        session = await self._virtual.begin(caller, revision, remembered)
+        params = context.params or {}
+        capabilities = params.get("capabilities") or {}
+        bound_id = str(connection.session_id)
+        bound = Bound(bound_id, caller, session.id, context.session, capabilities, exchange.group)
+        if self._dedicated is not None:
+            bound.links = self._dedicated.of_session(caller.tenant, bound.capabilities, bound.ask, bound.tell)
+        self._by_id[bound.id] = bound
+        exchange.session_id, exchange.session, exchange.bound = session.id, session, bound
+        connection.exit_stack.push_async_callback(self._ended, bound)
+        bound.task = asyncio.create_task(self._relay(bound), name="bound session")
+
+    async def end(self, bound: Bound) -> None:
+        """End the session from this side, the SDK's too; the rest follows from that."""
+        if self.end_of_sdk is not None:
+            await self.end_of_sdk(bound.caller, bound.id)
+        if bound.id in self._by_id:
+            await self._ended(bound)
+
+    async def _relay(self, bound: Bound) -> None:
+        """Pass notifications on to the session's stream, and end the session once its row is gone."""
+        try:
+            async with session_view(
+                self._virtual.subscriptions, bound.caller, bound.session_id, bound.group
+            ) as view:
+                with self._virtual.notifications.listen(
+                    bound.caller.tenant, name=bound.session_id, view=view, counted=False
+                ) as told:
+                    await self._pass_on(bound, told)
+        except ServiceError as error:
+            log.info("a session bound to this process ends: %s", error.code)
+        bound.task = None
+        await self.end(bound)
+
+    async def _pass_on(self, bound: Bound, told: Any) -> None:
+        while True:
+            with anyio.move_on_after(self._check_s) as timer:
+                try:
+                    event = await told.receive()
+                except anyio.EndOfStream:
+                    return
+                await bound.tell(event.method, event.params)
+            idle = timer.cancelled_caught and bound.streams > 0
+            if idle and not await self._virtual.alive(bound.caller, bound.session_id):
+                return
+
+    async def _ended(self, bound: Bound) -> None:
+        if self._by_id.pop(bound.id, None) is None:
+            return
+        if bound.task is not None:
+            bound.task.cancel()
+        if bound.links is not None:
+            await bound.links.close()
+        with suppress(NotFoundError, ServiceError):
+            await self._virtual.service.end(bound.caller, bound.session_id)
+
+
+async def roots_changed(context: Context, _params: Any) -> None:
+    """Pass the client's ``notifications/roots/list_changed`` on to the servers it talks to."""
+    bound = exchange_of(context).bound
+    if bound is not None and bound.links is not None:
+        with suppress(ServiceError, UpstreamError):
+            await bound.links.notify("notifications/roots/list_changed", {})

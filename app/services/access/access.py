@@ -1,0 +1,327 @@
+"""Who may call: API keys are checked, made, listed, rotated and revoked."""
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from app.core.access import SYSTEM_TENANT, ApiKey, Caller, Role, check_tenant, check_union, parse_roles
+from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.errors import (
+    ConflictError,
+    InvalidArgumentsError,
+    NotFoundError,
+    StoreUnavailableError,
+    UnauthenticatedError,
+)
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.access.credentials import KnownKey, checked_cidrs, checked_expiry, checked_name
+from app.services.audit.audit import AuditService
+from app.services.caching import ShortMemory
+from app.store.access.access import (
+    KeyInfo,
+    StoredKey,
+    add_key,
+    find_key,
+    find_key_with_tenant,
+    list_keys,
+    update_key_revoked,
+    update_key_secret,
+)
+from app.store.access.tenants import find_tenant
+from app.store.audit.audit import Transaction
+from app.store.changes import EVERYTHING, announce
+from app.store.database import Database
+
+HOST = Caller(SYSTEM_TENANT, "host", frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
+"""The command line on the host: whoever can reach the database may administer tenants and keys."""
+
+KEYS_CHANGED = "keys"
+TENANT_CHANGED = "tenant"
+DEFAULT_OVERLAP_S = 24 * 3600
+MAX_OVERLAP_S = 90 * 24 * 3600
+_STALE_S = 5.0
+_REMEMBERED_KEYS = 10_000
+_LOOKUPS_AT_ONCE = 4
+_LOOKUP_WAIT_S = 1.0
+_ID_DRAWS = 3
+_NO_DIGEST = bytes(32)
+
+
+class NewKey(NamedTuple):
+    """A key at the only moment at which its secret is known."""
+
+    key: ApiKey
+    info: KeyInfo
+
+
+@dataclass(slots=True)
+class Authority:
+    """Who may act for all tenants: callers of the tenant system, and in development the first key."""
+
+    development_keys: frozenset[str] = frozenset()
+
+    def reaches_all(self, caller: Caller) -> bool:
+        """Tell whether the roles of ``caller`` count in every tenant."""
+        return caller.tenant == SYSTEM_TENANT or caller.key_id in self.development_keys
+
+
+@dataclass(frozen=True, slots=True)
+class AccessService:
+    """Checks and administers API keys.
+
+    Subscribe ``changed`` to the announcements of other processes; without them a revoked key would live on
+    for at most five seconds.
+    """
+
+    database: Database
+    audit: AuditService
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    authority: Authority = field(default_factory=Authority)
+    memory: ShortMemory[str, KnownKey] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_KEYS)
+    )
+    # A flood of invented keys may wait for these; it may not take every connection of the pool.
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_LOOKUPS_AT_ONCE))
+
+    async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
+        """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
+
+        A key that is unknown, expired, revoked, of a disabled tenant or used from a wrong address is refused
+        with the same words.
+        """
+        key = ApiKey.parse(bearer) if bearer is not None else None
+        if key is None:
+            raise _refusal()
+        known = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
+        if known is None:
+            hmac.compare_digest(key.digest, _NO_DIGEST)
+            raise _refusal()
+        if not known.admits(key, address, self.now()):
+            raise _refusal()
+        return known.caller
+
+    async def create_key(
+        self,
+        caller: Caller,
+        roles: Iterable[str],
+        request: RequestInfo | None = None,
+        *,
+        tenant: str | None = None,
+        name: str | None = None,
+        expires: datetime | None = None,
+        cidrs: Iterable[str] = (),
+        override_unions: bool = False,
+    ) -> NewKey:
+        """Make a key of the caller's tenant; a custodian of the tenant system may name another tenant.
+
+        ``override_unions`` allows a union of roles that is otherwise refused, and is recorded.
+        """
+        async with self.audit.refusals(caller, "key.create", request):
+            target = self._custody_of(caller, tenant)
+            granted = parse_roles(roles)
+            check_union(granted, override=override_unions)
+            info = KeyInfo(
+                tenant=target,
+                id="",
+                name=checked_name(name),
+                roles=granted,
+                cidrs=checked_cidrs(cidrs),
+                created=self.now(),
+                created_by=caller.key_id,
+                expires=checked_expiry(expires, self.now()),
+            )
+            async with self._writing(caller, target) as tx:
+                if await find_tenant(tx, target) is None:
+                    raise _no_tenant()
+                made = await self.store_key(tx, info)
+                events = self.events_of(caller, "key.create", target, request, grant_details(made.info))
+                await self.audit.record_with(tx, *events)
+        return made
+
+    async def list_keys(
+        self,
+        caller: Caller,
+        tenant: str | None = None,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[KeyInfo]:
+        """Return keys by id, those behind the id ``after``; no secrets, nor digests of them."""
+        async with self.audit.refusals(caller, "key.list", request):
+            target = self._custody_of(caller, tenant)
+        async with self._reading(caller, target) as tx:
+            if await find_tenant(tx, target) is None:
+                raise _no_tenant()
+            return await list_keys(tx, target, after=after, limit=limit)
+
+    async def get_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
+        """Return one key, or raise NotFoundError."""
+        async with self.audit.refusals(caller, "key.get", request):
+            caller.require(Role.KEY_CUSTODIAN)
+        async with self._reading(caller, caller.tenant) as tx:
+            return (await self._key(tx, caller, key_id)).info
+
+    async def revoke_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
+        """End a key at once, in this process before this returns; again is harmless."""
+        async with self.audit.refusals(caller, "key.revoke", request):
+            caller.require(Role.KEY_CUSTODIAN)
+            async with self._writing(caller, caller.tenant) as tx:
+                found = await self._key(tx, caller, key_id, lock=True)
+                if found.info.revoked is not None:
+                    return found.info
+                tenant, moment = found.info.tenant, self.now()
+                await update_key_revoked(tx, tenant, key_id, moment)
+                events = self.events_of(caller, "key.revoke", tenant, request, {"key": key_id})
+                await self.audit.record_with(tx, *events)
+                await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
+        self.memory.forget(key_id)
+        return replace(found.info, revoked=moment, rotating_until=None)
+
+    async def rotate_key(
+        self,
+        caller: Caller,
+        key_id: str,
+        request: RequestInfo | None = None,
+        *,
+        overlap_s: float = DEFAULT_OVERLAP_S,
+    ) -> NewKey:
+        """Give a key a new secret; the old one lives on for ``overlap_s`` seconds (0: it ends at once).
+
+        At most two secrets live: while a rotation is under way only ``overlap_s=0`` is allowed.
+        """
+        async with self.audit.refusals(caller, "key.rotate", request):
+            caller.require(Role.KEY_CUSTODIAN)
+            if not 0 <= overlap_s <= MAX_OVERLAP_S:
+                raise InvalidArgumentsError(
+                    "Two secrets may live side by side for at most 90 days.",
+                    details={"pointer": "/overlap_s", "maximum": MAX_OVERLAP_S},
+                )
+            until = self.now() + timedelta(seconds=overlap_s) if overlap_s else None
+            async with self._writing(caller, caller.tenant) as tx:
+                found = await self._key(tx, caller, key_id, lock=True)
+                self._check_rotation(found.info, until)
+                fresh = ApiKey(key_id, ApiKey.generate().secret)
+                await update_key_secret(tx, found, fresh.digest, until)
+                details = {"key": key_id, "overlap_s": int(overlap_s)}
+                tenant = found.info.tenant
+                await self.audit.record_with(
+                    tx, *self.events_of(caller, "key.rotate", tenant, request, details)
+                )
+                await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
+        self.memory.forget(key_id)
+        return NewKey(fresh, replace(found.info, rotating_until=until))
+
+    def changed(self, changed: Changed) -> None:
+        """Forget what an announced change has overtaken."""
+        if changed.kind == EVERYTHING:
+            self.memory.forget_where(lambda _known: True)
+        elif changed.kind == KEYS_CHANGED and changed.name is not None:
+            self.memory.forget(changed.name)
+        elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
+            self.memory.forget_where(lambda known: changed.tenant in (None, known.caller.tenant))
+
+    async def store_key(self, tx: Transaction, info: KeyInfo) -> NewKey:
+        """Store a new key under an id that nobody has."""
+        for _ in range(_ID_DRAWS):
+            key = ApiKey.generate()
+            named = replace(info, id=key.id)
+            if await add_key(tx, StoredKey(named, key.digest)):
+                return NewKey(key, named)
+        raise ConflictError("No free key id was found; try again.", retry_after_s=1.0)
+
+    def events_of(
+        self, caller: Caller, action: str, tenant: str, request: RequestInfo | None, details: dict[str, Any]
+    ) -> list[AuditEvent]:
+        """Return the record of an administrative act: in the tenant concerned and in the caller's own."""
+        foreign = {"actor_tenant": caller.tenant} if tenant != caller.tenant else {}
+        there = self.audit.new_event(
+            caller, action, OUTCOME_OK, request, tenant=tenant, details={**details, **foreign}
+        )
+        if not foreign:
+            return [there]
+        here = self.audit.new_event(
+            caller, action, OUTCOME_OK, request, details={**details, "tenant": tenant}
+        )
+        return [there, here]
+
+    async def _look_up(self, key_id: str) -> KnownKey | None:
+        try:
+            # Behind a database that does not answer nobody waits for the waits of others.
+            async with asyncio.timeout(_LOOKUP_WAIT_S):
+                await self.lookups.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
+        try:
+            async with self.database.system_transaction(write=False) as tx:
+                found = await find_key_with_tenant(tx, key_id)
+        finally:
+            self.lookups.release()
+        return KnownKey.of(found) if found is not None else None
+
+    def _custody_of(self, caller: Caller, tenant: str | None) -> str:
+        """Return the tenant whose keys are meant; a tenant out of reach looks like one that is not there."""
+        caller.require(Role.KEY_CUSTODIAN)
+        target = check_tenant(tenant) if tenant is not None else caller.tenant
+        if target != caller.tenant and not self.authority.reaches_all(caller):
+            raise _no_tenant()
+        return target
+
+    async def _key(self, tx: Transaction, caller: Caller, key_id: str, *, lock: bool = False) -> StoredKey:
+        own = None if self.authority.reaches_all(caller) else caller.tenant
+        found = await find_key(tx, key_id, tenant_name=own, lock=lock)
+        if found is None:
+            raise NotFoundError("There is no such key.")
+        return found
+
+    def _writing(self, caller: Caller, tenant: str) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction(caller, tenant, write=True)
+
+    def _reading(self, caller: Caller, tenant: str) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction(caller, tenant, write=False)
+
+    @asynccontextmanager
+    async def _transaction(self, caller: Caller, tenant: str, *, write: bool) -> AsyncIterator[Transaction]:
+        if self.authority.reaches_all(caller):
+            async with self.database.system_transaction(write=write) as tx:
+                yield tx
+        else:
+            async with self.database.transaction(tenant, write=write) as tx:
+                yield tx
+
+    def _check_rotation(self, info: KeyInfo, until: datetime | None) -> None:
+        moment = self.now()
+        if info.revoked is not None or (info.expires is not None and info.expires <= moment):
+            raise ConflictError("The key has ended; create a new one.", details={"key": info.id})
+        if until is not None and info.rotating_until is not None and info.rotating_until > moment:
+            raise ConflictError(
+                "The key still has two secrets; wait for the older to end, or rotate without overlap.",
+                details={"key": info.id, "until": info.rotating_until.isoformat()},
+            )
+
+
+def grant_details(info: KeyInfo) -> dict[str, str | int | bool]:
+    """Return what the record says of a new key: who may do what, never the secret."""
+    details: dict[str, str | int | bool] = {"key": info.id, "granted": ",".join(sorted(info.roles))}
+    if info.expires is not None:
+        details["expires"] = info.expires.isoformat()
+    if info.cidrs:
+        details["cidrs"] = ",".join(info.cidrs)
+    try:
+        check_union(info.roles)
+    except InvalidArgumentsError:
+        details["override_unions"] = True
+    return details
+
+
+def _refusal() -> UnauthenticatedError:
+    return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
+
+
+def _no_tenant() -> NotFoundError:
+    return NotFoundError("There is no such tenant.")

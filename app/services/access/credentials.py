@@ -1,0 +1,100 @@
+"""When a stored key admits a presented one, and what may be asked of a new key."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+from app.core.access import ApiKey, Caller
+from app.core.errors import InvalidArgumentsError
+from app.store.access.access import StoredKey
+
+MAX_NAME: Final = 200
+MAX_CIDRS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A stored key in the form in which it is checked: no parsing, no query."""
+
+    caller: Caller
+    digest: bytes = field(repr=False)
+    previous_digest: bytes | None = field(repr=False)
+    previous_expires: datetime | None
+    expires: datetime | None
+    ended: bool
+    networks: tuple[IPv4Network | IPv6Network, ...]
+
+    @classmethod
+    def of(cls, stored: StoredKey) -> "KnownKey":
+        """Prepare a stored key."""
+        info = stored.info
+        return cls(
+            caller=Caller(info.tenant, info.id, info.roles),
+            digest=stored.digest,
+            previous_digest=stored.previous_digest,
+            previous_expires=info.rotating_until,
+            expires=info.expires,
+            ended=info.revoked is not None or stored.tenant_disabled,
+            networks=tuple(ip_network(cidr) for cidr in info.cidrs),
+        )
+
+    def admits(self, key: ApiKey, address: str | None, moment: datetime) -> bool:
+        """Tell whether ``key`` is good at this moment from this address; secrets are compared in constant time."""
+        current = key.matches(self.digest)
+        older = self.previous_digest is not None and key.matches(self.previous_digest)
+        overlapping = self.previous_expires is not None and moment < self.previous_expires
+        return (
+            (current or (older and overlapping))
+            and not self.ended
+            and (self.expires is None or moment < self.expires)
+            and self._reached_from(address)
+        )
+
+    def _reached_from(self, address: str | None) -> bool:
+        if not self.networks:
+            return True
+        try:
+            peer = ip_address(address or "")
+        except ValueError:
+            return False
+        if isinstance(peer, IPv6Address) and peer.ipv4_mapped is not None:
+            peer = peer.ipv4_mapped
+        return any(peer in network for network in self.networks)
+
+
+def checked_name(name: str | None) -> str | None:
+    """Return a key's name, refusing what would not fit on a line."""
+    if name is not None and not (0 < len(name) <= MAX_NAME and name.isprintable()):
+        raise InvalidArgumentsError(
+            f"A key's name is 1 to {MAX_NAME} printable characters.", details={"pointer": "/name"}
+        )
+    return name
+
+
+def checked_cidrs(cidrs: Iterable[str]) -> tuple[str, ...]:
+    """Return networks in their usual spelling; ``10.0.0.7`` means that one address."""
+    checked = []
+    for number, cidr in enumerate(cidrs):
+        try:
+            checked.append(str(ip_network(cidr)))
+        except ValueError:
+            raise InvalidArgumentsError(
+                "A network is written 10.0.0.0/8 or 2001:db8::/32, without bits behind the prefix.",
+                details={"pointer": f"/cidrs/{number}"},
+            ) from None
+    if len(checked) > MAX_CIDRS:
+        raise InvalidArgumentsError(
+            f"A key has at most {MAX_CIDRS} networks.", details={"pointer": "/cidrs", "maximum": MAX_CIDRS}
+        )
+    return tuple(checked)
+
+
+def checked_expiry(expires: datetime | None, moment: datetime) -> datetime | None:
+    """Return when a key ends, refusing the past and times without a zone."""
+    if expires is not None and (expires.tzinfo is None or expires <= moment):
+        raise InvalidArgumentsError(
+            "A key ends in the future, at a time with a zone.", details={"pointer": "/expires"}
+        )
+    return expires

@@ -1,0 +1,91 @@
+"""Tenants: made, listed, closed and opened by an operator of the tenant system or on the host."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.core.access import SYSTEM_TENANT, Caller, Role, check_tenant
+from app.core.errors import ConflictError, ForbiddenError, NotFoundError
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.access.access import TENANT_CHANGED, AccessService
+from app.store.access.tenants import Tenant, add_tenant, find_tenant, list_tenants, update_tenant
+from app.store.changes import announce
+
+
+@dataclass(frozen=True, slots=True)
+class TenantService:
+    """Administers tenants; every change is recorded in the tenant concerned and in the caller's own."""
+
+    access: AccessService
+
+    async def create(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
+        """Make a tenant; a name that was ever used stays taken."""
+        audit = self.access.audit
+        async with audit.refusals(caller, "tenant.create", request):
+            self._check(caller)
+            made = Tenant(check_tenant(name), self.access.now(), caller.key_id)
+            async with self.access.database.system_transaction() as tx:
+                if not await add_tenant(tx, made):
+                    raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
+                events = self.access.events_of(caller, "tenant.create", made.name, request, {})
+                await audit.record_with(tx, *events)
+        return made
+
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 1000,
+    ) -> Sequence[Tenant]:
+        """Return tenants by name, those behind ``after``."""
+        async with self.access.audit.refusals(caller, "tenant.list", request):
+            self._check(caller)
+        async with self.access.database.system_transaction(write=False) as tx:
+            return await list_tenants(tx, after=after, limit=limit)
+
+    async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
+        """Return one tenant, or raise NotFoundError."""
+        async with self.access.audit.refusals(caller, "tenant.get", request):
+            self._check(caller)
+        async with self.access.database.system_transaction(write=False) as tx:
+            found = await find_tenant(tx, name)
+        if found is None:
+            raise NotFoundError("There is no such tenant.")
+        return found
+
+    async def disable(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
+        """Refuse every key of a tenant from now on; its data stay."""
+        return await self._switch(caller, name, request, disabled=True)
+
+    async def enable(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
+        """Let a disabled tenant in again."""
+        return await self._switch(caller, name, request, disabled=False)
+
+    async def _switch(
+        self, caller: Caller, name: str, request: RequestInfo | None, *, disabled: bool
+    ) -> Tenant:
+        audit = self.access.audit
+        action = "tenant.disable" if disabled else "tenant.enable"
+        async with audit.refusals(caller, action, request):
+            self._check(caller)
+            if name == SYSTEM_TENANT:
+                raise ConflictError("The tenant system administers the others and stays open.")
+            async with self.access.database.system_transaction() as tx:
+                found = await find_tenant(tx, name, lock=True)
+                if found is None:
+                    raise NotFoundError("There is no such tenant.")
+                if (found.disabled is not None) == disabled:
+                    return found
+                changed = replace(found, disabled=self.access.now() if disabled else None)
+                await update_tenant(tx, name, disabled=changed.disabled)
+                await audit.record_with(tx, *self.access.events_of(caller, action, name, request, {}))
+                await announce(tx, Changed(TENANT_CHANGED, name))
+        self.access.changed(Changed(TENANT_CHANGED, name))
+        return changed
+
+    def _check(self, caller: Caller) -> None:
+        caller.require(Role.OPERATOR)
+        if not self.access.authority.reaches_all(caller):
+            raise ForbiddenError("Tenants are administered by an operator of the tenant system.")

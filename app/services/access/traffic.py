@@ -1,0 +1,273 @@
+"""How many requests a tenant may send, and who comes next when the service is full.
+
+Three gates in this order: a token bucket per tenant (rate), a cap on the tenant's requests in flight, and a
+fixed number of slots for the whole process. Whoever finds no free slot waits in a short queue of its tenant;
+free slots go round robin over the tenants that wait, so that a noisy tenant delays itself and nobody else.
+All counts are per process: with N replicas a tenant has N times its limits.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from app.core.contracts.policy import Limits
+from app.core.errors import DeadlineExceededError, OverloadedError, RateLimitedError
+
+_REMEMBERED_TENANTS = 4096
+_MIN_RETRY_AFTER_S = 0.01
+_OVERLOAD_RETRY_AFTER_S = 1.0
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """What the process knows of one tenant."""
+
+    tokens: float
+    refilled_at: float
+    full_at: float
+    in_flight: int = 0
+    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+    def take(self, now: float, limits: Limits) -> float:
+        """Take one token and return 0, or return the seconds until there is one."""
+        grown = self.tokens + max(0.0, now - self.refilled_at) * limits.requests_per_second
+        self.tokens = min(float(limits.burst), grown)
+        pause = 0.0
+        if self.tokens >= 1:
+            self.tokens -= 1
+        else:
+            pause = max(_MIN_RETRY_AFTER_S, (1 - self.tokens) / limits.requests_per_second)
+        self.refilled_at = now
+        self.full_at = now + (limits.burst - self.tokens) / limits.requests_per_second
+        return pause
+
+
+class Admission:
+    """One admitted or refused request; use it with ``async with``, once."""
+
+    __slots__ = ("_lane", "_limits", "_tenant", "_traffic")
+
+    def __init__(self, traffic: "Traffic", tenant: str, limits: Limits) -> None:
+        self._traffic = traffic
+        self._tenant = tenant
+        self._limits = limits
+        self._lane: _Lane | None = None
+
+    async def __aenter__(self) -> Self:
+        """Wait for a slot, or raise RateLimitedError or OverloadedError."""
+        self._lane = await self._traffic.enter(self._tenant, self._limits)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the slot to the next in turn."""
+        if self._lane is not None:
+            self._traffic.leave(self._lane)
+            self._lane = None
+
+
+class Traffic:
+    """Admits requests: ``async with traffic.admit(caller.tenant, limits): ...``.
+
+    A request that is no invocation is only counted: ``traffic.count(caller.tenant)``. ``plain`` are the limits of
+    those, which no policy changes, so that none can lock out the operator who must mend it.
+
+    ``slots`` is the number of requests that run at once, ``queue_per_tenant`` how many of one tenant may wait
+    for a slot. Waiting has no time limit of its own: admit inside the request's deadline.
+    """
+
+    def __init__(
+        self,
+        *,
+        slots: int = 256,
+        queue_per_tenant: int = 64,
+        plain: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._slots = slots
+        self._queue_per_tenant = queue_per_tenant
+        self._plain = plain or Limits()
+        self._clock = clock
+        self._running = 0
+        self._lanes: dict[str, _Lane] = {}
+        self._turns: deque[_Lane] = deque()
+        self._forwarded: dict[tuple[str, str], int] = {}
+
+    @property
+    def running(self) -> int:
+        """Return how many admitted requests run now."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """Return how many requests wait for a slot now."""
+        return sum(len(lane.waiting) for lane in self._turns)
+
+    def admit(self, tenant: str, limits: Limits) -> Admission:
+        """Return the gate for one request of ``tenant``."""
+        return Admission(self, tenant, limits)
+
+    @asynccontextmanager
+    async def turn(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
+        """Wait for the tenant's turn, at most until ``until`` (the event loop's clock); run the body in it."""
+        admission = self.admit(tenant, limits)
+        try:
+            async with asyncio.timeout_at(until):
+                await admission.__aenter__()
+        except TimeoutError:
+            raise _too_late(limits) from None
+        try:
+            yield
+        finally:
+            await admission.__aexit__(None, None, None)
+
+    async def count(self, tenant: str) -> None:
+        """Take a token for a request that is no invocation, or raise RateLimitedError; it holds no slot."""
+        async with self.admit(tenant, self._plain):
+            pass
+
+    def spend(self, tenant: str, limits: Limits) -> None:
+        """Take a token for a request that needs nothing else, or raise RateLimitedError."""
+        self._spent(tenant, limits)
+
+    @contextmanager
+    def forwarded(self, tenant: str, server: str, limits: Limits) -> Iterator[None]:
+        """Run the body, which waits for a server behind this one: it takes a token and holds no slot.
+
+        The cap on requests in flight counts for each server by itself, so that one that hangs fills its own share.
+        """
+        self._spent(tenant, limits)
+        key = (tenant, server)
+        running = self._forwarded.get(key, 0)
+        if running >= limits.in_flight:
+            raise self._overloaded("in_flight", limits.in_flight)
+        self._forwarded[key] = running + 1
+        try:
+            yield
+        finally:
+            left = self._forwarded[key] - 1
+            if left:
+                self._forwarded[key] = left
+            else:
+                del self._forwarded[key]
+
+    @asynccontextmanager
+    async def slot(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
+        """Run the body in a slot: work within a request that was counted already."""
+        lane = self._lane(tenant, self._clock(), limits)
+        try:
+            async with asyncio.timeout_at(until):
+                await self._occupy(lane)
+        except TimeoutError:
+            raise _too_late(limits) from None
+        try:
+            yield
+        finally:
+            self.leave(lane)
+
+    async def enter(self, tenant: str, limits: Limits) -> _Lane:
+        """Take a token and a slot; see ``admit``."""
+        lane = self._spent(tenant, limits)
+        if lane.in_flight >= limits.in_flight:
+            raise self._overloaded("in_flight", limits.in_flight)
+        await self._occupy(lane)
+        return lane
+
+    def leave(self, lane: _Lane) -> None:
+        """Hand the slot to the next waiting tenant, or free it."""
+        lane.in_flight -= 1
+        self._pass_on()
+
+    def _spent(self, tenant: str, limits: Limits) -> _Lane:
+        now = self._clock()
+        lane = self._lane(tenant, now, limits)
+        pause = lane.take(now, limits)
+        if pause:
+            raise RateLimitedError(
+                f"The tenant may send {limits.requests_per_second:g} requests per second; wait a moment.",
+                details={"limit": "requests_per_second", "value": limits.requests_per_second},
+                retry_after_s=pause,
+            )
+        return lane
+
+    async def _occupy(self, lane: _Lane) -> None:
+        if self._running < self._slots:
+            self._running += 1
+            lane.in_flight += 1
+            return
+        if len(lane.waiting) >= self._queue_per_tenant:
+            raise self._overloaded("queue_per_tenant", self._queue_per_tenant)
+        await self._wait(lane)
+
+    async def _wait(self, lane: _Lane) -> None:
+        """Wait for a slot that ``_pass_on`` hands over; the slot stays counted as running meanwhile."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if not lane.waiting:
+            self._turns.append(lane)
+        lane.waiting.append(turn)
+        lane.in_flight += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            lane.in_flight -= 1
+            if not turn.cancelled():  # the slot arrived together with the cancellation: it must not be lost
+                self._pass_on()
+            elif turn in lane.waiting:
+                lane.waiting.remove(turn)
+                if not lane.waiting:
+                    self._turns.remove(lane)
+            raise
+
+    def _pass_on(self) -> None:
+        while self._turns:
+            lane = self._turns.popleft()
+            turn = self._next(lane)
+            if lane.waiting:
+                self._turns.append(lane)
+            if turn is not None:
+                turn.set_result(None)
+                return
+        self._running -= 1
+
+    @staticmethod
+    def _next(lane: _Lane) -> asyncio.Future[None] | None:
+        while lane.waiting:
+            turn = lane.waiting.popleft()
+            if not turn.done():
+                return turn
+        return None
+
+    def _lane(self, tenant: str, now: float, limits: Limits) -> _Lane:
+        lane = self._lanes.get(tenant)
+        if lane is None:
+            if len(self._lanes) >= _REMEMBERED_TENANTS:
+                self._forget(now)
+            lane = self._lanes[tenant] = _Lane(float(limits.burst), refilled_at=now, full_at=now)
+        return lane
+
+    def _forget(self, now: float) -> None:
+        """Drop the tenants whose state says nothing any more: none in flight and the bucket full again."""
+        idle = [t for t, lane in self._lanes.items() if not lane.in_flight and now >= lane.full_at]
+        for tenant in idle:
+            del self._lanes[tenant]
+
+    @staticmethod
+    def _overloaded(limit: str, value: int) -> OverloadedError:
+        return OverloadedError(
+            "Too many requests of this tenant are in flight; nothing was done, try again shortly.",
+            details={"limit": limit, "value": value},
+            retry_after_s=_OVERLOAD_RETRY_AFTER_S,
+        )
+
+
+def _too_late(limits: Limits) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        "The request waited for its turn until its time limit; nothing was done.",
+        details={"deadline_ms": limits.deadline_ms},
+    )

@@ -1,0 +1,1 @@
+"""The audit record and how it leaves the service."""

@@ -1,0 +1,1 @@
+"""What a caller sees: catalogs, lists, groups, concerns and progressive disclosure."""

@@ -1,0 +1,252 @@
+"""What each tenant's servers offer, put together once after each change and read by every request."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.core.catalog.concerns import ConcernTable
+from app.core.catalog.groups import GroupDefinition, GroupTree
+from app.core.catalog.naming import exposed
+from app.core.catalog.primitives import (
+    CONCERNS_CHANGED,
+    DESCRIPTIONS_CHANGED,
+    GROUPS_CHANGED,
+    GROUPS_META,
+    NAME_FIELD,
+    SERVERS_CHANGED,
+    Catalog,
+    Kind,
+    Offer,
+    Primitive,
+)
+from app.core.catalog.servers import SEPARATOR
+from app.core.errors import ServiceError
+from app.core.events import Changed
+from app.core.tools.disclosure import ToolDescription, short_form
+from app.services.catalog.concerns import ConcernService
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.groups import GroupService
+from app.services.servers.tenant_upstreams import Approved
+from app.services.servers.upstreams import UpstreamService
+from app.store.changes import EVERYTHING
+
+LISTS: Final = frozenset({*(kind.value for kind in NAME_FIELD), "group"})
+"""What is told to clients where it is not known which of the lists changed."""
+
+_KINDS = frozenset({SERVERS_CHANGED, GROUPS_CHANGED, CONCERNS_CHANGED, DESCRIPTIONS_CHANGED})
+_OURS: Final = "dev.sluice/"
+_SETTLE_S = 0.05
+_RETRY_S = 1.0
+_LOOK_S = 1.0
+
+log = logging.getLogger("sluice.catalogs")
+
+Subscriber = Callable[[str, frozenset[str]], None]
+"""Told the tenant and the names of ``Catalog.fingerprints`` that are other than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What operators said of a tenant's primitives; equal where it says the same."""
+
+    tree: GroupTree = field(compare=False)
+    groups: Mapping[str, GroupDefinition]
+    concerns: ConcernTable
+    descriptions: Mapping[str, ToolDescription]
+
+
+@dataclass(eq=False, slots=True)
+class CatalogService:
+    """Keeps one catalog for each tenant that somebody asked for; subscribe ``changed`` to the announcements.
+
+    A catalog that a change has overtaken is built again at the next question, and soon after the change where it is
+    not asked for, so that open streams hear of it.
+    """
+
+    upstreams: UpstreamService
+    groups: GroupService
+    concerns: ConcernService
+    descriptions: DescriptionService
+    middlewares: Sequence[str] = ()
+    look_s: float = _LOOK_S
+    _made: dict[str, Catalog] = field(default_factory=dict)
+    _said: dict[str, Said] = field(default_factory=dict)
+    _stale: set[str] = field(default_factory=set)
+    _building: dict[str, "asyncio.Task[Catalog]"] = field(default_factory=dict)
+    _soon: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
+    _subscribers: list[Subscriber] = field(default_factory=list)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Call ``subscriber`` whenever a tenant's lists have changed."""
+        self._subscribers.append(subscriber)
+
+    async def get(self, tenant: str) -> Catalog:
+        """Return what the tenant's servers offer now."""
+        running = self._building.get(tenant)
+        if running is None:
+            made = self._made.get(tenant)
+            if made is not None and tenant not in self._stale:
+                return made
+            # Here and not in the task: a change between now and its first step would be taken for one that it saw.
+            self._stale.discard(tenant)
+            running = self._building[tenant] = asyncio.create_task(self._rebuilt(tenant))
+            running.add_done_callback(lambda task: self._ended(tenant, task))
+        # One reader that gives up must not take the catalog from the others.
+        return await asyncio.shield(running)
+
+    def changed(self, changed: Changed) -> None:
+        """Take note of an announced change."""
+        if changed.kind == EVERYTHING:
+            tenants: Iterable[str] = list(self._made)
+        elif changed.kind in _KINDS:
+            tenants = list(self._made) if changed.tenant is None else [changed.tenant]
+        else:
+            return
+        for tenant in tenants:
+            self.overtaken(tenant)
+
+    def overtaken(self, tenant: str) -> None:
+        """Build the tenant's catalog again: its servers, or what is said of their primitives, changed."""
+        if tenant not in self._made:
+            # What was there before is unknown; its streams must hear all the same. A first build that runs is not kept.
+            self._building.pop(tenant, None)
+            self._tell(tenant, LISTS)
+            return
+        self._stale.add(tenant)
+        self._building.pop(tenant, None)
+        soon = self._soon.get(tenant)
+        if soon is None or soon.done():
+            self._soon[tenant] = asyncio.create_task(self._build_soon(tenant))
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look now and then for changes that nobody announces: on SQLite, those of commands on the host."""
+        task = asyncio.create_task(self._watch(), name="catalogs")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.look_s)
+            for tenant, before in list(self._said.items()):
+                try:
+                    now = await self._read(tenant)
+                except Exception as error:  # noqa: BLE001 - one broken look must not end the watch
+                    log.warning("a change could not be looked for: %s", type(error).__name__)
+                    continue
+                if now != before and self._said.get(tenant) is before:
+                    self.overtaken(tenant)
+
+    async def _build_soon(self, tenant: str) -> None:
+        await asyncio.sleep(_SETTLE_S)
+        while tenant in self._stale:
+            try:
+                await self.get(tenant)
+            except ServiceError as error:
+                log.warning("a catalog could not be built: %s", error.code)
+                await asyncio.sleep(_RETRY_S)
+
+    async def _rebuilt(self, tenant: str) -> Catalog:
+        mine = asyncio.current_task()
+        try:
+            said = await self._read(tenant)
+            catalog = assembled(
+                self.upstreams.approved(tenant), said.tree, said.concerns, said.descriptions, self.middlewares
+            )
+        except BaseException:
+            self._stale.add(tenant)
+            raise
+        before = self._made.get(tenant)
+        if self._building.get(tenant) is not mine:
+            return catalog  # overtaken while it was built: good for who waited, not for keeping
+        self._made[tenant], self._said[tenant] = catalog, said
+        if before is not None:
+            changed = frozenset(
+                name for name, digest in catalog.fingerprints.items() if before.fingerprints[name] != digest
+            )
+            if changed:
+                self._tell(tenant, changed)
+        return catalog
+
+    def _ended(self, tenant: str, task: "asyncio.Task[Catalog]") -> None:
+        if self._building.get(tenant) is task:
+            del self._building[tenant]
+        if not task.cancelled():
+            task.exception()  # its readers have it; nobody left must not make it an unhandled one
+
+    def _tell(self, tenant: str, changed: frozenset[str]) -> None:
+        for subscriber in self._subscribers:
+            subscriber(tenant, changed)
+
+    async def _read(self, tenant: str) -> Said:
+        tree = await self.groups.tree(tenant)
+        table = await self.concerns.table(tenant)
+        return Said(tree, tree.groups, table, await self.descriptions.descriptions(tenant))
+
+
+def assembled(
+    approved: Approved,
+    tree: GroupTree,
+    table: ConcernTable,
+    described: Mapping[str, ToolDescription],
+    middlewares: Sequence[str] = (),
+) -> Catalog:
+    """Return the catalog of what is approved of a tenant's servers."""
+    naming = exposed(
+        approved.offers, namespaced=approved.namespaced, aliases=approved.aliases, separator=SEPARATOR
+    )
+    primitives: dict[Kind, dict[str, Primitive]] = {kind: {} for kind in NAME_FIELD}
+    for offer, name in naming.names:
+        staged = approved.disclosure.get(offer.server) == "staged"
+        primitives[offer.kind][name] = _primitive(offer, name, staged, tree, table, described.get(name))
+    return Catalog(
+        primitives=primitives,
+        groups=tree.wire(),
+        group_parents={name: tree.upward({name}) for name in tree.wire()},
+        middleware_groups={
+            name: direct for name in middlewares if (direct := tree.direct(Kind.MIDDLEWARE, name, None))
+        },
+        shadowed=tuple(naming.shadowed),
+    )
+
+
+def _primitive(
+    offer: Offer,
+    name: str,
+    staged: bool,
+    tree: GroupTree,
+    table: ConcernTable,
+    described: ToolDescription | None,
+) -> Primitive:
+    groups = tree.direct(offer.kind, name, offer.server)
+    definition = {**offer.definition, NAME_FIELD[offer.kind]: name}
+    given = definition.pop("_meta", None)
+    meta: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
+    # Groups are this server's own: one that a server behind it names could put its tools where access is granted.
+    # So is what begins with its own prefix.
+    meta = {key: value for key, value in meta.items() if key != GROUPS_META and not key.startswith(_OURS)}
+    if groups:
+        meta[GROUPS_META] = list(groups)
+    if meta:
+        definition["_meta"] = meta
+    tool = offer.kind is Kind.TOOL
+    return Primitive(
+        kind=offer.kind,
+        server=offer.server,
+        own_name=offer.own_name,
+        name=name,
+        definition=definition,
+        digest=offer.digest,
+        groups=groups,
+        within=tree.upward(groups),
+        concerns=table.mapping_of(offer.kind, name, meta),
+        short=short_form(definition, described) if tool else None,
+        staged=staged and tool,
+    )

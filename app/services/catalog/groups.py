@@ -1,0 +1,296 @@
+"""Groups of primitives: read on every list, changed by operators and by the declarative file."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.catalog.groups import MAX_GROUPS, GroupDefinition, GroupTree
+from app.core.catalog.primitives import GROUPS_CHANGED, NAME_FIELD, Catalog, Kind, Member
+from app.core.errors import (
+    InvalidArgumentsError,
+    NotFoundError,
+    ServiceError,
+)
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.audit.audit import AuditService
+from app.services.caching import ShortMemory
+from app.services.catalog.group_changes import GroupPlan, definition_of, store_groups
+from app.services.data_files import DocumentFormat, read_document
+from app.store.catalog.groups import (
+    GroupTransaction,
+    Origin,
+    StoredGroup,
+    list_groups,
+    lock_groups,
+    remove_group,
+)
+from app.store.changes import EVERYTHING, announce
+from app.store.database import Database
+
+_STALE_S = 5.0
+_REMEMBERED_TENANTS = 1000
+_MAX_WARNINGS: Final = 100
+
+Warnings = list[str]
+
+
+class GroupInfo(NamedTuple):
+    """A group as operators see it; ``parents`` are the groups that it is a member of."""
+
+    definition: GroupDefinition
+    parents: tuple[str, ...]
+    origin: Origin
+    created: datetime
+    updated: datetime
+
+
+class SavedGroup(NamedTuple):
+    """A stored group, whether it is new, and what the operator should know of it."""
+
+    group: GroupInfo
+    created: bool
+    warnings: list[str]
+
+
+class GroupsDocument(BaseModel):
+    """The document that is exported and imported, the same as ``groups`` in the declarative file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    groups: list[GroupDefinition] = Field(max_length=MAX_GROUPS)
+
+
+@dataclass(eq=False, slots=True)
+class GroupService:
+    """Reads and changes groups; subscribe ``changed`` to the announcements of other processes.
+
+    ``catalog`` tells which primitives there are now, for warnings alone: groups may name what is not there yet.
+    """
+
+    database: Database
+    audit: AuditService
+    middlewares: Collection[str] = ()
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    catalog: Callable[[str], Awaitable[Catalog]] | None = None
+    memory: ShortMemory[str, GroupTree] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_TENANTS)
+    )
+
+    async def tree(self, tenant: str) -> GroupTree:
+        """Return the groups that hold now, from memory where that is fresh."""
+        found = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
+        return found if found is not None else GroupTree.build(())
+
+    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[GroupInfo]:
+        """Return all groups of the caller's tenant, by name."""
+        async with self.audit.refusals(caller, "groups.list", request):
+            caller.require(Role.OPERATOR)
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            return _infos(await list_groups(tx, caller.tenant))
+
+    async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> GroupInfo:
+        """Return one group, or raise NotFoundError."""
+        return _named(await self.list(caller, request), name)
+
+    async def put(
+        self, caller: Caller, definition: GroupDefinition, request: RequestInfo | None = None
+    ) -> SavedGroup:
+        """Create a group, or replace it whole."""
+        async with self.audit.refusals(caller, "groups.put", request):
+            caller.require(Role.OPERATOR)
+            async with self.database.transaction(caller.tenant) as tx:
+                plan = await self._store(tx, caller.tenant, [definition], pointer=lambda _number: "")
+                details = {"name": definition.name, "members": len(definition.distinct)}
+                await self._record(tx, caller, "groups.put", request, details)
+                saved = _named(_infos(await list_groups(tx, caller.tenant)), definition.name)
+        self.memory.forget(caller.tenant)
+        warnings = await self.warnings(caller.tenant, [definition])
+        return SavedGroup(saved, created=bool(plan.created), warnings=warnings)
+
+    async def change_members(
+        self,
+        caller: Caller,
+        name: str,
+        add: Sequence[Member],
+        remove: Sequence[Member],
+        request: RequestInfo | None = None,
+    ) -> SavedGroup:
+        """Add and remove members; what is a member already, or is none, stays so."""
+        async with self.audit.refusals(caller, "groups.members", request):
+            caller.require(Role.OPERATOR)
+            async with self.database.transaction(caller.tenant) as tx:
+                await lock_groups(tx, caller.tenant)
+                before = _named(_infos(await list_groups(tx, caller.tenant)), name).definition
+                kept = [one for one in before.members if one not in set(remove)]
+                changed = _with_members(before, [*kept, *add])
+                # New members stand behind those that were kept, so a fault is at its place in the request.
+                pointer = _added_pointer(len(kept))
+                await self._store(tx, caller.tenant, [changed], pointer=lambda _number: "", member=pointer)
+                details = {"name": name, "added": len(add), "removed": len(remove)}
+                await self._record(tx, caller, "groups.members", request, details)
+                saved = _named(_infos(await list_groups(tx, caller.tenant)), name)
+        self.memory.forget(caller.tenant)
+        missing = [one for one in remove if one not in set(before.members)]
+        warnings = [f"The {one.kind} {one.name} was no member." for one in missing[:_MAX_WARNINGS]]
+        warnings += await self.warnings(caller.tenant, [_with_members(before, list(add))])
+        return SavedGroup(saved, created=False, warnings=warnings[:_MAX_WARNINGS])
+
+    async def delete(self, caller: Caller, name: str, request: RequestInfo | None = None) -> None:
+        """Remove a group and its membership in others; its members stay, outside of it."""
+        async with self.audit.refusals(caller, "groups.delete", request):
+            caller.require(Role.OPERATOR)
+            async with self.database.transaction(caller.tenant) as tx:
+                await lock_groups(tx, caller.tenant)
+                found = _named(_infos(await list_groups(tx, caller.tenant)), name)
+                await remove_group(tx, caller.tenant, name)
+                details = {"name": name, "parents": len(found.parents)}
+                await self._record(tx, caller, "groups.delete", request, details)
+                await announce(tx, Changed(GROUPS_CHANGED, caller.tenant))
+        self.memory.forget(caller.tenant)
+
+    async def import_(
+        self,
+        caller: Caller,
+        definitions: Sequence[GroupDefinition],
+        request: RequestInfo | None = None,
+        *,
+        dry_run: bool = False,
+        prune: bool = False,
+    ) -> GroupPlan:
+        """Create and replace groups; ``prune`` removes all others, ``dry_run`` only says what would change."""
+        async with self.audit.refusals(caller, "groups.import", request):
+            caller.require(Role.OPERATOR)
+            async with self.database.transaction(caller.tenant, write=not dry_run) as tx:
+                plan = await self._store(
+                    tx, caller.tenant, definitions, remove=lambda _one: prune, dry_run=dry_run
+                )
+                if not dry_run:
+                    details = {"created": len(plan.created), "updated": len(plan.updated)}
+                    details |= {"removed": len(plan.removed), "unchanged": len(plan.unchanged)}
+                    await self._record(tx, caller, "groups.import", request, details)
+        self.memory.forget(caller.tenant)
+        plan.warnings.extend(await self.warnings(caller.tenant, definitions))
+        return plan
+
+    async def import_document(
+        self,
+        caller: Caller,
+        body: bytes,
+        form: DocumentFormat,
+        request: RequestInfo | None = None,
+        *,
+        dry_run: bool = False,
+        prune: bool = False,
+    ) -> GroupPlan:
+        """Import what ``export`` gave, or an operator wrote."""
+        async with self.audit.refusals(caller, "groups.import", request):
+            caller.require(Role.OPERATOR)
+            definitions = await asyncio.to_thread(lambda: groups_of(read_document(body, form)))
+        return await self.import_(caller, definitions, request, dry_run=dry_run, prune=prune)
+
+    async def export(self, caller: Caller, request: RequestInfo | None = None) -> dict[str, Any]:
+        """Return all groups in the form that ``import_`` and the declarative file take."""
+        return {"groups": [one.definition.declared() for one in await self.list(caller, request)]}
+
+    async def warnings(self, tenant: str, definitions: Iterable[GroupDefinition]) -> Warnings:
+        """Return a sentence for each member that names nothing which is there now; the first hundred."""
+        if self.catalog is None:
+            return []
+        try:
+            catalog = await self.catalog(tenant)
+        except ServiceError:
+            return ["Whether the members exist could not be looked up now."]
+        found: list[str] = []
+        for definition in definitions:
+            for member in definition.distinct:
+                if not self._exists(catalog, member):
+                    where = f" of server {member.server}" if member.server else ""
+                    found.append(
+                        f"Group {definition.name}: no {member.kind}{where} is called {member.name} now; "
+                        "its server may be down."
+                    )
+                if len(found) == _MAX_WARNINGS:
+                    return found
+        return found
+
+    def changed(self, changed: Changed) -> None:
+        """Forget what an announced change has overtaken."""
+        if changed.kind == EVERYTHING or (changed.kind == GROUPS_CHANGED and changed.tenant is None):
+            self.memory.forget_where(lambda _tree: True)
+        elif changed.kind == GROUPS_CHANGED and changed.tenant is not None:
+            self.memory.forget(changed.tenant)
+
+    async def _load(self, tenant: str) -> GroupTree:
+        async with self.database.transaction(tenant, write=False) as tx:
+            return GroupTree.build(definition_of(one) for one in await list_groups(tx, tenant))
+
+    async def _store(
+        self, tx: GroupTransaction, tenant: str, definitions: Sequence[GroupDefinition], **options: Any
+    ) -> GroupPlan:
+        return await store_groups(tx, tenant, definitions, "api", self.now(), **options)
+
+    async def _record(
+        self,
+        tx: GroupTransaction,
+        caller: Caller,
+        action: str,
+        request: RequestInfo | None,
+        details: Mapping[str, Any],
+    ) -> None:
+        event = self.audit.new_event(caller, action, OUTCOME_OK, request, details=dict(details))
+        await self.audit.record_with(tx, event)
+
+    def _exists(self, catalog: Catalog, member: Member) -> bool:
+        if member.kind is Kind.MIDDLEWARE:
+            return any(member.matches(Kind.MIDDLEWARE, name, None) for name in self.middlewares)
+        if member.kind not in NAME_FIELD:
+            return True  # groups were checked, and tasks come and go
+        named = catalog.of(member.kind)
+        return any(member.matches(member.kind, name, one.server) for name, one in named.items())
+
+
+def groups_of(document: Any) -> list[GroupDefinition]:
+    """Return the groups of an import's document, or raise InvalidArgumentsError with a pointer to the fault."""
+    try:
+        return GroupsDocument.model_validate(document).groups
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        steps = (str(step).replace("~", "~0").replace("/", "~1") for step in fault["loc"])
+        pointer = "".join(f"/{step}" for step in steps)
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InvalidArgumentsError(
+            f"{message[0].upper()}{message[1:]}.", details={"pointer": pointer}
+        ) from None
+
+
+def _infos(stored: Sequence[StoredGroup]) -> list[GroupInfo]:
+    tree = GroupTree.build(definition_of(one) for one in stored)
+    info = {
+        one.name: GroupInfo(
+            tree.groups[one.name], tree.direct(Kind.GROUP, one.name), one.origin, one.created, one.updated
+        )
+        for one in stored
+    }
+    return [info[name] for name in tree.groups]
+
+
+def _named(infos: Sequence[GroupInfo], name: str) -> GroupInfo:
+    for one in infos:
+        if one.definition.name == name:
+            return one
+    raise NotFoundError("There is no such group.")
+
+
+def _with_members(definition: GroupDefinition, members: list[Member]) -> GroupDefinition:
+    return definition.model_copy(update={"members": members})
+
+
+def _added_pointer(kept: int) -> Callable[[int], str]:
+    return lambda number: f"/add/{number - kept}" if number >= kept else f"/members/{number}"

@@ -1,0 +1,1 @@
+"""The declarative file: reading it and bringing a tenant to what it says."""

@@ -1,0 +1,160 @@
+"""Bring a tenant to what its declarative file says: servers, groups, concerns, pipelines, in one transaction."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.catalog.primitives import SERVERS_CHANGED
+from app.core.contracts.pipelines import PIPELINES_CHANGED
+from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.audit.audit import AuditService
+from app.services.catalog.concern_changes import store_concerns
+from app.services.catalog.group_changes import replace_groups
+from app.services.declare.declaration_files import DeclarationFile
+from app.services.invoke.pipeline_changes import PipelinePlan, replace_pipelines
+from app.services.invoke.pipelines import PipelineService
+from app.services.servers.server_admin import ServerService
+from app.store.access.tenants import find_tenant
+from app.store.audit.audit import Transaction
+from app.store.changes import announce
+from app.store.database import Database
+
+Action = Literal["add", "change", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of a plan; ``kind`` is server, group, concern, mapping or pipeline, a mapping's name "kind name"."""
+
+    action: Action
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What applying a file changes, how much of it holds already, and what the operator should know."""
+
+    changes: list[Change]
+    unchanged: int
+    warnings: list[str] = field(default_factory=list)
+
+
+class _RolledBackError(Exception):
+    """Leave a transaction without a trace."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclarationService:
+    """Applies declarative files, again and again with the same end; for operators on the host."""
+
+    database: Database
+    audit: AuditService
+    servers: ServerService
+    pipelines: PipelineService
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    async def apply(
+        self,
+        caller: Caller,
+        file: DeclarationFile,
+        request: RequestInfo | None = None,
+        *,
+        dry_run: bool = False,
+    ) -> Plan:
+        """Store what the file says for the caller's tenant and return what that changed.
+
+        What an earlier file said and this one does not is removed; what operators made over REST stays, unless the
+        file has something of the same name. Servers of the file are approved. ``dry_run`` changes nothing: all of
+        it is done in a transaction that is rolled back, so it finds whatever applying would find.
+        """
+        plan = Plan([], 0)
+        async with self.audit.refusals(caller, "declaration.apply", request):
+            caller.require(Role.OPERATOR)
+            with suppress(_RolledBackError):
+                async with self.database.transaction(caller.tenant) as tx:
+                    plan = await self._applied(tx, caller, file, request)
+                    _keep(changed=bool(plan.changes) and not dry_run)
+        if plan.changes and not dry_run:
+            self.servers.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant))
+            self.pipelines.changed(Changed(PIPELINES_CHANGED, caller.tenant))
+        return plan
+
+    async def _applied(
+        self, tx: Transaction, caller: Caller, file: DeclarationFile, request: RequestInfo | None
+    ) -> Plan:
+        moment, tenant, wanted = self.now(), caller.tenant, file.declaration
+        if await find_tenant(tx, tenant) is None:
+            raise NotFoundError("There is no such tenant; make it with: sluice tenants create.")
+        changes, unchanged = await self._servers(tx, caller, file)
+        groups = await replace_groups(tx, tenant, wanted.groups, "file", moment)
+        changes += _changes("group", groups.created, groups.updated, groups.removed)
+        concerns = await store_concerns(tx, tenant, wanted.concerns, wanted.concernMappings, "file", moment)
+        for kind, one in (("concern", concerns.concerns), ("mapping", concerns.mappings)):
+            changes += _changes(kind, one.created, one.updated, one.removed)
+            unchanged += len(one.unchanged)
+        pipelines = await self._pipelines(tx, caller, file, moment)
+        changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
+        unchanged += len(pipelines.unchanged)
+        if changes:
+            kinds = ("server", "group", "concern", "mapping", "pipeline")
+            details = {f"{one}s": sum(change.kind == one for change in changes) for one in kinds}
+            event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
+            await self.audit.record_with(tx, event)
+        return Plan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
+
+    async def _pipelines(
+        self, tx: Transaction, caller: Caller, file: DeclarationFile, moment: datetime
+    ) -> PipelinePlan:
+        check, wanted = self.pipelines.rules.check, file.declaration.pipelines
+        try:
+            return await replace_pipelines(tx, caller.tenant, wanted, moment, by=caller.key_id, check=check)
+        except (InvalidArgumentsError, ConflictError) as error:
+            if "pointer" not in error.details:
+                raise
+            message = file.told(error.details["pointer"], error.message)
+            raise type(error)(message, details=error.details) from None
+
+    async def _servers(
+        self, tx: Transaction, caller: Caller, file: DeclarationFile
+    ) -> tuple[list[Change], int]:
+        held = await self.servers.declared(tx, caller.tenant)
+        wanted = [one for one in file.declaration.entries() if one.name not in file.paused]
+        changes = [
+            Change("change" if entry.name in held else "add", "server", entry.name)
+            for entry in wanted
+            if await self.servers.declare(tx, caller, entry)
+        ]
+        unchanged = len(wanted) - len(changes)
+        changes += [
+            Change("remove", "server", name)
+            for name in sorted(held.keys() - {one.name for one in wanted})
+            if await self.servers.withdraw(tx, caller, name)
+        ]
+        if changes:
+            await announce(tx, Changed(SERVERS_CHANGED, caller.tenant))
+        return changes, unchanged
+
+
+def _keep(*, changed: bool) -> None:
+    if not changed:
+        raise _RolledBackError
+
+
+def _changes(
+    kind: str, created: Iterable[str], updated: Iterable[str], removed: Iterable[str]
+) -> Iterator[Change]:
+    named: tuple[tuple[Action, Iterable[str]], ...] = (
+        ("add", created),
+        ("change", updated),
+        ("remove", removed),
+    )
+    for action, names in named:
+        for name in names:
+            yield Change(action, kind, name)

@@ -1,0 +1,63 @@
+"""The indexes that search documents beside the database: one on another server, or one beside the file of SQLite."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.core.contracts.engines import ChunkProposals, Embedder
+from app.engines.documents.chunk_index import ChunkIndex, IndexOptions
+from app.engines.documents.opensearch import OpenSearchIndex
+from app.engines.documents.qdrant import QdrantIndex
+from app.engines.documents.tantivy_index import IndexShelf
+from app.engines.resilience import Guard, Observer
+from app.services.background import Job
+from app.services.documents.indexed_search import IndexedSearch
+from app.services.documents.indexing import DocumentIndexing
+from app.services.documents.side_index import SideIndex
+from app.store.database import Database
+
+_BESIDE_EVERY_S: Final = 60.0
+_ELSEWHERE_EVERY_S: Final = 5.0
+"""How soon an index on another server follows the database; until then the database itself is searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentIndexes:
+    """What is searched, and what keeps it up to date; all None where the database does it alone."""
+
+    side: SideIndex | None = None
+    search: IndexedSearch | None = None
+    indexing: DocumentIndexing | None = None
+
+    @classmethod
+    def beside(cls, database: Database, file: Path | None) -> "DocumentIndexes":
+        """Return the index of many documents beside the file of SQLite; PostgreSQL needs none."""
+        if file is None:
+            return cls()
+        return cls(SideIndex(database, IndexShelf(file.with_name(f"{file.name}-documents"))))
+
+    @classmethod
+    def elsewhere(
+        cls, database: Database, embedder: Embedder, options: IndexOptions, observe: Observer
+    ) -> "DocumentIndexes":
+        """Return an index on another server."""
+        index: ChunkIndex = QdrantIndex(options) if options.kind == "qdrant" else OpenSearchIndex(options)
+        guard: Guard[ChunkProposals] = Guard("documents", options.rules, _same, observe)
+        indexing = DocumentIndexing(database, index, options.prefix, embedder)
+        return cls(None, IndexedSearch(index, guard, options.prefix), indexing)
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Return what is done in the background."""
+        if self.indexing is not None:
+            return [Job("index-documents", _ELSEWHERE_EVERY_S, self.indexing.keep)]
+        return [Job("index-documents", _BESIDE_EVERY_S, self.side.keep)] if self.side is not None else []
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self.search is not None:
+            await self.search.index.close()
+
+
+def _same(one: ChunkProposals, other: ChunkProposals) -> bool:
+    return one.numbers == other.numbers

@@ -1,0 +1,1 @@
+"""One request to a server behind this one and back."""

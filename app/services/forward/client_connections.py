@@ -1,0 +1,153 @@
+"""Connections to servers that belong to one client, so that what a server asks reaches that client and no other."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.core.errors import ServiceError, UpstreamUnavailableError
+from app.core.upstream import Hooks, UpstreamError
+from app.services.forward.client_connection import Ask, OwnLink, Tell, together
+from app.services.forward.connection_pool import LinkPool
+from app.services.servers.upstreams import UpstreamService
+from app.upstream.connection import Connection
+
+_CALLBACKS: Final = frozenset({"sampling", "elicitation", "roots"})
+_WITHOUT_SESSIONS: Final = "2026-07-28"
+"""The first revision in which servers ask by results, for which any connection will do."""
+
+
+def callbacks_of(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a client's capabilities that lets servers ask it."""
+    return {name: value for name, value in capabilities.items() if name in _CALLBACKS}
+
+
+@dataclass(eq=False, slots=True)
+class DedicatedLinks:
+    """Opens connections for clients that can be asked; servers of the modern revision need none.
+
+    A client with a session has one connection to each server. A client of the modern revision has none to rely on:
+    for it, connections are kept by caller, server and capabilities, and each carries one call at a time, so that a
+    server's question can be told to belong to that call.
+    """
+
+    upstreams: UpstreamService
+    pool: LinkPool = field(default_factory=LinkPool)
+
+    def of_session(
+        self, tenant: str, capabilities: Mapping[str, Any], ask: Ask, tell: Tell
+    ) -> "SessionLinks":
+        """Return the connections of a session: opened when they are needed, closed with it."""
+        return SessionLinks(self, tenant, callbacks_of(capabilities), ask, tell)
+
+    def of_call(self, tenant: str, key_id: str, capabilities: Mapping[str, Any]) -> "CallLinks":
+        """Return the connections for one call of the modern revision."""
+        return CallLinks(self, tenant, key_id, callbacks_of(capabilities))
+
+    def serves(self, tenant: str) -> bool:
+        """Return whether a tenant has servers in this process: where it has none, nobody asks its clients."""
+        aggregator = self.upstreams.aggregator(tenant)
+        return aggregator is not None and bool(aggregator.connections)
+
+    def connection(self, tenant: str, server: str) -> Connection:
+        """Return the tenant's shared connection to a server."""
+        aggregator = self.upstreams.aggregator(tenant)
+        found: Connection | None = aggregator.connections.get(server) if aggregator is not None else None
+        if found is None:
+            raise UpstreamUnavailableError(f"Server {server!r} is not served now.")
+        return found
+
+    async def close(self) -> None:
+        """Close the connections that no session owns."""
+        await self.pool.close()
+
+
+@dataclass(eq=False, slots=True)
+class SessionLinks:
+    """The connections of one session, one to each server that it uses; the ``OwnLinks`` of its hooks."""
+
+    dedicated: DedicatedLinks
+    tenant: str
+    capabilities: Mapping[str, Any]
+    ask: Ask
+    tell: Tell
+    level: str | None = None
+    closed: bool = False
+    _links: dict[str, OwnLink] = field(default_factory=dict)
+
+    async def request(
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        hooks: Hooks,
+        timeout_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Return the server's raw result, over the session's own connection."""
+        connection = self.dedicated.connection(self.tenant, server)
+        link = self._links.get(server)
+        if link is None or link.ended:
+            if self.closed:
+                raise UpstreamUnavailableError("The session has ended.")
+            link = self._links[server] = OwnLink(server, self.ask, self.tell)
+            link.start(connection, self.capabilities)
+            if self.level is not None:
+                await _level(link, self.level)
+        return await link.request(method, params, hooks, timeout_s or connection.settings.timeout_s)
+
+    async def notify(self, method: str, params: Mapping[str, Any]) -> None:
+        """Tell every server that the session has a connection to."""
+        for link in list(self._links.values()):
+            if not link.ended:
+                await (await link.opened()).notify(method, params)
+
+    async def set_level(self, level: str) -> None:
+        """Tell every server which logs the client wants, also those that are connected to later."""
+        self.level = level
+        for link in list(self._links.values()):
+            if not link.ended:
+                await _level(link, level)
+
+    async def close(self) -> None:
+        """Close all."""
+        self.closed = True
+        links = list(self._links.values())
+        self._links.clear()
+        await together(links)
+
+
+@dataclass(frozen=True, slots=True)
+class CallLinks:
+    """The connections of one call of the modern revision; the ``OwnLinks`` of its hooks."""
+
+    dedicated: DedicatedLinks
+    tenant: str
+    key_id: str
+    capabilities: Mapping[str, Any]
+
+    async def request(
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        hooks: Hooks,
+        timeout_s: float | None = None,
+    ) -> dict[str, Any]:
+        """Return the server's raw result: over a connection of its own where only such a one can be asked over."""
+        connection = self.dedicated.connection(self.tenant, server)
+        await connection.settled()
+        if (connection.status.protocol_version or "") >= _WITHOUT_SESSIONS:
+            return await connection.request(method, params, hooks=hooks, timeout_s=timeout_s)
+        owner = self.tenant, self.key_id
+        async with self.dedicated.pool.taken(owner, connection, self.capabilities) as link:
+            return await link.request(method, params, hooks, timeout_s or connection.settings.timeout_s)
+
+
+async def _level(link: OwnLink, level: str) -> None:
+    """Ask for logs of a level; a server that refuses keeps its own."""
+    with suppress(ServiceError, UpstreamError):
+        opened = await link.opened()
+        if not opened.modern and "logging" in opened.capabilities:
+            await opened.request("logging/setLevel", {"level": level}, timeout_s=10)

@@ -1,0 +1,115 @@
+"""Connections for single calls: each serves one call at a time and waits a while for the next one of its owner."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.errors import OverloadedError
+from app.core.strictjson import dumps
+from app.core.upstream import UpstreamError
+from app.services.forward.client_connection import OwnLink, nobody, together, unheard
+from app.upstream.connection import Connection
+
+_MOST = 256
+_MOST_OF_ONE = 32
+_IDLE_S = 60.0
+_RETRY_AFTER_S = 5.0
+
+Owner = tuple[str, str]
+"""Tenant and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What a connection is good for; ``capabilities`` is the digest of what it declared."""
+
+    owner: Owner
+    server: str
+    capabilities: str
+
+
+@dataclass(eq=False, slots=True)
+class LinkPool:
+    """Bounded, for all and for each owner; where there is no room, connections that wait are closed first."""
+
+    idle_s: float = _IDLE_S
+    most: int = _MOST
+    most_of_one: int = _MOST_OF_ONE
+    _open: dict[OwnLink, _Kind] = field(default_factory=dict)
+    _idle: dict[OwnLink, asyncio.TimerHandle] = field(default_factory=dict)
+    _closing: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    @asynccontextmanager
+    async def taken(
+        self, owner: Owner, connection: Connection, capabilities: Mapping[str, Any]
+    ) -> AsyncIterator[OwnLink]:
+        """Hold a connection alone while the body runs."""
+        digest = hashlib.sha256(dumps(capabilities)).hexdigest()
+        kind = _Kind(owner, connection.name, digest)
+        link = self._waiting(kind)
+        if link is None:
+            self._make_room(owner)
+            link = OwnLink(connection.name, nobody, unheard)
+            link.start(connection, capabilities)
+            self._open[link] = kind
+        try:
+            yield link
+        except UpstreamError:
+            self._release(link)  # the server answered: it is done with the call
+            raise
+        except BaseException:
+            # What the server still does for a call that was given up must meet no other call.
+            self._drop(link)
+            raise
+        self._release(link)
+
+    async def close(self) -> None:
+        """Close all."""
+        for timer in self._idle.values():
+            timer.cancel()
+        links = list(self._open)
+        self._open.clear()
+        self._idle.clear()
+        await together(links)
+        await asyncio.gather(*self._closing)
+
+    def _waiting(self, kind: _Kind) -> OwnLink | None:
+        for link in [one for one in self._idle if self._open[one] == kind]:
+            self._idle.pop(link).cancel()
+            if not link.ended:
+                return link
+            self._drop(link)
+        return None
+
+    def _make_room(self, owner: Owner) -> None:
+        mine = [link for link, kind in self._open.items() if kind.owner == owner]
+        if len(mine) >= self.most_of_one:
+            self._evict([link for link in self._idle if link in mine])
+        elif len(self._open) >= self.most:
+            self._evict(list(self._idle))
+
+    def _evict(self, idle: list[OwnLink]) -> None:
+        if not idle:
+            raise OverloadedError(
+                "No more connections to servers can be opened now.", retry_after_s=_RETRY_AFTER_S
+            )
+        self._drop(idle[0])
+
+    def _release(self, link: OwnLink) -> None:
+        if link not in self._open or link.ended:
+            self._drop(link)
+            return
+        loop = asyncio.get_running_loop()
+        self._idle[link] = loop.call_later(self.idle_s, self._drop, link)
+
+    def _drop(self, link: OwnLink) -> None:
+        timer = self._idle.pop(link, None)
+        if timer is not None:
+            timer.cancel()
+        self._open.pop(link, None)
+        task = asyncio.create_task(link.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

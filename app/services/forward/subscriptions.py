@@ -1,0 +1,214 @@
+"""Who follows which resource: what streams are told of updates, wherever the stream and the server are."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.core.access import Caller
+from app.core.catalog.naming import qualified
+from app.core.errors import NotFoundError, OverloadedError, ServiceError
+from app.core.events import Changed
+from app.core.upstream import UpstreamError
+from app.services.access.policies import POLICY_CHANGED
+from app.services.access.sessions import SessionService, session_key
+from app.services.catalog.listing import ListingService
+from app.services.forward.forwarding import ForwardService
+from app.services.servers.upstreams import UpstreamService
+from app.store.changes import EVERYTHING, announce
+from app.store.database import Database
+
+SUBSCRIPTIONS_CHANGED: Final = "subscriptions"
+"""A session follows other resources than before; the name is the digest of its id."""
+
+_PREFERENCE: Final = "subscriptions"
+_MOST = 256
+
+log = logging.getLogger("sluice.subscriptions")
+
+Resolve = Callable[[Caller, str | None, str], Awaitable[tuple[str, str] | None]]
+"""Return (server, its own URI) of a resource that the caller may read at the endpoint of a group, or None."""
+
+
+def subscribed(preferences: Mapping[str, Any]) -> list[str]:
+    """Return the URIs that a session follows."""
+    return list(preferences.get(_PREFERENCE, ()))
+
+
+class Watch:
+    """What one open stream follows: exposed URIs, and for each the server and the URI as that server knows it.
+
+    ``group`` is the one whose endpoint the stream is at, None at the one that serves everything.
+    """
+
+    def __init__(self, caller: Caller, group: str | None = None) -> None:
+        self.caller = caller
+        self.group = group
+        self.wanted: frozenset[str] = frozenset()
+        self.followed: dict[str, tuple[str, str]] = {}
+        self.turn = asyncio.Lock()
+
+    def shown(self, server: str, uri: str) -> list[str]:
+        """Return how the client knows a resource that its server says was updated; nothing where it follows none.
+
+        A server may name a part of what was subscribed to.
+        """
+        found = []
+        for exposed, (of_server, own) in self.followed.items():
+            if of_server == server and (uri == own or uri.startswith(f"{own.rstrip('/')}/")):
+                found.append(exposed if uri == own else qualified(server, uri) if exposed != own else uri)
+        return found
+
+
+@dataclass(eq=False, slots=True)
+class SubscriptionService:
+    """Keeps upstream subscriptions for the streams of this process; subscribe ``changed`` to the announcements."""
+
+    database: Database
+    sessions: SessionService
+    upstreams: UpstreamService
+    resolve: Resolve
+    _watches: set[Watch] = field(default_factory=set)
+    _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    async def subscribe(self, caller: Caller, session_id: str, uri: str, group: str | None = None) -> None:
+        """Let the session hear of updates of ``uri``, on whichever replica its stream is."""
+        if await self.resolve(caller, group, uri) is None:
+            raise NotFoundError("There is no such resource.", details={"pointer": "/uri"})
+
+        def added(held: Mapping[str, Any]) -> Mapping[str, Any]:
+            uris = [*dict.fromkeys([*subscribed(held), uri])]
+            if len(uris) > _MOST:
+                raise OverloadedError(
+                    f"One session follows at most {_MOST} resources; unsubscribe from some first."
+                )
+            return {**held, _PREFERENCE: uris}
+
+        await self._revise(caller, session_id, added)
+
+    async def unsubscribe(self, caller: Caller, session_id: str, uri: str) -> None:
+        """End that; a URI that is not followed is no fault."""
+
+        def removed(held: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {**held, _PREFERENCE: [one for one in subscribed(held) if one != uri] or None}
+
+        await self._revise(caller, session_id, removed)
+
+    @asynccontextmanager
+    async def watching(
+        self, caller: Caller, uris: Iterable[str] = (), group: str | None = None
+    ) -> AsyncIterator[Watch]:
+        """Follow ``uris`` for one stream while the body runs."""
+        watch = Watch(caller, group)
+        self._watches.add(watch)
+        try:
+            # Not waited for, here and at the end: a server that is slow holds up no stream.
+            self._start(self._follow(watch, uris))
+            yield watch
+        finally:
+            self._watches.discard(watch)
+            self._start(self._follow(watch, ()))
+
+    @asynccontextmanager
+    async def watching_session(
+        self, caller: Caller, session_id: str, group: str | None = None
+    ) -> AsyncIterator[Watch]:
+        """Follow what a session of the handshake revision follows, and what it will, while the body runs."""
+        digest = session_key(session_id)
+        async with self.watching(caller, group=group) as watch:
+            self._sessions[digest] = session_id, watch
+            try:
+                self._start(self._follow_session(session_id, watch))
+                yield watch
+            finally:
+                if self._sessions.get(digest) == (session_id, watch):
+                    del self._sessions[digest]
+
+    def changed(self, changed: Changed) -> None:
+        """Take note of an announced change."""
+        if changed.kind == SUBSCRIPTIONS_CHANGED:
+            if (found := self._sessions.get(changed.name or "")) is not None:
+                self._start(self._follow_session(*found))
+        elif changed.kind == EVERYTHING:
+            for found in list(self._sessions.values()):
+                self._start(self._follow_session(*found))
+        elif changed.kind == POLICY_CHANGED:
+            self.refresh(changed.tenant)
+
+    def refresh(self, tenant: str | None) -> None:
+        """Look again at what the streams of a tenant may follow: its catalog or its policy changed."""
+        for watch in list(self._watches):
+            if watch.wanted and tenant in (None, watch.caller.tenant):
+                self._start(self._follow(watch, watch.wanted))
+
+    async def close(self) -> None:
+        """Wait for nothing any more."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _revise(
+        self, caller: Caller, session_id: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> None:
+        await self.sessions.revise(caller, session_id, change)
+        changed = Changed(SUBSCRIPTIONS_CHANGED, caller.tenant, session_key(session_id))
+        async with self.database.transaction(caller.tenant) as tx:
+            await announce(tx, changed)
+
+    async def _follow_session(self, session_id: str, watch: Watch) -> None:
+        session = await self.sessions.resume(watch.caller, session_id)
+        await self._follow(watch, subscribed(session.preferences))
+
+    async def _follow(self, watch: Watch, uris: Iterable[str]) -> None:
+        """Make the upstream subscriptions of a stream those of ``uris`` that its caller may read."""
+        async with watch.turn:
+            watch.wanted = frozenset(uris) if watch in self._watches else frozenset()
+            meant: dict[str, tuple[str, str]] = {}
+            for uri in sorted(watch.wanted):
+                if (target := await self.resolve(watch.caller, watch.group, uri)) is not None:
+                    meant[uri] = target
+            before, watch.followed = set(watch.followed.values()), meant
+            after = set(meant.values())
+            for server, own in sorted(after - before):
+                if not await self._upstream(watch.caller.tenant, server, own, follow=True):
+                    after.discard((server, own))  # tried again when something changes at the server
+            watch.followed = {uri: target for uri, target in meant.items() if target in after}
+            for server, own in before - after:
+                await self._upstream(watch.caller.tenant, server, own, follow=False)
+
+    async def _upstream(self, tenant: str, server: str, uri: str, *, follow: bool) -> bool:
+        """Subscribe or unsubscribe at a server; return whether that worked."""
+        aggregator = self.upstreams.aggregator(tenant)
+        connection = aggregator.connections.get(server) if aggregator is not None else None
+        if connection is None:
+            return False
+        try:
+            await (connection.subscribe(uri) if follow else connection.unsubscribe(uri))
+        except (ServiceError, UpstreamError):
+            log.info("a subscription at server %s was refused or could not be made", server)
+            return False
+        return True
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(self._quietly(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _quietly(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except ServiceError as error:
+            log.info("a stream's subscriptions could not be looked up: %s", error.code)
+
+
+def resolving(listing: ListingService, forwarding: ForwardService) -> Resolve:
+    """Return what finds the resources that a caller may read, wherever they are."""
+
+    async def resolve(caller: Caller, group: str | None, uri: str) -> tuple[str, str] | None:
+        found = forwarding.located(await listing.view(caller, group=group), caller, uri)
+        return (found.server, found.uri) if found is not None else None
+
+    return resolve

@@ -1,0 +1,1 @@
+"""Running one middleware, a pipeline or an interceptor, and what follows a run."""

@@ -1,0 +1,206 @@
+"""One call of a middleware as the record will tell it, and the arguments it runs with."""
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from app.core.access import Caller
+from app.core.audit import OUTCOME_FAILED, OUTCOME_REFUSED, AuditEvent
+from app.core.contracts.middleware import Arguments, Middleware
+from app.core.contracts.policy import Policy
+from app.core.errors import (
+    AuditUnavailableError,
+    BlockedByPolicyError,
+    InternalError,
+    InvalidArgumentsError,
+    OverloadedError,
+    RateLimitedError,
+    ServiceError,
+    StoreUnavailableError,
+)
+from app.core.request import RequestInfo
+from app.core.strictjson import dumps
+from app.services.audit.audit import AuditService
+
+_UNRECORDED = (
+    asyncio.CancelledError,
+    # There is nothing to record with.
+    AuditUnavailableError,
+    StoreUnavailableError,
+    # Turned away at the door, unread: the metrics count them, and a flood must not become a flood of writes.
+    RateLimitedError,
+    OverloadedError,
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes.
+
+    ``authority`` is who acts where that is not the caller: the tenant's policy, on the caller's behalf.
+    """
+
+    audit: AuditService
+    caller: Caller
+    request: RequestInfo
+    action: str
+    middleware: str | None = None
+    policy_version: int | None = None
+    started_ns: int = field(default_factory=time.perf_counter_ns)
+    blocks: int = 0
+    given: bytes = b""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    details: Mapping[str, str | int | bool] = field(default_factory=dict)
+    sealed: bytes | None = None
+    authority: Caller | None = None
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What surrounds the call, for its record; names, never content."""
+
+    @property
+    def acting(self) -> Caller:
+        """Return whose roles count."""
+        return self.authority or self.caller
+
+    def event(
+        self, outcome: str, *, out: Sequence[Any] | None = None, scope: str | None = None
+    ) -> AuditEvent:
+        """Return the event of this call as it stands: keyed digests, sizes and counts."""
+        tenant = self.caller.tenant
+        answered = b"" if out is None else dumps(out)
+        return self.audit.new_event(
+            self.caller,
+            self.action,
+            outcome,
+            self.request,
+            middleware=self.middleware,
+            policy_version=self.policy_version,
+            scope_ref=None if scope is None else self.audit.scope_ref(tenant, scope),
+            in_hmac=self.audit.digest(tenant, self.given) if self.given else None,
+            out_hmac=self.audit.digest(tenant, answered) if answered else None,
+            blocks=self.blocks,
+            bytes_in=len(self.given),
+            bytes_out=len(answered),
+            counts=self.counts,
+            duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
+            details={**self.about, **self.details},
+            sealed=self.sealed,
+        )
+
+    async def refused(self, error: BaseException) -> None:
+        """Record that the call was not answered; where that fails too, its error takes the place of ``error``."""
+        if isinstance(error, _UNRECORDED):
+            return
+        known = isinstance(error, ServiceError)
+        code = error.code if isinstance(error, ServiceError) else InternalError.code
+        if isinstance(error, BlockedByPolicyError) and "flags" in error.details:
+            # What a middleware found in a context that it refused: names of categories, never content.
+            self.counts = dict.fromkeys(error.details["flags"], 1)
+            self.details = {"severity": error.details["severity"], "allow": False}
+        event = self.event(OUTCOME_REFUSED if known else OUTCOME_FAILED)
+        await self.audit.record(replace(event, error_code=code))
+
+
+def merged_arguments(
+    policy: Policy, middleware: Middleware[Any], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return defaults, the caller's and fixed arguments together; a different value for a fixed one is refused."""
+    usual, fixed = policy_arguments(policy, middleware)
+    given = by_field(middleware, arguments)
+    message = "The policy of this tenant fixes this argument to another value."
+    refuse_changes(middleware.arguments, given, fixed, message)
+    return {**usual, **given, **fixed}
+
+
+def policy_arguments(policy: Policy, middleware: Middleware[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the policy gives a middleware where the caller says nothing, and whatever the caller says."""
+    usual = policy.default_arguments.get(middleware.name, {})
+    return by_field(middleware, usual), by_field(middleware, policy.fixed_arguments.get(middleware.name, {}))
+
+
+def by_field(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments under the names of the model's fields, so that no second spelling gets past a fixed one."""
+    fields = {field.alias: name for name, field in middleware.arguments.model_fields.items() if field.alias}
+    return {fields.get(name, name): value for name, value in arguments.items()}
+
+
+def refuse_changes(
+    model: type[Arguments],
+    given: Mapping[str, Any],
+    fixed: Mapping[str, Any],
+    message: str,
+    at: str = "/arguments",
+) -> None:
+    """Refuse a caller's value for a fixed argument, unless it is the same."""
+    for key, value in fixed.items():
+        if key in given and given[key] != value:
+            raise BlockedByPolicyError(message, details={"pointer": f"{at}/{_spelled(model, key)}"})
+
+
+def checked_arguments(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> Any:
+    """Return the arguments as the middleware's model, or refuse with a pointer to the first fault."""
+    return checked(middleware.arguments, arguments)
+
+
+def checked(
+    model: type[Arguments],
+    arguments: Mapping[str, Any],
+    at: str = "/arguments",
+    beside: Collection[str] = (),
+) -> Any:
+    """Return the arguments as ``model``, or refuse with a pointer below ``at`` to the first fault.
+
+    ``beside`` are names of arguments that are taken elsewhere.
+    """
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        schema = model.model_json_schema(by_alias=True)
+        pointers = [_pointer(model, schema, fault["loc"]) for fault in faults]
+        if faults[0]["type"] == "extra_forbidden":
+            message = "There is no such argument; details list those that there are"
+        else:
+            # The alternatives of one value: it may be any of them.
+            alike = [fault["msg"] for fault, one in zip(faults, pointers, strict=True) if one == pointers[0]]
+            message = ", or ".join(dict.fromkeys(one.removeprefix("Value error, ") for one in alike))
+        raise InvalidArgumentsError(
+            f"{message[:1].upper()}{message[1:]}.",
+            details={
+                "pointer": at + pointers[0],
+                "arguments": sorted({*schema.get("properties", {}), *beside}),
+            },
+        ) from None
+
+
+def _pointer(model: type[Arguments], schema: Mapping[str, Any], location: Sequence[str | int]) -> str:
+    """Return where a fault is, as far as the names are those of the schema: others are the caller's text."""
+    outer = set(schema.get("properties", {}))
+    inner = {name for one in schema.get("$defs", {}).values() for name in one.get("properties", ())}
+    pointer = ""
+    for depth, step in enumerate(location):
+        name = _spelled(model, str(step)) if depth == 0 else step
+        if not (isinstance(name, int) or name in (inner if depth else outer)):
+            break
+        pointer += f"/{name}"
+    return pointer
+
+
+def _spelled(model: type[Arguments], name: str) -> str:
+    """Return how the schema spells the argument of a field."""
+    field_of = model.model_fields.get(name)
+    return name if field_of is None else field_of.alias or name
+
+
+def weight_of(items: Any) -> int:
+    """Return a cheap lower bound of how much there is to write."""
+    if not isinstance(items, list):
+        return 0
+    total = 0
+    for item in items:
+        text = item.get("text", item.get("content")) if isinstance(item, dict) else item
+        total += len(text) * (1 if isinstance(text, str) else 1000) if isinstance(text, str | list) else 100
+    return total

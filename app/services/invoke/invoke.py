@@ -1,0 +1,289 @@
+"""Run one middleware for one caller: policy, arguments, transformation, vault and audit."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.content.context import Context
+from app.core.contracts.engines import Masker
+from app.core.contracts.middleware import Invocation, Middleware, Outcome, no_tools
+from app.core.contracts.pipelines import input_schema
+from app.core.contracts.policy import Policy, Step
+from app.core.contracts.registry import Registry
+from app.core.deadlines import time_limit
+from app.core.errors import (
+    BlockedByPolicyError,
+    DeadlineExceededError,
+    InternalError,
+    NotFoundError,
+    ServiceError,
+)
+from app.core.offload import off_loop
+from app.core.request import RequestInfo
+from app.core.strictjson import dumps
+from app.middlewares.pii_restoration import PiiRestoration
+from app.services.access.policies import PolicyService
+from app.services.access.traffic import Traffic
+from app.services.audit.audit import AuditService
+from app.services.invoke.calls import Call, checked_arguments, merged_arguments, weight_of
+from app.services.invoke.invocables import Invocable, Invocables
+from app.services.invoke.outcomes import InvokeResult, Settling
+from app.services.invoke.pipeline_runs import PipelineRun
+from app.services.invoke.pipelines import PipelineService, PipelineVersion
+from app.services.invoke.remote_middlewares import RemoteMiddlewares
+from app.services.invoke.restoration import restored_stream
+from app.services.vault.vault import VaultService
+
+Progress = Callable[[int, int], Awaitable[None]]
+STEPS = 3
+_PIPELINE = "pipeline"
+"""All pipelines together, in the metrics: their names are the tenants'."""
+
+
+@dataclass(frozen=True, slots=True)
+class MiddlewareInfo:
+    """What a caller learns of a middleware before invoking it."""
+
+    name: str
+    title: str
+    description: str
+    phase: str
+    input_schema: dict[str, Any]
+    version: str = ""
+    """Of a pipeline; that of a middleware is the service's."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeService:
+    """The use cases around middlewares."""
+
+    registry: Registry
+    policies: PolicyService
+    vault: VaultService
+    audit: AuditService
+    masker: Masker
+    traffic: Traffic
+    observe: Callable[[str, str, float], None]
+    schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
+    visible_tools: list[Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]]] = field(
+        default_factory=list
+    )
+    """Gives the tools that a caller sees; set once the listing, which needs this service's rooms, is built."""
+    pipelines: PipelineService | None = None
+    remotes: RemoteMiddlewares | None = None
+
+    @property
+    def invocables(self) -> Invocables:
+        """Return the lookup of what can be invoked."""
+        return Invocables(self.registry.middlewares, self.pipelines, self.remotes)
+
+    @property
+    def settling(self) -> Settling:
+        """Return what turns an outcome into an answer that is on record."""
+        return Settling(self.vault, self.audit, self.masker)
+
+    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareInfo]:
+        """Return the middlewares and the tenant's pipelines that this caller may invoke, each by name."""
+        return [self.info_of(name, one) for name, one in (await self.offered(caller, request)).items()]
+
+    async def offered(self, caller: Caller, request: RequestInfo | None = None) -> Mapping[str, Invocable]:
+        """Return what this caller may invoke, by name and in its order."""
+        async with self.audit.refusals(caller, "middleware.list", request):
+            caller.require(Role.INVOKER, Role.RESTORER)
+        _, policy = await self.policies.get(caller.tenant)
+        found = await self.invocables.all_of(caller.tenant)
+        allowed = found.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
+        return {name: found[name] for name in sorted(found.keys() & allowed)}
+
+    async def invoke(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        items: Any,
+        request: RequestInfo,
+        progress: Progress | None = None,
+        *,
+        action: str = "middleware.invoke",
+        about: Mapping[str, str] | None = None,
+    ) -> InvokeResult:
+        """Transform ``items``; what is answered is on record first, else AuditUnavailableError.
+
+        The record is of ``action``, and says what the call is ``about``.
+        """
+        call = Call(self.audit, caller, request, action, about=about or {})
+        outcome, observed = "failed", None
+        try:
+            caller.require(Role.INVOKER, Role.RESTORER)
+            found = await self.invocables.named(caller.tenant, name)
+            observed = _PIPELINE if isinstance(found, PipelineVersion) else name
+            policy = await self._allowed(name, call)
+            until = _until(policy, request)
+            async with self.traffic.turn(caller.tenant, policy.limits, until):
+                if isinstance(found, PipelineVersion):
+                    run = await self._run(found, policy, call, until)
+                    result = await run.answered(arguments, items, progress)
+                else:
+                    given = merged_arguments(policy, found, arguments)
+                    made = await self._applied(found, policy, given, items, call, until, progress)
+                    result = await self.settling.stored(made, policy, call)
+                    await _report(progress, STEPS)
+            outcome = OUTCOME_OK
+            return result
+        except BaseException as error:
+            outcome = error.code if isinstance(error, ServiceError) else outcome
+            await call.refused(error)
+            if isinstance(error, ServiceError | asyncio.CancelledError):
+                raise
+            raise InternalError("The service failed; the log has the request id.") from error
+        finally:
+            if observed is not None:
+                self.observe(observed, outcome, (time.perf_counter_ns() - call.started_ns) / 1e9)
+
+    async def dry_run(
+        self, caller: Caller, name: str, arguments: Mapping[str, Any], items: Any, request: RequestInfo
+    ) -> InvokeResult:
+        """Show what each step of a pipeline makes of ``items``; nothing but the record is stored."""
+        async with self.audit.refusals(caller, "middleware.dry_run", request):
+            caller.require(Role.INVOKER, Role.RESTORER)
+            if name not in await self.invocables.pipelines_of(caller.tenant):
+                raise NotFoundError("There is no such pipeline.")
+        return await self.invoke(caller, name, {**arguments, "dryRun": True}, items, request)
+
+    async def passage(
+        self, caller: Caller, step: Step, items: Any, request: RequestInfo, until: float
+    ) -> InvokeResult:
+        """Run a step of a passage: the tenant's policy is its authority, whatever the caller may do; audited.
+
+        ``until`` is a time of the event loop's clock. The step's own arguments stand over the policy's for callers.
+        """
+        roles = caller.roles | {Role.INVOKER, Role.RESTORER}
+        authority = Caller(caller.tenant, caller.key_id, roles)
+        call = Call(self.audit, caller, request, "passage.invoke", authority=authority)
+        try:
+            call.middleware = step.name
+            found = await self.invocables.named(caller.tenant, step.name)
+            call.policy_version, policy = await self.policies.get(caller.tenant)
+            usual = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(step.name, {})
+            async with self.traffic.slot(caller.tenant, policy.limits, until):
+                if isinstance(found, PipelineVersion):
+                    run = await self._run(found, policy, call, until)
+                    return await run.answered(step.arguments, items, None)
+                given = {**usual, **step.arguments}
+                made = await self._applied(found, policy, given, items, call, until, None)
+                return await self.settling.stored(made, policy, call)
+        except BaseException as error:
+            await call.refused(error)
+            if isinstance(error, ServiceError | asyncio.CancelledError):
+                raise
+            raise InternalError("The service failed; the log has the request id.") from error
+
+    async def _allowed(self, name: str, call: Call) -> Policy:
+        call.middleware = name
+        call.policy_version, policy = await self.policies.get(call.caller.tenant)
+        if policy.allowed_middlewares is not None and name not in policy.allowed_middlewares:
+            raise BlockedByPolicyError(
+                "The policy of this tenant does not allow this middleware.", details={"middleware": name}
+            )
+        return policy
+
+    async def _run(self, found: PipelineVersion, policy: Policy, call: Call, until: float) -> PipelineRun:
+        limit_ms = policy.timeouts_ms.get(found.pipeline.name)
+        if limit_ms is not None:
+            until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
+        invocation = partial(self._invocation, call.caller)
+        middlewares = await self.invocables.steps_of(found)
+        return PipelineRun(*(self.settling, middlewares, found, policy, call, until, invocation))
+
+    def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareInfo:
+        """Return what is told of one of those that are offered."""
+        if not isinstance(found, PipelineVersion):
+            return MiddlewareInfo(name, found.title, found.description, found.phase, self._schema(found))
+        pipeline, known = found.pipeline, self.invocables.known_step
+        steps = ", ".join(step.name for step in pipeline.steps)
+        named = {step.name: one for step in pipeline.steps if (one := known(step.name)) is not None}
+        schema = input_schema(pipeline, {key: self._schema(one) for key, one in named.items()})
+        description = pipeline.description or f"Runs in order: {steps}"
+        version = f"{found.version}.0.0"
+        return MiddlewareInfo(name, pipeline.title, description, pipeline.phase, schema, version)
+
+    async def _applied(
+        self,
+        middleware: Middleware[Any],
+        policy: Policy,
+        arguments: Mapping[str, Any],
+        items: Any,
+        call: Call,
+        until: float,
+        progress: Progress | None,
+    ) -> Outcome:
+        checked = checked_arguments(middleware, arguments)
+        call.given = await off_loop(weight_of(items), dumps, items)
+        context = await off_loop(
+            len(call.given),
+            Context.parse,
+            items,
+            max_blocks=policy.limits.max_blocks,
+            max_depth=policy.limits.max_depth,
+            strict=checked.strict,
+        )
+        call.blocks = context.blocks
+        await _report(progress, 1)
+        limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
+        until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
+        try:
+            async with time_limit(until):
+                outcome = await middleware.invoke(context, checked, self._invocation(call.caller, until))
+        except TimeoutError as error:
+            raise DeadlineExceededError(
+                "The middleware did not end within the time limit; nothing was passed on.",
+                details={"limit_ms": limit_ms},
+            ) from error
+        await _report(progress, 2)
+        return outcome
+
+    def _invocation(self, caller: Caller, until: float) -> Invocation:
+        visible = partial(self.visible_tools[0], caller) if self.visible_tools else no_tools
+        return Invocation(caller, until, visible)
+
+    async def restore_stream(
+        self,
+        caller: Caller,
+        arguments: Mapping[str, Any],
+        chunks: AsyncIterator[str],
+        request: RequestInfo,
+    ) -> AsyncIterator[str]:
+        """Yield the restored text of ``chunks``; see ``app.services.invoke.restoration``."""
+        call = Call(self.audit, caller, request, "middleware.restore_stream")
+        try:
+            caller.require(Role.INVOKER, Role.RESTORER)
+            middleware = self.registry.get(PiiRestoration.name)
+            policy = await self._allowed(middleware.name, call)
+            checked = checked_arguments(middleware, merged_arguments(policy, middleware, arguments))
+            async for text in restored_stream(call, self.vault, checked, policy.secrets, chunks):
+                yield text
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            await call.refused(error)
+            raise
+
+    def _schema(self, middleware: Middleware[Any]) -> dict[str, Any]:
+        if middleware.name not in self.schemas:
+            self.schemas[middleware.name] = middleware.arguments.model_json_schema(by_alias=True)
+        return self.schemas[middleware.name]
+
+
+def _until(policy: Policy, request: RequestInfo) -> float:
+    """Return the time of the event loop's clock at which the call must have ended."""
+    return min(request.deadline, asyncio.get_running_loop().time() + policy.limits.deadline_ms / 1000)
+
+
+async def _report(progress: Progress | None, step: int) -> None:
+    if progress is not None:
+        await progress(step, STEPS)

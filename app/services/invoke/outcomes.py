@@ -1,0 +1,144 @@
+"""What comes after a middleware: masks made, handles given or resolved, and the record stored with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.content.context import Context, PendingConceal, PendingMask
+from app.core.content.handles import Handle
+from app.core.contracts.engines import EngineReport, Masker
+from app.core.contracts.middleware import Outcome, VaultOptions
+from app.core.contracts.policy import Policy, SecretPolicy
+from app.core.offload import off_loop
+from app.services.audit.audit import AuditService
+from app.services.invoke.calls import Call
+from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
+
+_HASH_KEY = b"key of the mode hash"
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeResult:
+    """The transformed context, same shape as given, and what was done."""
+
+    content: list[Any]
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Turns the outcome of a middleware into an answer that is on record."""
+
+    vault: VaultService
+    audit: AuditService
+    masker: Masker
+
+    async def stored(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
+        """Return the answer of one middleware; handles and the record are stored together, or neither."""
+        options = outcome.vault
+        require_role(call.acting, options)
+        call.counts, call.details = dict(outcome.counts), outcome.audit_details
+        metadata = dict(outcome.metadata)
+        if outcome.engine is not None:
+            add_engine(metadata, outcome.engine)
+            if outcome.engine.degraded:
+                call.details = {**call.details, "degraded": True, "engine": outcome.engine.name}
+        if outcome.keep_content and policy.audit_content:
+            call.sealed = await self.audit.seal(call.caller.tenant, call.given)
+        context = await self.masked(outcome.context, call.acting)
+        if context.skipped:
+            metadata["skipped"] = sum(context.skipped.values())
+        outcome = replace(outcome, context=context, metadata=metadata)
+        if options.conceals:
+            return await self._concealed(outcome, policy, call)
+        return await self._revealed(outcome, policy.secrets, call)
+
+    async def masked(self, context: Context, caller: Caller) -> Context:
+        """Return ``context`` with its irreversible replacements made, hashes under the tenant's own key."""
+        pending = context.masks
+        texts: dict[PendingMask, str] = {}
+        for mode in sorted({one.mode for one in pending}):
+            mine = [one for one in pending if one.mode == mode]
+            key = self.audit.digest(caller.tenant, _HASH_KEY).encode() if mode == "hash" else None
+            made = await self.masker.apply_operator(mode, [(one.label, one.text) for one in mine], key)
+            texts.update(zip(mine, made, strict=True))
+        return context.masked(texts) if texts else context
+
+    async def kept(self, pending: Sequence[PendingConceal], scope: str | None, caller: Caller) -> set[Handle]:
+        """Return the handles in the text that the scope knows and that stay as they are."""
+        asked = {one.keep for one in pending if one.keep is not None}
+        return await self.vault.known(caller, scope, asked) if asked and scope is not None else set()
+
+    async def revealed(
+        self, context: Context, scope: str, metadata: dict[str, Any], caller: Caller, secrets: SecretPolicy
+    ) -> tuple[Context, int]:
+        """Return ``context`` with the originals that the scope knows, and how many; the caller may restore."""
+        reveals = context.reveals
+        found = await self.vault.read(caller, scope, secrets.restorable(reveals, caller))
+        missing = sum(handle not in found for handle in reveals)
+        metadata["unresolved"] = metadata.get("unresolved", 0) + missing
+        return context.resolved({}, found), len(reveals) - missing
+
+    async def _concealed(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
+        caller, context, options = call.acting, outcome.context, outcome.vault
+        pending = await off_loop(len(call.given), _conceals, context)
+        kept = await self.kept(pending, options.scope, caller)
+        wanted = [one for one in pending if one.keep is None or one.keep not in kept]
+        final: list[InvokeResult] = []
+
+        def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
+            handles: dict[Any, Handle | None] = dict.fromkeys(pending)
+            handles.update(zip(wanted, receipt.handles, strict=True))
+            content = context.resolved(handles, {}).to_json()
+            named = [(handle, one.original.text) for one, handle in handles.items() if handle is not None]
+            metadata = {**outcome.metadata, **redactions(named, receipt.scope, options)}
+            final[:] = [InvokeResult(content, metadata)]
+            return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
+
+        call.details = {**call.details, "mapping_returned": options.return_mapping}
+        originals = [(one.label, one.original) for one in wanted]
+        ttl_s = options.ttl_s or policy.scope_ttl_s
+        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.given))
+        await self.vault.commit(caller, write)
+        return final[0]
+
+    async def _revealed(self, outcome: Outcome, secrets: SecretPolicy, call: Call) -> InvokeResult:
+        context, scope = outcome.context, outcome.vault.scope
+        metadata = dict(outcome.metadata)
+        if scope is not None:
+            context, restored = await self.revealed(context, scope, metadata, call.acting, secrets)
+            call.counts = {
+                **call.counts,
+                "restored": call.counts.get("restored", 0) + restored,
+                "unresolved": metadata["unresolved"],
+            }
+        content = await off_loop(len(call.given), context.to_json)
+        await self.audit.record(call.event(OUTCOME_OK, out=content, scope=scope))
+        return InvokeResult(content, metadata)
+
+
+def require_role(caller: Caller, options: VaultOptions) -> None:
+    """Refuse a caller who may not have what a middleware does with the vault."""
+    caller.require(Role.RESTORER if options.restores or options.return_mapping else Role.INVOKER)
+
+
+def add_engine(metadata: dict[str, Any], engine: EngineReport) -> None:
+    """Say in ``metadata`` which engine judged."""
+    metadata["engine"] = {"name": engine.name, "version": engine.version, "degraded": engine.degraded}
+    if engine.degraded:
+        metadata["degraded"] = True
+
+
+def redactions(named: Sequence[tuple[Handle, str]], scope: str, options: VaultOptions) -> dict[str, Any]:
+    """Return what metadata says of new handles: a list without originals, or the map that was asked for."""
+    texts = {str(handle.name): (handle, text) for handle, text in named}
+    made: Any = [{"handle": name, "type": one.label.lower()} for name, (one, _) in texts.items()]
+    if options.return_mapping:
+        made = {name: text for name, (_, text) in texts.items()}
+    return {"redactions": made, "scope": scope}
+
+
+def _conceals(context: Context) -> list[PendingConceal]:
+    return context.conceals

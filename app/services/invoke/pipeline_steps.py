@@ -1,0 +1,146 @@
+"""What a pipeline is run with and what it tells: arguments of every step, and a report of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.core.contracts.middleware import Middleware
+from app.core.contracts.pipelines import Pipeline, PipelineArguments, PipelineStep
+from app.core.contracts.policy import Policy
+from app.core.errors import (
+    BlockedByPolicyError,
+    ForbiddenError,
+    InvalidArgumentsError,
+    NotFoundError,
+    ServiceError,
+    UnscannableContentError,
+)
+from app.services.invoke.calls import by_field, checked, policy_arguments, refuse_changes
+
+FINAL: Final = (BlockedByPolicyError, UnscannableContentError, ForbiddenError, InvalidArgumentsError)
+"""Refusals, which are a step's work and not its failure: they are never skipped."""
+
+_PER_STEP: Final = frozenset({"engine", "warnings", "unscanned"})
+"""What is said of one step and of no whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyStep:
+    """A step with the middleware that it names and the arguments that it runs with."""
+
+    step: PipelineStep
+    middleware: Middleware[Any]
+    arguments: Any
+
+
+@dataclass(slots=True)
+class StepReport:
+    """What became of a step; ``outcome`` is ok, or the code of the error for which it was skipped."""
+
+    name: str
+    outcome: str = "ok"
+    duration_us: int = 0
+    metadata: dict[str, Any] = field(default_factory=dict)
+    details: Mapping[str, str | int | bool] = field(default_factory=dict)
+    changes: dict[str, Any] | None = None
+
+    def shown(self) -> dict[str, Any]:
+        """Return the report as metadata says it."""
+        skipped = self.outcome != "ok"
+        shown: dict[str, Any] = {
+            "name": self.name,
+            "outcome": "skipped" if skipped else "ok",
+            "durationMs": self.duration_us / 1000,
+        }
+        if skipped:
+            shown["error"] = self.outcome
+        if self.metadata:
+            shown["metadata"] = self.metadata
+        return shown | (self.changes or {})
+
+
+def ready(
+    pipeline: Pipeline,
+    middlewares: Mapping[str, Middleware[Any]],
+    policy: Policy,
+    arguments: Mapping[str, Any],
+) -> tuple[PipelineArguments, list[ReadyStep]]:
+    """Return what the caller says to the whole and every step with its arguments, all of them checked.
+
+    A step's arguments are the policy's defaults, over them the caller's, over them the pipeline's, over them what
+    the policy fixes; a caller who gives another value for what either of the last two sets is refused.
+    """
+    names = {step.name for step in pipeline.steps}
+    whole = {key: value for key, value in arguments.items() if key not in names}
+    own = checked(PipelineArguments, whole, beside=names)
+    steps = [_ready(step, middlewares, policy, own, arguments.get(step.name, {})) for step in pipeline.steps]
+    return own, steps
+
+
+def _ready(
+    step: PipelineStep,
+    middlewares: Mapping[str, Middleware[Any]],
+    policy: Policy,
+    own: PipelineArguments,
+    said: Any,
+) -> ReadyStep:
+    at = f"/arguments/{step.name}"
+    middleware = middlewares.get(step.name)
+    if middleware is None:
+        raise NotFoundError("A step of this pipeline names a middleware that is not installed here.")
+    if not isinstance(said, Mapping):
+        raise InvalidArgumentsError("The arguments of a step are an object.", details={"pointer": at})
+    usual, fixed = policy_arguments(policy, middleware)
+    mine, given = by_field(middleware, step.arguments), by_field(middleware, said)
+    model = middleware.arguments
+    refuse_changes(model, given, mine, "The pipeline sets this argument to another value.", at)
+    refuse_changes(model, given, fixed, "The policy of this tenant fixes this argument to another value.", at)
+    made = {**usual, **given, **mine, **fixed}
+    if own.scope is not None and "scope" in middleware.arguments.model_fields:
+        if made.get("scope") not in (None, own.scope):
+            raise BlockedByPolicyError(
+                "A step of this pipeline has another vault scope.", details={"pointer": "/arguments/scope"}
+            )
+        made["scope"] = own.scope
+    return ReadyStep(step, middleware, checked(model, made, at))
+
+
+def overall(reports: Sequence[StepReport]) -> dict[str, Any]:
+    """Return what the steps say of the context: a member that one step alone gives, as that middleware gives it."""
+    made: dict[str, Any] = {}
+    twice: set[str] = set()
+    for report in reports:
+        for key, value in report.metadata.items():
+            twice |= {key} & made.keys()
+            made.setdefault(key, value)
+    kept = {key: value for key, value in made.items() if key not in twice and key not in _PER_STEP}
+    if any(report.metadata.get("degraded") for report in reports):
+        kept["degraded"] = True
+    return kept
+
+
+def audited(reports: Sequence[StepReport]) -> dict[str, str | int | bool]:
+    """Return the steps as the details of an audit event: names, outcomes, times and identifiers."""
+    made: dict[str, str | int | bool] = {}
+    for number, report in enumerate(reports, 1):
+        at = f"step_{number}"
+        made |= {at: report.name, f"{at}_outcome": report.outcome, f"{at}_us": report.duration_us}
+        if report.metadata.get("degraded"):
+            made[f"{at}_degraded"] = True
+        made |= {f"{at}_{key}": value for key, value in report.details.items()}
+    return made
+
+
+def changes(before: Sequence[Any], after: Sequence[Any]) -> dict[str, Any]:
+    """Return which items a step changed and which it put in front, for a dry run."""
+    added = len(after) - len(before)
+    if added < 0:
+        return {"changes": [{"before": list(before), "after": list(after)}], "added": []}
+    pairs = enumerate(zip(before, after[added:], strict=True))
+    changed = [{"item": item, "before": one, "after": other} for item, (one, other) in pairs if one != other]
+    return {"changes": changed, "added": list(after[:added])}
+
+
+def failure_of(error: Exception) -> str:
+    """Return the code under which a failure is on record."""
+    return error.code if isinstance(error, ServiceError) else "internal_error"

@@ -1,0 +1,80 @@
+"""Restore a text that arrives in chunks, on record before the first original leaves."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.access import Role
+from app.core.audit import OUTCOME_OK
+from app.core.content.handles import Handle, Original, StreamScanner
+from app.core.contracts.policy import SecretPolicy
+from app.middlewares.pii_restoration import PiiRestorationArguments, given_originals
+from app.services.invoke.calls import Call
+from app.services.vault.vault import VaultService
+
+
+async def restored_stream(
+    call: Call,
+    vault: VaultService,
+    arguments: PiiRestorationArguments,
+    secrets: SecretPolicy,
+    chunks: AsyncIterator[str],
+) -> AsyncIterator[str]:
+    """Yield the restored text of ``chunks``, holding back only an open handle.
+
+    Recorded when it starts, before any original leaves, and with its counts when it ends.
+    """
+    given = given_originals(arguments)
+    call.caller.require(Role.INVOKER if arguments.scope is None else Role.RESTORER)
+    call.details = {"stage": "started"}
+    await call.audit.record(call.event(OUTCOME_OK, scope=arguments.scope))
+    originals = _Originals(call, vault, arguments, secrets, given)
+    scanner = StreamScanner(exact=arguments.exact, positions=arguments.positions == "safe")
+    try:
+        async for chunk in chunks:
+            if text := await originals.render(scanner.feed(chunk)):
+                yield text
+        if text := await originals.render(scanner.finish()):
+            yield text
+    finally:
+        call.counts = {"restored": originals.restored, "unresolved": originals.unresolved}
+        call.details = {"stage": "ended"}
+        await call.audit.record(call.event(OUTCOME_OK, scope=arguments.scope))
+
+
+@dataclass(slots=True)
+class _Originals:
+    call: Call
+    vault: VaultService
+    arguments: PiiRestorationArguments
+    secrets: SecretPolicy
+    given: Mapping[Handle, str]
+    known: dict[Handle, Original | None] = field(default_factory=dict)
+    restored: int = 0
+    unresolved: int = 0
+
+    async def render(self, pieces: Sequence[tuple[str, Handle | None, bool]]) -> str:
+        """Return the text of ``pieces`` with originals in place; each handle is read from the vault once."""
+        if self.arguments.scope is not None:
+            new = {handle for _, handle, active in pieces if handle is not None and not active}
+            new -= self.known.keys() | self.given.keys()
+            if new:
+                allowed = self.secrets.restorable(new, self.call.caller)
+                found = await self.vault.read(self.call.caller, self.arguments.scope, allowed)
+                self.known.update({handle: found.get(handle) for handle in new})
+        return "".join(
+            text if handle is None else self._one(text, handle, active) for text, handle, active in pieces
+        )
+
+    def _one(self, text: str, handle: Handle, active: bool) -> str:
+        if active:
+            original: Any = None
+        elif handle in self.given:
+            original = Original(self.given[handle])
+        else:
+            original = self.known.get(handle)
+        if original is None:
+            self.unresolved += 1
+            return text
+        self.restored += 1
+        return str(original.at(0))

@@ -1,0 +1,1 @@
+"""The MCP servers behind this one: records, approval, connections."""

@@ -1,0 +1,377 @@
+"""The MCP servers of a tenant: added, changed, tried out, approved, paused and removed by its operators."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
+from app.core.catalog.primitives import SERVERS_CHANGED
+from app.core.catalog.servers import ServerEntry
+from app.core.catalog.tool_filter import ToolFilter
+from app.core.errors import (
+    ConflictError,
+    ForbiddenError,
+    InternalError,
+    InvalidArgumentsError,
+)
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.audit.audit import AuditService
+from app.services.servers.approval import Approval, Wanted, choose, pinned
+from app.services.servers.pins import PinName, review
+from app.services.servers.sealing import (
+    GivenServer,
+    changed_parts,
+    connection_of,
+    document_of,
+    opened,
+    reached,
+    sealed,
+)
+from app.services.servers.server_records import KnownServer, ServerDetail, Trial, digests, found, pins_of
+from app.services.servers.upstreams import UpstreamService
+from app.store.audit.audit import Transaction
+from app.store.changes import announce
+from app.store.database import Database
+from app.store.servers import (
+    SERVER_APPROVED,
+    SERVER_PAUSED,
+    SERVER_PENDING,
+    Origin,
+    ServerState,
+    StoredPin,
+    StoredServer,
+    add_pins,
+    add_server,
+    find_server,
+    list_servers,
+    remove_pins,
+    remove_server,
+    update_server,
+)
+
+_DECLARED: Final = (
+    "The server is declared in the file that this service applies; change it there and apply that."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerService:
+    """Administers servers; ``upstreams`` serves them.
+
+    What is declared in a file belongs to the file: over REST it is approved, paused and resumed, not edited.
+    Arguments named ``host`` say that the caller works on the host, whom that and commands (stdio) are left to.
+    """
+
+    database: Database
+    audit: AuditService
+    upstreams: UpstreamService
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[KnownServer]:
+        """Return servers by name, those behind ``after``."""
+        async with self.audit.refusals(caller, "servers.list", request):
+            caller.require(Role.OPERATOR)
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            listed = await list_servers(tx, caller.tenant, after=after, limit=limit)
+        return [self._known(stored) for stored in listed]
+
+    async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerDetail:
+        """Return one server with the standing of its definitions, or raise NotFoundError."""
+        async with self.audit.refusals(caller, "servers.get", request):
+            caller.require(Role.OPERATOR)
+            async with self._reading(caller) as tx:
+                stored = await found(tx, caller.tenant, name)
+                pins = await pins_of(tx, caller.tenant, name)
+        offers = self.upstreams.listing(caller.tenant, name)
+        reviews = review(offers, digests(pins)) if offers is not None else None
+        return ServerDetail(self._known(stored), reviews, pins)
+
+    async def add(
+        self,
+        caller: Caller,
+        name: str,
+        given: GivenServer,
+        request: RequestInfo | None = None,
+        *,
+        host: bool = False,
+    ) -> KnownServer:
+        """Store a new server, which waits for approval; a name that is taken is a ConflictError."""
+        async with self.audit.refusals(caller, "servers.add", request):
+            caller.require(Role.OPERATOR)
+            entry = given.entry(name)
+            self._check(entry, host=host)
+            added = self._new(caller, entry, "api", SERVER_PENDING)
+            async with self._writing(caller) as tx:
+                if not await add_server(tx, added):
+                    raise ConflictError("There is a server of that name.", details={"pointer": "/name"})
+                await self._record(tx, caller, "servers.add", name, request, type=entry.settings.type)
+        await self._heard(caller, name)
+        return KnownServer(added, entry)
+
+    async def put(
+        self,
+        caller: Caller,
+        name: str,
+        given: GivenServer,
+        request: RequestInfo | None = None,
+        *,
+        host: bool = False,
+    ) -> KnownServer:
+        """Replace a server's settings; where that changes how it is reached, it waits for approval again."""
+        async with self.audit.refusals(caller, "servers.put", request):
+            caller.require(Role.OPERATOR)
+            async with self._writing(caller) as tx:
+                before = self._known(await found(tx, caller.tenant, name, lock=True))
+                _check_ours(before.stored, host=host)
+                entry = given.entry(name, before.entry.settings)
+                self._check(entry, host=host)
+                changed = self._changed(before, entry)
+                if connection_of(entry.settings) != connection_of(before.entry.settings):
+                    state = SERVER_PAUSED if before.stored.state == SERVER_PAUSED else SERVER_PENDING
+                    changed = replace(changed, state=state, pinned=None)
+                await update_server(tx, changed)
+                parts = changed_parts(before.entry, entry)
+                await self._record(
+                    tx, caller, "servers.put", name, request, changed=parts, state=changed.state
+                )
+        await self._heard(caller, name)
+        return KnownServer(changed, entry)
+
+    async def test(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Trial:
+        """Connect to a server once, list it and leave; that it fails is a finding, not an error."""
+        async with self.audit.refusals(caller, "servers.test", request):
+            known, pins = await self._opened(caller, name)
+        inspected = await self.upstreams.inspect(known.entry, known.stored.origin)
+        reviews = review(inspected.offers, digests(pins)) if inspected.ready else []
+        details = {"server": name, "ready": inspected.ready, "definitions": len(reviews)}
+        outcome = OUTCOME_OK if inspected.ready else OUTCOME_FAILED
+        await self.audit.record(
+            self.audit.new_event(caller, "servers.test", outcome, request, details=details)
+        )
+        return Trial(inspected, reviews, pins)
+
+    async def approve(
+        self,
+        caller: Caller,
+        name: str,
+        wanted: Sequence[Wanted] | None = None,
+        request: RequestInfo | None = None,
+        *,
+        listing: str | None = None,
+    ) -> Approval:
+        """Connect, list and pin what the server offers now: all of it, or the ``wanted`` definitions only.
+
+        With a ``listing`` (``Inspection.digest``) or digests in ``wanted``, what the server has changed since then is
+        a ConflictError. What can never be approved is left out, or refused where it is named.
+        """
+        async with self.audit.refusals(caller, "servers.approve", request):
+            known, _ = await self._opened(caller, name)
+            inspected = await self.upstreams.inspect(known.entry, known.stored.origin)
+            inspected.check(listing)
+            async with self._writing(caller) as tx:
+                stored = await found(tx, caller.tenant, name, lock=True)
+                if stored.updated != known.stored.updated:
+                    raise ConflictError("The server's settings were changed meanwhile; approve them again.")
+                held = digests(await pins_of(tx, caller.tenant, name))
+                chosen = choose(review(inspected.offers, held), wanted)
+                moment = self.now()
+                await remove_pins(tx, caller.tenant, name, None if wanted is None else chosen.names)
+                await add_pins(tx, pinned(chosen.offers, caller, name, moment))
+                changed = replace(
+                    stored, state=SERVER_APPROVED, pinned=stored.pinned or moment, updated=self._later(stored)
+                )
+                await update_server(tx, changed)
+                counts = {"approved": len(chosen.offers), "held_back": len(chosen.held_back)}
+                await self._record(tx, caller, "servers.approve", name, request, **counts)
+        await self._heard(caller, name)
+        return Approval(changed, inspected, chosen)
+
+    async def pause(self, caller: Caller, name: str, request: RequestInfo | None = None) -> KnownServer:
+        """Serve nothing of a server until it is resumed; again is harmless."""
+        return await self._switch(caller, "servers.pause", name, request, lambda _stored: SERVER_PAUSED)
+
+    async def resume(self, caller: Caller, name: str, request: RequestInfo | None = None) -> KnownServer:
+        """Serve a paused server as before; one that was never approved waits for that again."""
+
+        def before(stored: StoredServer) -> ServerState:
+            if stored.state != SERVER_PAUSED:
+                return stored.state
+            return SERVER_APPROVED if stored.pinned or stored.origin == "file" else SERVER_PENDING
+
+        return await self._switch(caller, "servers.resume", name, request, before)
+
+    async def remove(
+        self, caller: Caller, name: str, request: RequestInfo | None = None, *, host: bool = False
+    ) -> None:
+        """Forget a server, its secrets and what was approved of it."""
+        async with self.audit.refusals(caller, "servers.remove", request):
+            caller.require(Role.OPERATOR)
+            async with self._writing(caller) as tx:
+                _check_ours(await found(tx, caller.tenant, name, lock=True), host=host)
+                await remove_server(tx, caller.tenant, name)
+                await self._record(tx, caller, "servers.remove", name, request)
+        await self._heard(caller, name)
+
+    async def declared(self, tx: Transaction, tenant: str) -> Mapping[str, tuple[ServerEntry, Origin]]:
+        """Return every server's entry, secrets included, and its origin: what a plan compares a file with."""
+        return {
+            one.name: (opened(self.audit.keys, one), one.origin) for one in await list_servers(tx, tenant)
+        }
+
+    async def declare(self, tx: Transaction, caller: Caller, entry: ServerEntry) -> bool:
+        """Store what a file says of a server, which approves it; return whether that changed anything.
+
+        A server that an operator paused stays so. Where the file names another program or address, its first
+        complete listing is approved anew; otherwise what was approved holds.
+        """
+        self._check(entry, host=True)
+        stored = await find_server(tx, caller.tenant, entry.name, lock=True)
+        if stored is None:
+            await add_server(tx, self._new(caller, entry, "file", SERVER_APPROVED))
+            await self._record(tx, caller, "servers.declare", entry.name, None, type=entry.settings.type)
+            return True
+        before = self._known(stored)
+        if stored.origin == "file" and before.entry == entry:
+            return False
+        same = reached(entry.settings) == reached(before.entry.settings)
+        changed = replace(
+            self._changed(before, entry),
+            origin="file",
+            state=SERVER_PAUSED if stored.state == SERVER_PAUSED else SERVER_APPROVED,
+            pinned=stored.pinned if same else None,
+        )
+        await update_server(tx, changed)
+        parts = changed_parts(before.entry, entry)
+        await self._record(
+            tx, caller, "servers.declare", entry.name, None, changed=parts, state=changed.state
+        )
+        return True
+
+    async def withdraw(self, tx: Transaction, caller: Caller, name: str) -> bool:
+        """Forget a server that the file no longer has; return whether there was one of the file's."""
+        stored = await find_server(tx, caller.tenant, name, lock=True)
+        if stored is None or stored.origin != "file":
+            return False
+        await remove_server(tx, caller.tenant, name)
+        await self._record(tx, caller, "servers.withdraw", name, None)
+        return True
+
+    async def _switch(
+        self,
+        caller: Caller,
+        action: str,
+        name: str,
+        request: RequestInfo | None,
+        state_of: Callable[[StoredServer], ServerState],
+    ) -> KnownServer:
+        async with self.audit.refusals(caller, action, request):
+            caller.require(Role.OPERATOR)
+            async with self._writing(caller) as tx:
+                stored = await found(tx, caller.tenant, name, lock=True)
+                state = state_of(stored)
+                if state != stored.state:
+                    stored = replace(stored, state=state, updated=self._later(stored))
+                    await update_server(tx, stored)
+                    await self._record(tx, caller, action, name, request, state=state)
+        await self._heard(caller, name)
+        return self._known(stored)
+
+    async def _opened(self, caller: Caller, name: str) -> tuple[KnownServer, Mapping[PinName, StoredPin]]:
+        """Return a server to connect to, with what was approved of it."""
+        caller.require(Role.OPERATOR)
+        async with self._reading(caller) as tx:
+            stored = await found(tx, caller.tenant, name)
+            return self._known(stored, whole=True), await pins_of(tx, caller.tenant, name)
+
+    def _reading(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
+        return self.database.transaction(caller.tenant, write=False)
+
+    def _writing(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
+        return self.database.transaction(caller.tenant)
+
+    def _known(self, stored: StoredServer, *, whole: bool = False) -> KnownServer:
+        """Open a server; unless it is wanted ``whole``, lost secrets keep nobody from seeing and mending it."""
+        try:
+            return KnownServer(stored, opened(self.audit.keys, stored))
+        except InternalError:
+            if whole:
+                raise
+            return KnownServer(stored, opened(self.audit.keys, replace(stored, secrets=None)))
+
+    def _new(self, caller: Caller, entry: ServerEntry, origin: Origin, state: ServerState) -> StoredServer:
+        moment = self.now()
+        return StoredServer(
+            tenant=caller.tenant,
+            name=entry.name,
+            document=document_of(entry),
+            secrets=sealed(self.audit.keys, caller.tenant, entry),
+            origin=origin,
+            state=state,
+            pinned=None,
+            created=moment,
+            created_by=caller.key_id,
+            updated=moment,
+        )
+
+    def _changed(self, before: KnownServer, entry: ServerEntry) -> StoredServer:
+        return replace(
+            before.stored,
+            document=document_of(entry),
+            secrets=sealed(self.audit.keys, before.stored.tenant, entry),
+            updated=self._later(before.stored),
+        )
+
+    def _later(self, stored: StoredServer) -> datetime:
+        """Return a moment after the last change: the column tells two states of a server apart."""
+        return max(self.now(), stored.updated + timedelta(microseconds=1))
+
+    def _check(self, entry: ServerEntry, *, host: bool) -> None:
+        if entry.settings.type == "stdio" and not host and not self.upstreams.rules.stdio_over_rest:
+            raise ForbiddenError(
+                "A command would run on this host, so it is not taken over REST: declare the server in the file "
+                "(sluice apply), or set SLUICE_UPSTREAMS__STDIO_OVER_REST=true.",
+                details={"pointer": "/settings/command"},
+            )
+        try:
+            ToolFilter.parse(entry.tool_filter)
+        except ValueError as error:
+            raise InvalidArgumentsError(
+                f"{error}.".capitalize(), details={"pointer": "/toolFilter"}
+            ) from None
+
+    async def _heard(self, caller: Caller, name: str) -> None:
+        """Let this process follow before the caller is answered; the others hear the announcement."""
+        self.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant, name))
+        await self.upstreams.caught_up(caller.tenant)
+
+    async def _record(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        action: str,
+        name: str,
+        request: RequestInfo | None,
+        **details: str | int,
+    ) -> None:
+        """Put a change on record, names and counts only, and announce it with the transaction."""
+        said: dict[str, Any] = {"server": name, **details}
+        await self.audit.record_with(
+            tx, self.audit.new_event(caller, action, OUTCOME_OK, request, details=said)
+        )
+        await announce(tx, Changed(SERVERS_CHANGED, caller.tenant, name))
+
+
+def _check_ours(stored: StoredServer, *, host: bool) -> None:
+    if stored.origin == "file" and not host:
+        raise ConflictError(_DECLARED)

@@ -1,0 +1,254 @@
+"""The servers that this process serves: one aggregator for each tenant, kept in step with the database."""
+
+import asyncio
+import logging
+import traceback
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from app.core.catalog.primitives import SERVERS_CHANGED, Offer
+from app.core.catalog.servers import ServerEntry
+from app.core.errors import ForbiddenError, NotFoundError, StoreUnavailableError
+from app.core.events import Changed
+from app.services.access.access import TENANT_CHANGED
+from app.services.audit.audit import AuditService
+from app.services.servers.inspection import Inspection, inspect
+from app.services.servers.pins import Review
+from app.services.servers.tenant_upstreams import Approved, TenantServers, UpstreamRules
+from app.store.changes import EVERYTHING
+from app.store.database import Database
+from app.store.servers import Origin, list_server_names
+from app.upstream.aggregator import MCPAggregator
+from app.upstream.dedicated import LinkBudget
+from app.upstream.status import ServerStatus
+
+_RETRY_S: Final = 1.0
+_LOOK_S: Final = 3.0
+_CATCH_UP_S = 2.0
+
+log = logging.getLogger("sluice.upstreams")
+
+
+class UpstreamService:
+    """Connects to every approved server of every tenant while ``running``, and follows what changes.
+
+    ``on_change`` callbacks hear a tenant's name after its servers, their offers, their state or what is approved of
+    them changed; ``on_notification`` callbacks hear (tenant, server, method, params) of what a server says outside a
+    request. Without ``running`` nothing is connected: commands on the host only look.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        audit: AuditService,
+        rules: UpstreamRules | None = None,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.rules = rules or UpstreamRules()
+        self.on_change: list[Callable[[str], None]] = []
+        self.on_notification: list[Callable[[str, str, str, Mapping[str, Any]], None]] = []
+        self._database, self._audit, self._now = database, audit, now
+        self._tenants: dict[str, TenantServers] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._dedicated = LinkBudget(self.rules.max_dedicated)
+        self._running = False
+        self._missed = asyncio.Event()
+        self._settled = asyncio.Event()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Connect and stay connected meanwhile; servers settle in the background (``settled``).
+
+        Raises NotFoundError where the settings name servers that no tenant has.
+        """
+        known = await self._names()
+        wanted = self.rules.servers | self.rules.filters.keys()
+        unknown = sorted(wanted - {name for _, name in known})
+        if unknown:
+            raise NotFoundError(f"Servers not found: {', '.join(unknown)}", details={"servers": unknown})
+        self._running = True
+        for tenant in sorted({tenant for tenant, _ in known}):
+            self._begin(tenant)
+        # Which servers there are is known when the start ends; whether they answer, a little later.
+        await asyncio.gather(*(one.loaded.wait() for one in self._tenants.values()))
+        watching = [
+            asyncio.create_task(self._settle(), name="upstreams settle"),
+            asyncio.create_task(self._catch_up(), name="upstreams catch up"),
+        ]
+        try:
+            yield
+        finally:
+            self._running = False
+            for task in [*watching, *self._tasks.values()]:
+                task.cancel()
+            await asyncio.gather(*watching, *self._tasks.values(), return_exceptions=True)
+            self._tasks.clear()
+            self._tenants.clear()
+
+    def changed(self, changed: Changed) -> None:
+        """Follow what was announced."""
+        if not self._running or changed.kind not in {EVERYTHING, SERVERS_CHANGED, TENANT_CHANGED}:
+            return
+        if changed.kind == EVERYTHING or changed.tenant is None:
+            self._missed.set()
+        elif changed.tenant in self._tenants:
+            self._tenants[changed.tenant].reload()
+        elif changed.kind == SERVERS_CHANGED:
+            self._begin(changed.tenant)
+
+    async def caught_up(self, tenant: str) -> None:
+        """Return once this process serves what is stored of a tenant's servers now, or after a moment without that."""
+        servers = self._tenants.get(tenant)
+        if servers is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CATCH_UP_S):
+                    await servers.caught_up()
+
+    async def settled(self) -> None:
+        """Return once each server was listed, or failed, within its time limit after the start."""
+        await self._settled.wait()
+
+    @property
+    def ready(self) -> bool:
+        """Return whether that is so; a server that is down does not make the process unready."""
+        return self._settled.is_set()
+
+    def aggregator(self, tenant: str) -> MCPAggregator | None:
+        """Return a tenant's aggregator, None where it has no server in this process."""
+        found = self._tenants.get(tenant)
+        return found.aggregator if found is not None else None
+
+    def approved(self, tenant: str) -> Approved:
+        """Return what may be served of a tenant's servers; the same object until something changes."""
+        found = self._tenants.get(tenant)
+        return found.approved() if found is not None else Approved()
+
+    def names(self) -> list[str]:
+        """Return the names of the servers that this process connects to, in order."""
+        found = (one.aggregator.connections for one in self._tenants.values() if one.aggregator is not None)
+        return sorted({name for connections in found for name in connections})
+
+    def status(self, tenant: str, name: str) -> ServerStatus | None:
+        """Return how the connection to a server is, None where this process has none."""
+        found = self._tenants.get(tenant)
+        connection = found.connection(name) if found is not None else None
+        return connection.status if connection is not None else None
+
+    def fault(self, tenant: str, name: str) -> str | None:
+        """Return why an approved server is not connected at all."""
+        found = self._tenants.get(tenant)
+        return found.faults.get(name) if found is not None else None
+
+    def listing(self, tenant: str, name: str) -> Sequence[Offer] | None:
+        """Return the last complete listing of a server, None where this process has none."""
+        found = self._tenants.get(tenant)
+        connection = found.connection(name) if found is not None else None
+        if connection is None or not connection.status.generation:
+            return None
+        return connection.offers
+
+    def reviews(self, tenant: str, name: str) -> Sequence[Review]:
+        """Return the standing of everything that a connected server offers."""
+        found = self._tenants.get(tenant)
+        return found.reviews(name) if found is not None else []
+
+    def served(self) -> list[tuple[str, ServerStatus]]:
+        """Return the name and state of every server that this process serves, of all tenants."""
+        found = [
+            (name, connection.status)
+            for servers in self._tenants.values()
+            if servers.aggregator is not None
+            for name, connection in servers.aggregator.connections.items()
+        ]
+        return sorted(found, key=lambda one: one[0])
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many servers there are in each state of connection."""
+        found: Counter[str] = Counter()
+        for one in self._tenants.values():
+            if one.aggregator is not None:
+                found.update(connection.status.state for connection in one.aggregator.connections.values())
+            found["failed"] += len(one.faults)
+        return found
+
+    async def inspect(self, entry: ServerEntry, origin: Origin) -> Inspection:
+        """Connect to a server once, under the rules of its origin, and list it."""
+        refusal = self.rules.refusal(entry, origin)
+        if refusal is not None:
+            raise ForbiddenError(refusal)
+        networks = self.rules.networks_for(origin)
+        return await inspect(entry, self.rules.options(lambda _server: networks))
+
+    async def _names(self) -> Sequence[tuple[str, str]]:
+        async with self._database.system_transaction(write=False) as tx:
+            return await list_server_names(tx)
+
+    def _begin(self, tenant: str) -> None:
+        servers = TenantServers(
+            tenant,
+            self._database,
+            self._audit,
+            self.rules,
+            now=self._now,
+            on_change=self._tell,
+            on_notification=self._pass_on,
+            dedicated=self._dedicated,
+        )
+        self._tenants[tenant] = servers
+        self._tasks[tenant] = asyncio.create_task(self._keep(servers), name=f"servers of {tenant}")
+
+    async def _keep(self, servers: TenantServers) -> None:
+        """Run a tenant's servers; a bug with one tenant's is logged, without content, and must not stop the others'."""
+        while True:
+            try:
+                await servers.run()
+            except Exception as error:  # noqa: BLE001 - see above
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                log.error(  # noqa: TRY400 - a traceback prints the message
+                    "servers of tenant %s failed: %s in %s, line %s",
+                    servers.tenant,
+                    type(error).__name__,
+                    place.name,
+                    place.lineno,
+                )
+                servers.loaded.set()
+            await asyncio.sleep(_RETRY_S)
+            servers.reload()
+
+    async def _settle(self) -> None:
+        for servers in list(self._tenants.values()):
+            await servers.settled()
+        self._settled.set()
+
+    async def _catch_up(self) -> None:
+        """Look at every tenant again after a lost connection to the database, which may have lost announcements.
+
+        On SQLite, where nothing announces what a command on the host changes, look now and then.
+        """
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S if self._database.embedded else None):
+                    await self._missed.wait()
+            self._missed.clear()
+            try:
+                named = {tenant for tenant, _ in await self._names()}
+            except StoreUnavailableError:
+                await asyncio.sleep(_RETRY_S)
+                self._missed.set()
+                continue
+            for tenant in named - self._tasks.keys():
+                self._begin(tenant)
+            for servers in self._tenants.values():
+                servers.reload()
+
+    def _tell(self, tenant: str) -> None:
+        for callback in list(self.on_change):
+            callback(tenant)
+
+    def _pass_on(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
+        for callback in list(self.on_notification):
+            callback(tenant, server, method, params)

@@ -1,0 +1,1 @@
+"""Handles and the originals behind them: storing, restoring, erasing, keys."""

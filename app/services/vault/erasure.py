@@ -1,0 +1,226 @@
+"""Erase a scope, a handle or a value, and leave a receipt inside and outside the database."""
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.content.handles import Handle, Original
+from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
+from app.core.ids import uuid7
+from app.core.request import RequestInfo
+from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
+from app.services.audit.audit import AuditService
+from app.store.audit.audit import Transaction
+from app.store.database import Database
+from app.store.vault.allocation import ScopeRow
+from app.store.vault.vault import (
+    EntryPlace,
+    add_erasure,
+    find_places,
+    list_live_rows,
+    list_spelled,
+    remove_entries,
+    remove_scope,
+)
+
+Kind = Literal["scope", "handle", "value"]
+_BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReceipt:
+    """What was erased: numbers by label, never values."""
+
+    id: UUID
+    kind: Kind
+    at: datetime
+    actor: str
+    scope: str | None
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSink:
+    """A file outside the database that only grows: after restoring a backup it tells what to erase again.
+
+    One JSON object a line: the receipt and the places (scope, label, ordinal) of what was erased, no content.
+    Without a path nothing is written.
+    """
+
+    path: Path | None
+
+    async def append(self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace]) -> None:
+        """Write one line and return when it is on disk; an erasure that cannot be noted does not happen."""
+        if self.path is None:
+            return
+        line = {
+            "tenant": tenant,
+            "id": str(receipt.id),
+            "kind": receipt.kind,
+            "at": receipt.at.isoformat(),
+            "actor": receipt.actor,
+            "scope": receipt.scope,
+            "counts": receipt.counts,
+            "erased": [[place.scope, place.label, place.ordinal] for place in places],
+        }
+        try:
+            await asyncio.to_thread(_append_durably, self.path, json.dumps(line).encode() + b"\n")
+        except OSError:
+            raise StoreUnavailableError(
+                "The erasure cannot be noted outside the database, so nothing was erased."
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureService:
+    """The erasing use cases of ``VaultService``."""
+
+    database: Database
+    custodian: Custodian
+    audit: AuditService
+    sink: ErasureSink
+    now: Callable[[], datetime]
+
+    async def erase_scope(self, caller: Caller, scope: str, request: RequestInfo | None) -> ErasureReceipt:
+        """See ``VaultService.erase_scope``."""
+        async with self.audit.refusals(caller, "vault.erase_scope", request):
+            caller.require(Role.ERASER)
+            async with self.database.transaction(caller.tenant) as tx:
+                counts = await remove_scope(tx, caller.tenant, scope)
+                if counts is None:
+                    raise NotFoundError("There is no such scope.")
+                receipt = self._receipt("scope", caller, scope, counts)
+                await self._note(tx, caller, receipt, [], request)
+        self.custodian.forget(caller.tenant, scope)
+        return receipt
+
+    async def erase_handle(
+        self, caller: Caller, scope: str, handle: Handle, request: RequestInfo | None
+    ) -> ErasureReceipt:
+        """See ``VaultService.erase_handle``."""
+        place = EntryPlace(scope, handle.label, handle.ordinal)
+        async with self.audit.refusals(caller, "vault.erase_handle", request):
+            caller.require(Role.ERASER)
+            async with self.database.transaction(caller.tenant) as tx:
+                removed = await remove_entries(tx, caller.tenant, [place])
+                if not removed:
+                    raise NotFoundError("There is no such handle in this scope.")
+                receipt = self._receipt("handle", caller, scope, {handle.label: 1})
+                await self._note(tx, caller, receipt, removed, request)
+        return receipt
+
+    async def erase_value(self, caller: Caller, value: str, request: RequestInfo | None) -> ErasureReceipt:
+        """See ``VaultService.erase_value``; a value that is nowhere gives a receipt with no counts."""
+        async with self.audit.refusals(caller, "vault.erase_value", request):
+            caller.require(Role.ERASER)
+            if not value:
+                raise InvalidArgumentsError("Which value? It is empty.", details={"pointer": "/value"})
+        places = await self._places(caller.tenant, value)
+        async with self.database.transaction(caller.tenant) as tx:
+            removed = await remove_entries(tx, caller.tenant, places)
+            counts = dict(Counter(place.label for place in removed))
+            receipt = self._receipt("value", caller, None, counts)
+            await self._note(tx, caller, receipt, removed, request)
+        return receipt
+
+    async def _places(self, tenant: str, value: str) -> list[EntryPlace]:
+        """Look for ``value`` in each live scope, in short transactions."""
+        places: list[EntryPlace] = []
+        after: str | None = None
+        while True:
+            async with self.database.transaction(tenant, write=False) as tx:
+                rows = await list_live_rows(tx, tenant, self.now(), after=after, limit=_BATCH)
+                opened = {row.id: self._open(tenant, row) for row in rows}
+                lookups = [
+                    (row.id, label, lookup)
+                    for row in rows
+                    for label in row.counters
+                    for lookup in _lookups(opened[row.id], label, value)
+                ]
+                places += await find_places(tx, tenant, lookups)
+                for place, sealed in await list_spelled(tx, tenant, list(opened)):
+                    if _is_value(opened[place.scope], place, sealed, value):
+                        places.append(place)
+            if len(rows) < _BATCH:
+                return places
+            after = rows[-1].id
+            await asyncio.sleep(0)
+
+    def _open(self, tenant: str, row: ScopeRow) -> ScopeKeys:
+        if row.kek_version is None or row.dek_wrapped is None:
+            raise StoreUnavailableError("A scope is being erased; try again.", retry_after_s=1.0)
+        try:
+            return self.custodian.open(tenant, row.id, row.generation, row.kek_version, row.dek_wrapped)
+        except KeyRingError:
+            raise StoreUnavailableError("The key of a scope is not available.") from None
+
+    def _receipt(
+        self, kind: Kind, caller: Caller, scope: str | None, counts: dict[str, int]
+    ) -> ErasureReceipt:
+        return ErasureReceipt(uuid7(), kind, self.now(), caller.key_id, scope, counts)
+
+    async def _note(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        receipt: ErasureReceipt,
+        removed: Sequence[EntryPlace],
+        request: RequestInfo | None,
+    ) -> None:
+        """Store receipt and event, then the line outside; the commit comes last, so a noted erasure can be redone."""
+        await add_erasure(
+            *(tx, caller.tenant, receipt.id, receipt.kind, receipt.at, receipt.actor, receipt.scope),
+            receipt.counts,
+        )
+        scope = receipt.scope
+        event = self.audit.new_event(
+            caller,
+            f"vault.erase_{receipt.kind}",
+            OUTCOME_OK,
+            request,
+            scope_ref=None if scope is None else self.audit.scope_ref(caller.tenant, scope),
+            counts=receipt.counts,
+            details={"receipt": str(receipt.id)},
+        )
+        await self.audit.record_with(tx, event)
+        await self.sink.append(caller.tenant, receipt, removed)
+
+
+def _lookups(keys: ScopeKeys, label: str, value: str) -> tuple[bytes, bytes]:
+    exact = Original(value).encode()
+    return (
+        keys.lookup(label, exact, canonical=False),
+        keys.lookup(label, folded(value), canonical=True),
+    )
+
+
+def _is_value(keys: ScopeKeys, place: EntryPlace, sealed: bytes, value: str) -> bool:
+    try:
+        payload = keys.open(place.label, place.ordinal, bytes(sealed))
+    except SealBrokenError:
+        return False
+    return Original.decode(payload).text == value
+
+
+def folded(text: str) -> bytes:
+    """Return what equal values have in common when only case and white space differ."""
+    return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
+
+
+def _append_durably(path: Path, line: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    try:
+        os.write(descriptor, line)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,396 @@
+"""Keep originals behind handles: store them with their audit event, give them back, list them."""
+
+import logging
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.content.handles import LITERAL, Handle, Original
+from app.core.contracts.middleware import VaultOptions
+from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
+from app.core.offload import off_loop
+from app.core.request import RequestInfo
+from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
+from app.services.access.policies import PolicyService
+from app.services.audit.audit import AuditService
+from app.services.vault.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
+from app.services.vault.keyring import KeyringService, RewrapReceipt
+from app.services.vault.restore_epoch import begin_epoch
+from app.store.audit.audit import Transaction
+from app.store.audit.writer import GroupWriter
+from app.store.database import Database
+from app.store.vault.allocation import Value, Want
+from app.store.vault.vault import (
+    SealedEntry,
+    StoredScope,
+    find_scope,
+    list_all_sealed,
+    list_scopes,
+    list_sealed,
+    purge_expired,
+    update_expiry,
+)
+
+DEFAULT_TTL_S = 30 * 24 * 3600
+MAX_TTL_S = 100 * 366 * 24 * 3600
+MAX_PAGE = 1000
+_PURGE_BATCH = 100
+_PER_VALUE = 100
+"""Handling one original costs about what looking at so many characters does."""
+_SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+_READERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER)
+
+log = logging.getLogger("sluice.vault")
+
+
+@dataclass(frozen=True, slots=True)
+class VaultReceipt:
+    """What a write made: the scope and the handles, parallel to the originals given."""
+
+    scope: str
+    handles: list[Handle]
+
+
+@dataclass(frozen=True, slots=True)
+class VaultWrite:
+    """Originals of one request that want handles, and the events to store with them.
+
+    ``scope`` None draws a new random one. ``events`` is called inside the transaction with the receipt, and
+    again if the transaction is tried again; what it raises undoes the write. It runs in a thread where
+    ``characters`` (how much text it handles) or the number of originals is large. ``ttl_s`` counts for a new scope.
+    """
+
+    scope: str | None
+    originals: Sequence[tuple[str, Original]]
+    options: VaultOptions
+    events: Callable[[VaultReceipt], Sequence[AuditEvent]]
+    ttl_s: int | None = None
+    characters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePage:
+    """Scopes in the order of their names, and the cursor of the next page (None: this was the last)."""
+
+    items: list[StoredScope]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultEntry:
+    """A handle of a scope; ``original`` only where it was asked for with the role restorer."""
+
+    handle: Handle
+    original: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage:
+    """Entries in the order of label and ordinal, and the cursor of the next page."""
+
+    items: list[VaultEntry]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VaultService:
+    """The vault's use cases; only ever the caller's own tenant."""
+
+    database: Database
+    writer: GroupWriter
+    custodian: Custodian
+    audit: AuditService
+    sink: ErasureSink
+    default_ttl_s: int = DEFAULT_TTL_S
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    policies: PolicyService | None = None
+    erasures: ErasureService = field(init=False)
+    keyring: KeyringService = field(init=False)
+
+    def __post_init__(self) -> None:
+        erasures = ErasureService(self.database, self.custodian, self.audit, self.sink, self.now)
+        object.__setattr__(self, "erasures", erasures)
+        object.__setattr__(self, "keyring", KeyringService(self.database, self.custodian.provider, self.now))
+
+    async def commit(self, caller: Caller, write: VaultWrite) -> VaultReceipt:
+        """Give every original its handle and store all with the events, durably, or nothing."""
+        name = secrets.token_hex(16) if write.scope is None else check_scope(write.scope)
+        values = [_value(label, original, write.options) for label, original in write.originals]
+        want = Want(name, values, self._expiry(write), fresh=write.scope is None)
+        receipts: list[VaultReceipt] = []
+
+        def receive(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
+            handles = [
+                use.handle(value.label, ordinal, value.payload, tagged=write.options.tagged)
+                for value, ordinal in zip(values, ordinals, strict=True)
+            ]
+            receipts[:] = [VaultReceipt(name, handles)]
+            return write.events(receipts[0])
+
+        async def conclude(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
+            return await off_loop(write.characters + _PER_VALUE * len(values), receive, use, ordinals)
+
+        try:
+            await self.writer.allocate(caller.tenant, want, conclude)
+        except KeyRingError as error:
+            raise _key_unavailable(error) from None
+        return receipts[0]
+
+    async def read(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> dict[Handle, Original]:
+        """Return the originals of ``handles``; unknown, foreign, expired and erased ones are absent.
+
+        The caller of this method checks the role and records the reading before it passes anything on.
+        """
+        asked = list(handles)
+        if not asked or not _SCOPE_NAME.fullmatch(scope):
+            return {}
+        places = {(handle.label, handle.ordinal) for handle in asked}
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            found = await list_sealed(tx, caller.tenant, scope, places, self.now())
+        opened: dict[tuple[str, int], tuple[ScopeKeys, bytes]] = {}
+        for sealed in found:
+            keys = self._keys(caller.tenant, scope, sealed)
+            payload = self._payload(keys, sealed)
+            if payload is not None:
+                opened[sealed.label, sealed.ordinal] = keys, payload
+        return {
+            handle: Original.decode(opened[handle.label, handle.ordinal][1])
+            for handle in asked
+            if (handle.label, handle.ordinal) in opened
+            and _tag_holds(handle, *opened[handle.label, handle.ordinal])
+        }
+
+    async def known(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> set[Handle]:
+        """Return those of ``handles`` that this scope has given and still holds."""
+        return set(await self.read(caller, scope, handles))
+
+    async def list_scopes(
+        self,
+        caller: Caller,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+        request: RequestInfo | None = None,
+    ) -> ScopePage:
+        """Return a page of live scopes with counts by label, never originals."""
+        async with self.audit.refusals(caller, "vault.scopes", request):
+            caller.require(*_READERS)
+            _check_page(limit)
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            found = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
+        return ScopePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+    async def get_scope(self, caller: Caller, scope: str, request: RequestInfo | None = None) -> StoredScope:
+        """Return one live scope; absent, foreign, expired and erased ones are not found."""
+        async with self.audit.refusals(caller, "vault.scope", request):
+            caller.require(*_READERS, Role.INVOKER)
+        return await self._live_scope(caller, scope)
+
+    async def _live_scope(self, caller: Caller, scope: str) -> StoredScope:
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            found = await find_scope(tx, caller.tenant, check_scope(scope), self.now())
+        if found is None:
+            raise _no_scope()
+        return found
+
+    async def set_expiry(
+        self, caller: Caller, scope: str, expires: datetime | None, request: RequestInfo | None = None
+    ) -> StoredScope:
+        """Set when a scope ends (None: never); a moment that has passed ends it at once."""
+        event = self.audit.new_event(
+            caller,
+            "vault.set_expiry",
+            OUTCOME_OK,
+            request,
+            scope_ref=self.audit.scope_ref(caller.tenant, scope),
+        )
+        async with self.audit.refusals(caller, "vault.set_expiry", request):
+            caller.require(Role.OPERATOR, Role.ERASER)
+            check_scope(scope)
+            if expires is not None and expires.tzinfo is None:
+                raise InvalidArgumentsError("A time needs a zone.", details={"pointer": "/expires"})
+            async with self.database.transaction(caller.tenant) as tx:
+                before = await find_scope(tx, caller.tenant, scope, self.now())
+                changed = await update_expiry(tx, caller.tenant, scope, expires, self.now())
+                if not changed or before is None:
+                    raise _no_scope()
+                await self.audit.record_with(tx, event)
+        return replace(before, expires=expires)
+
+    async def entries(
+        self,
+        caller: Caller,
+        scope: str,
+        *,
+        originals: bool = False,
+        limit: int = 100,
+        cursor: str | None = None,
+        request: RequestInfo | None = None,
+    ) -> EntryPage:
+        """Return a page of handles; ``originals`` needs the role restorer and is on record before it is answered."""
+        async with self.audit.refusals(caller, "vault.entries", request):
+            caller.require(Role.RESTORER) if originals else caller.require(*_READERS)
+            _check_page(limit)
+            after = _entry_cursor(cursor)
+            stored = await self._live_scope(caller, scope)
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            found = await list_all_sealed(
+                tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
+            )
+        handles = [Handle(sealed.label, sealed.ordinal) for sealed in found[:limit]]
+        shown = await self._shown(caller, handles) if originals else set()
+        items = [
+            VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in shown else None)
+            for handle, sealed in zip(handles, found, strict=False)
+        ]
+        more = items[-1].handle.name if len(found) > limit else None
+        await self.audit.record(
+            self.audit.new_event(
+                caller,
+                "vault.entries",
+                OUTCOME_OK,
+                request,
+                scope_ref=self.audit.scope_ref(caller.tenant, scope),
+                details={"originals": originals, "returned": len(items)},
+            )
+        )
+        return EntryPage(items, more)
+
+    async def _shown(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
+        """Return those whose originals the tenant's policy lets this caller read; it may keep secrets from them."""
+        if self.policies is None:
+            return set(handles)
+        _, policy = await self.policies.get(caller.tenant)
+        return policy.secrets.restorable(handles, caller)
+
+    async def erase_scope(
+        self, caller: Caller, scope: str, request: RequestInfo | None = None
+    ) -> ErasureReceipt:
+        """Destroy a scope's data key and entries; its handles stay unresolved for ever."""
+        return await self.erasures.erase_scope(caller, check_scope(scope), request)
+
+    async def erase_handle(
+        self, caller: Caller, scope: str, handle: Handle, request: RequestInfo | None = None
+    ) -> ErasureReceipt:
+        """Delete the original behind one handle; the ordinal is never given again."""
+        return await self.erasures.erase_handle(caller, check_scope(scope), handle, request)
+
+    async def erase_value(
+        self, caller: Caller, value: str, request: RequestInfo | None = None
+    ) -> ErasureReceipt:
+        """Delete a value from every live scope of the caller's tenant, found by its keyed look-up in each."""
+        return await self.erasures.erase_value(caller, value, request)
+
+    async def rewrap(self, caller: Caller, request: RequestInfo | None = None) -> RewrapReceipt:
+        """Carry every data key of the installation to the active key version; needs the key custodian."""
+        async with self.audit.refusals(caller, "vault.rewrap", request):
+            caller.require(Role.KEY_CUSTODIAN)
+        receipt = await self.keyring.rewrap()
+        details = {"active": receipt.active, "rewrapped": receipt.rewrapped, "left": receipt.left}
+        event = self.audit.new_event(caller, "vault.rewrap", OUTCOME_OK, request, details=details)
+        await self.audit.record(event)
+        return receipt
+
+    async def restore_epoch(self, caller: Caller, request: RequestInfo | None = None) -> int:
+        """Make ordinals jump after the database was restored from a backup; run before serving again.
+
+        Handles given after the backup are known outside and lost inside: no ordinal of theirs may name another
+        value. Works in batches; where it is cut off, run it again. Returns the new epoch.
+        """
+        async with self.audit.refusals(caller, "vault.restore_epoch", request):
+            caller.require(Role.KEY_CUSTODIAN)
+
+        async def note(tx: Transaction, epoch: int) -> None:
+            details = {"epoch": epoch}
+            event = self.audit.new_event(caller, "vault.restore_epoch", OUTCOME_OK, request, details=details)
+            await self.audit.record_with(tx, event)
+
+        return await begin_epoch(self.database, note)
+
+    async def purge_expired(self) -> int:
+        """Bury expired scopes of all tenants in short batches; return how many."""
+        total = 0
+        while True:
+            async with self.database.system_transaction() as tx:
+                done = await purge_expired(tx, self.now(), limit=_PURGE_BATCH)
+            total += done
+            if done < _PURGE_BATCH:
+                return total
+
+    def _expiry(self, write: VaultWrite) -> datetime:
+        asked = (write.ttl_s, write.options.ttl_s, self.default_ttl_s)
+        ttl = next(value for value in asked if value is not None)
+        if not 0 < ttl <= MAX_TTL_S:
+            raise InvalidArgumentsError(
+                f"The life of a scope is 1 to {MAX_TTL_S} seconds.", details={"pointer": "/arguments/ttl_s"}
+            )
+        return self.now() + timedelta(seconds=ttl)
+
+    def _keys(self, tenant: str, scope: str, sealed: SealedEntry) -> ScopeKeys:
+        try:
+            return self.custodian.open(
+                tenant, scope, sealed.generation, sealed.kek_version, sealed.dek_wrapped
+            )
+        except KeyRingError as error:
+            raise _key_unavailable(error) from None
+
+    def _payload(self, keys: ScopeKeys, sealed: SealedEntry) -> bytes | None:
+        try:
+            return keys.open(sealed.label, sealed.ordinal, sealed.ciphertext)
+        except SealBrokenError:
+            log.error("an entry of the vault does not open: it was moved or changed")  # noqa: TRY400 - no trace
+            return None
+
+    def _text(self, tenant: str, scope: str, sealed: SealedEntry) -> str | None:
+        payload = self._payload(self._keys(tenant, scope, sealed), sealed)
+        return None if payload is None else Original.decode(payload).text
+
+
+def check_scope(name: str) -> str:
+    """Return ``name`` if it can name a scope: 1 to 200 characters, none of them a control character."""
+    if not _SCOPE_NAME.fullmatch(name):
+        raise InvalidArgumentsError(
+            "A scope's name is 1 to 200 characters without control characters.",
+            details={"pointer": "/arguments/scope"},
+        )
+    return name
+
+
+def _value(label: str, original: Original, options: VaultOptions) -> Value:
+    payload = original.encode()
+    if options.canonical and label != LITERAL:
+        return Value(label, payload, folded(original.text), "canonical")
+    return Value(label, payload, payload, "exact" if original.spelling is None else "spelled")
+
+
+def _tag_holds(handle: Handle, keys: ScopeKeys, payload: bytes) -> bool:
+    return handle.tag is None or secrets.compare_digest(
+        handle.tag, keys.tag(handle.label, handle.ordinal, payload)
+    )
+
+
+def _check_page(limit: int) -> None:
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidArgumentsError(f"A page has 1 to {MAX_PAGE} items.", details={"pointer": "/limit"})
+
+
+def _entry_cursor(cursor: str | None) -> tuple[str, int] | None:
+    if cursor is None:
+        return None
+    handle = Handle.parse(cursor)
+    if handle is None:
+        raise InvalidArgumentsError("The cursor is not one of ours.", details={"pointer": "/cursor"})
+    return handle.label, handle.ordinal
+
+
+def _no_scope() -> NotFoundError:
+    return NotFoundError("There is no such scope.")
+
+
+def _key_unavailable(error: Exception) -> StoreUnavailableError:
+    log.error("a data key cannot be opened: %s", error)
+    return StoreUnavailableError("The key of this scope is not available.", retry_after_s=1.0)

@@ -1,0 +1,1 @@
+"""Queries on keys, tenants, policies and sessions."""

@@ -1,0 +1,1 @@
+"""Queries on the audit record, and the task that writes it."""

@@ -1,0 +1,1 @@
+"""Queries on groups, concerns and descriptions of tools."""

@@ -1,0 +1,131 @@
+"""Queries on concerns, on what primitives are mapped to and on what callers prefer."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Table, delete, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.catalog.primitives import Kind
+from app.store.tables import concern, concern_mapping, concern_preference
+
+Origin = Literal["file", "api"]
+ConcernTransaction = AsyncConnection
+"""What the functions here work in; an open transaction of ``Database.transaction``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConcern:
+    """One definition; ``document`` is all of it but the name."""
+
+    name: str
+    document: Mapping[str, Any]
+    origin: Origin
+    created: datetime
+    updated: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMapping:
+    """What the primitives that a pattern names are mapped to; ``document`` is by name of the concern."""
+
+    kind: Kind
+    name: str
+    document: Mapping[str, Any]
+    origin: Origin
+    created: datetime
+    updated: datetime
+
+
+async def lock_concerns(tx: AsyncConnection, tenant: str) -> None:
+    """Keep others from changing the tenant's concerns until ``tx`` ends: mappings must fit definitions."""
+    if tx.dialect.name == "postgresql":
+        digest = hashlib.sha256(f"concerns {tenant}".encode()).digest()
+        number = int.from_bytes(digest[:8], signed=True)
+        await tx.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+
+
+async def list_concerns(tx: AsyncConnection, tenant: str) -> Sequence[StoredConcern]:
+    """Return all definitions of a tenant, by name."""
+    query = select(concern).where(concern.c.tenant == tenant).order_by(concern.c.name)
+    return [
+        StoredConcern(row.name, row.document, row.origin, row.created, row.updated)
+        for row in await tx.execute(query)
+    ]
+
+
+async def put_concern(tx: AsyncConnection, tenant: str, stored: StoredConcern) -> None:
+    """Store a definition or replace it; one that was there keeps its time of creation."""
+    key = {"tenant": tenant, "name": stored.name}
+    changing = {"document": dict(stored.document), "origin": stored.origin, "updated": stored.updated}
+    await _put(tx, concern, key, changing, {"created": stored.created})
+
+
+async def remove_concern(tx: AsyncConnection, tenant: str, name: str) -> None:
+    """Remove a definition."""
+    await tx.execute(delete(concern).where((concern.c.tenant == tenant) & (concern.c.name == name)))
+
+
+async def list_mappings(tx: AsyncConnection, tenant: str) -> Sequence[StoredMapping]:
+    """Return all mappings of a tenant, by kind and name."""
+    query = select(concern_mapping).where(concern_mapping.c.tenant == tenant)
+    found = [
+        StoredMapping(Kind(row.kind), row.name, row.document, row.origin, row.created, row.updated)
+        for row in await tx.execute(query)
+    ]
+    # Sorted here, for databases order text by rules of their own.
+    return sorted(found, key=lambda one: (one.kind.value, one.name))
+
+
+async def put_mapping(tx: AsyncConnection, tenant: str, stored: StoredMapping) -> None:
+    """Store a mapping or replace it; one that was there keeps its time of creation."""
+    key = {"tenant": tenant, "kind": stored.kind.value, "name": stored.name}
+    changing = {"document": dict(stored.document), "origin": stored.origin, "updated": stored.updated}
+    await _put(tx, concern_mapping, key, changing, {"created": stored.created})
+
+
+async def remove_mapping(tx: AsyncConnection, tenant: str, kind: Kind, name: str) -> None:
+    """Remove a mapping."""
+    key = {"tenant": tenant, "kind": kind.value, "name": name}
+    await tx.execute(delete(concern_mapping).where(_keyed(concern_mapping, key)))
+
+
+async def find_preference(tx: AsyncConnection, tenant: str, principal: str) -> Mapping[str, Any] | None:
+    """Return what a caller prefers, None where nothing is stored."""
+    key = {"tenant": tenant, "principal": principal}
+    query = select(concern_preference.c.document).where(_keyed(concern_preference, key))
+    found: Mapping[str, Any] | None = (await tx.execute(query)).scalar_one_or_none()
+    return found
+
+
+async def put_preference(
+    tx: AsyncConnection, tenant: str, principal: str, document: Mapping[str, Any], updated: datetime
+) -> None:
+    """Replace what a caller prefers; an empty document removes it."""
+    key = {"tenant": tenant, "principal": principal}
+    if document:
+        await _put(tx, concern_preference, key, {"document": dict(document), "updated": updated}, {})
+    else:
+        await tx.execute(delete(concern_preference).where(_keyed(concern_preference, key)))
+
+
+def _keyed(table: Table, key: Mapping[str, str]) -> ColumnElement[bool]:
+    condition = table.c.tenant == key["tenant"]
+    for name, value in key.items():
+        condition &= table.c[name] == value
+    return condition
+
+
+async def _put(
+    tx: AsyncConnection,
+    table: Table,
+    key: Mapping[str, str],
+    changing: Mapping[str, Any],
+    constant: Mapping[str, Any],
+) -> None:
+    done = await tx.execute(update(table).where(_keyed(table, key)).values(**changing))
+    if not done.rowcount:
+        await tx.execute(insert(table).values(**key, **changing, **constant))

@@ -1,0 +1,105 @@
+"""Queries on groups of primitives and their members."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import delete, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.catalog.primitives import Kind, Member
+from app.store.tables import group_member, primitive_group, server
+
+Origin = Literal["file", "api"]
+GroupTransaction = AsyncConnection
+"""What the functions here work in; an open transaction of ``Database.transaction``."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGroup:
+    """One group; ``document`` is its definition without name and members."""
+
+    name: str
+    document: Mapping[str, Any]
+    members: Sequence[Member]
+    origin: Origin
+    created: datetime
+    updated: datetime
+
+
+async def lock_groups(tx: AsyncConnection, tenant: str) -> None:
+    """Keep others from changing the tenant's groups until ``tx`` ends: two changes could make a cycle together."""
+    if tx.dialect.name == "postgresql":
+        digest = hashlib.sha256(f"groups {tenant}".encode()).digest()
+        number = int.from_bytes(digest[:8], signed=True)
+        await tx.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
+
+
+async def list_groups(tx: AsyncConnection, tenant: str) -> list[StoredGroup]:
+    """Return all groups of a tenant, by name."""
+    members: dict[str, list[Member]] = {}
+    held = select(group_member).where(group_member.c.tenant == tenant)
+    ordered = held.order_by(group_member.c.group_name, *_MEMBER_ORDER)
+    for row in await tx.execute(ordered):
+        one = Member(kind=Kind(row.kind), name=row.name, server=row.server or None)
+        members.setdefault(row.group_name, []).append(one)
+    query = select(primitive_group).where(primitive_group.c.tenant == tenant).order_by(primitive_group.c.name)
+    return [
+        StoredGroup(row.name, row.document, members.get(row.name, []), row.origin, row.created, row.updated)
+        for row in await tx.execute(query)
+    ]
+
+
+async def add_group(tx: AsyncConnection, tenant: str, added: StoredGroup) -> None:
+    """Store a new group."""
+    values = {"tenant": tenant, "name": added.name, "created": added.created, **_changing(added)}
+    await tx.execute(insert(primitive_group).values(**values))
+    await _add_members(tx, tenant, added)
+
+
+async def update_group(tx: AsyncConnection, tenant: str, changed: StoredGroup) -> None:
+    """Replace a group and its members."""
+    named = (primitive_group.c.tenant == tenant) & (primitive_group.c.name == changed.name)
+    await tx.execute(update(primitive_group).where(named).values(**_changing(changed)))
+    held = (group_member.c.tenant == tenant) & (group_member.c.group_name == changed.name)
+    await tx.execute(delete(group_member).where(held))
+    await _add_members(tx, tenant, changed)
+
+
+async def remove_group(tx: AsyncConnection, tenant: str, name: str) -> None:
+    """Remove a group with its members and its membership in others."""
+    mine = group_member.c.tenant == tenant
+    nested = (group_member.c.kind == Kind.GROUP.value) & (group_member.c.name == name)
+    await tx.execute(delete(group_member).where(mine, nested | (group_member.c.group_name == name)))
+    named = (primitive_group.c.tenant == tenant) & (primitive_group.c.name == name)
+    await tx.execute(delete(primitive_group).where(named))
+
+
+async def list_server_names(tx: AsyncConnection, tenant: str) -> frozenset[str]:
+    """Return the names of the tenant's servers, approved or not."""
+    found = await tx.execute(select(server.c.name).where(server.c.tenant == tenant))
+    return frozenset(row.name for row in found)
+
+
+_MEMBER_ORDER = (group_member.c.kind, group_member.c.name, group_member.c.server)
+
+
+def _changing(one: StoredGroup) -> dict[str, Any]:
+    return {"document": dict(one.document), "origin": one.origin, "updated": one.updated}
+
+
+async def _add_members(tx: AsyncConnection, tenant: str, one: StoredGroup) -> None:
+    rows = [
+        {
+            "tenant": tenant,
+            "group_name": one.name,
+            "kind": member.kind.value,
+            "name": member.name,
+            "server": member.server or "",
+        }
+        for member in one.members
+    ]
+    if rows:
+        await tx.execute(insert(group_member), rows)

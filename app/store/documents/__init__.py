@@ -1,0 +1,1 @@
+"""Tables of documents and the queries on them."""

@@ -1,0 +1,137 @@
+"""Queries on documents that wait to be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.documents.tables import ingestion
+
+IngestionState = Literal["queued", "running", "done", "failed"]
+_UNFINISHED = ("queued", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIngestion:
+    """A document on its way; ``result`` is the id of the document when done, or why it failed."""
+
+    tenant: str
+    id: str
+    collection: str
+    document: Mapping[str, Any]
+    state: IngestionState
+    done: int
+    total: int
+    attempts: int
+    result: str | None
+    created: datetime
+    created_by: str
+    updated: datetime
+
+
+async def add_ingestion(tx: AsyncConnection, added: StoredIngestion, body: bytes) -> None:
+    """Store a document that is to be read."""
+    values = {name: getattr(added, name) for name in StoredIngestion.__slots__}
+    await tx.execute(insert(ingestion).values(**values | {"document": dict(added.document), "body": body}))
+
+
+async def find_ingestion(
+    tx: AsyncConnection, tenant: str, collection: str, id_: str
+) -> StoredIngestion | None:
+    """Return one, without its content."""
+    column = ingestion.c
+    query = _ingestions().where(column.tenant == tenant, column.collection == collection, column.id == id_)
+    row = (await tx.execute(query)).one_or_none()
+    return _ingestion(row) if row is not None else None
+
+
+async def list_ingestions(
+    tx: AsyncConnection, tenant: str, collection: str, *, after: str | None, limit: int
+) -> list[StoredIngestion]:
+    """Return them in the order of their coming, those behind ``after`` (an id)."""
+    column = ingestion.c
+    query = _ingestions().where(column.tenant == tenant, column.collection == collection)
+    if after is not None:
+        query = query.where(column.id > after)
+    return [_ingestion(row) for row in await tx.execute(query.order_by(column.id).limit(limit))]
+
+
+async def count_waiting(tx: AsyncConnection, tenant: str) -> int:
+    """Return how many of a tenant wait or are being read."""
+    column = ingestion.c
+    query = select(column.id).where(column.tenant == tenant, column.state.in_(_UNFINISHED))
+    return len((await tx.execute(query)).all())
+
+
+async def find_waiting(tx: AsyncConnection, *, silent_since: datetime) -> StoredIngestion | None:
+    """Return the oldest that waits, or that nobody has been heard of since (system transactions)."""
+    column = ingestion.c
+    abandoned = (column.state == "running") & (column.updated < silent_since)
+    query = _ingestions().where((column.state == "queued") | abandoned).order_by(column.id).limit(1)
+    row = (await tx.execute(query)).one_or_none()
+    return _ingestion(row) if row is not None else None
+
+
+async def claim_ingestion(tx: AsyncConnection, found: StoredIngestion, moment: datetime) -> bytes | None:
+    """Take one that ``find_waiting`` gave and return its content; None where another process was faster."""
+    column = ingestion.c
+    named = (column.tenant == found.tenant) & (column.id == found.id)
+    unchanged = named & (column.attempts == found.attempts) & (column.state == found.state)
+    changed = {"state": "running", "attempts": found.attempts + 1, "updated": moment}
+    taken = await tx.execute(update(ingestion).where(unchanged).values(**changed).returning(column.body))
+    body: bytes | None = taken.scalar_one_or_none()
+    return body
+
+
+async def note_progress(
+    tx: AsyncConnection, tenant: str, id_: str, *, done: int, total: int, moment: datetime
+) -> None:
+    """Say how far the reading of a document is, and that somebody is at it."""
+    column = ingestion.c
+    changed = {"done": done, "total": total, "updated": moment}
+    await tx.execute(update(ingestion).where(column.tenant == tenant, column.id == id_).values(**changed))
+
+
+async def finish_ingestion(
+    tx: AsyncConnection, tenant: str, id_: str, state: IngestionState, result: str, moment: datetime
+) -> None:
+    """Say what came of it, and forget the content."""
+    column = ingestion.c
+    changed: dict[str, Any] = {"state": state, "result": result, "body": None, "updated": moment}
+    if state == "done":
+        changed["done"] = column.total
+    await tx.execute(update(ingestion).where(column.tenant == tenant, column.id == id_).values(**changed))
+
+
+async def remove_waiting(
+    tx: AsyncConnection, tenant: str, collection: str, source: str, external_id: str
+) -> None:
+    """Forget what waits to be read, or is being read, under the name of a document that is deleted."""
+    column = ingestion.c
+    query = _ingestions().where(
+        column.tenant == tenant, column.collection == collection, column.state.in_(_UNFINISHED)
+    )
+    named = [
+        row.id
+        for row in await tx.execute(query)
+        if (row.document["details"]["source"], row.document["details"]["external_id"])
+        == (source, external_id)
+    ]
+    await tx.execute(delete(ingestion).where(column.tenant == tenant, column.id.in_(named)))
+
+
+async def remove_finished(tx: AsyncConnection, before: datetime) -> None:
+    """Forget those that ended before a moment (system transactions)."""
+    column = ingestion.c
+    await tx.execute(delete(ingestion).where(column.state.in_(("done", "failed")), column.updated < before))
+
+
+def _ingestions() -> Select[Any]:
+    return select(*(ingestion.c[name] for name in StoredIngestion.__slots__))
+
+
+def _ingestion(row: Row[Any]) -> StoredIngestion:
+    return StoredIngestion(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it

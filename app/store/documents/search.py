@@ -1,0 +1,224 @@
+"""The search index of documents: FTS5 on SQLite; on PostgreSQL tsvector, and pgvector where it is installed.
+
+Every function is given the parts that may be read, and looks nowhere else: what a caller may not read is neither
+ranked nor counted. The index only proposes chunks; the service scores them, so that both databases agree.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.bulk import fetch
+from app.store.database import Database
+from app.store.documents.collection_documents import spelled
+from app.store.documents.tables import document_chunk
+
+_MOST_NAMED_PARTS = 64
+"""More parts than these are looked up in a join instead of being named in the query of the index."""
+
+_CHUNKS = (
+    "SELECT c.number, c.part, c.document, c.ordinal, c.title, c.headings, c.text, "
+    "d.collection, d.source, d.uri, d.written "
+    "FROM document_chunk c JOIN collection_document d ON d.tenant = c.tenant AND d.id = c.document "
+    "WHERE c.tenant = {} AND c.number {}"
+)
+_NOT_A_WORD = re.compile(r"[^\w]")
+_MERGED_PAGES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk with what is told of its document."""
+
+    number: int
+    part: int
+    document: str
+    ordinal: int
+    title: str
+    headings: str
+    text: str
+    collection: str
+    source: str
+    uri: str | None
+    written: str | None
+
+
+async def count_matches(
+    tx: AsyncConnection, tenant: str, parts: Sequence[int], words: Sequence[str]
+) -> list[int]:
+    """Return for each of ``words`` how many readable chunks have it."""
+    if not words or not parts:
+        return [0] * len(words)
+    if tx.dialect.name == "postgresql":
+        counts = ", ".join(f"count(*) FILTER (WHERE terms @@ {_query(at)})" for at in range(len(words)))
+        statement = f"SELECT {counts} FROM document_search WHERE {_readable(words)}"  # noqa: S608 - our own words
+        row = (await tx.execute(text(statement), _values(tenant, parts, words))).one()
+        return [int(count) for count in row]
+    source, given = _sqlite_source(tenant, parts)
+    count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH ?)"  # noqa: S608 - as above
+    statement = f"SELECT {', '.join([count] * len(words))}"
+    values = [value for word in words for value in (*given, _match(parts, [word]))]
+    (found,) = await fetch(tx, statement, values)
+    return [int(one) for one in found]
+
+
+async def match_words(
+    tx: AsyncConnection,
+    tenant: str,
+    parts: Sequence[int],
+    words: Sequence[str],
+    weights: Sequence[float],
+    *,
+    limit: int,
+) -> list[int]:
+    """Return the numbers of the readable chunks that match best; ``weights`` say how rare each word is."""
+    if not words or not parts:
+        return []
+    if tx.dialect.name == "postgresql":
+        ranks = " + ".join(f":weight{at} * ts_rank(terms, {_query(at)}, 1)" for at in range(len(words)))
+        statement = (
+            f"SELECT number FROM document_search WHERE {_readable(words)} "  # noqa: S608 - our own words
+            f"ORDER BY {ranks} DESC, number LIMIT :limit"
+        )
+        values = _values(tenant, parts, words) | {"limit": limit}
+        values |= {f"weight{at}": float(weight) for at, weight in enumerate(weights)}
+        return [int(number) for number in (await tx.execute(text(statement), values)).scalars()]
+    source, given = _sqlite_source(tenant, parts)
+    statement = (
+        f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH ? "  # noqa: S608 - as above
+        "ORDER BY bm25(document_search, 2.0, 1.0, 1.0, 0.0), document_search.rowid LIMIT ?"
+    )
+    return [int(number) for (number,) in await fetch(tx, statement, (*given, _match(parts, words), limit))]
+
+
+async def compare_vectors(
+    tx: AsyncConnection, tenant: str, parts: Sequence[int], vector: bytes, *, limit: int
+) -> dict[int, float]:
+    """Return the readable chunks nearest to ``vector`` with their cosine (pgvector, exact)."""
+    statement = (
+        "SELECT number, -(embedding <#> CAST(CAST(:vector AS text) AS vector)) AS likeness FROM document_search "
+        "WHERE tenant = :tenant AND part = ANY(:parts) ORDER BY likeness DESC, number LIMIT :limit"
+    )
+    values = {"tenant": tenant, "parts": list(parts), "vector": spelled(vector), "limit": limit}
+    return {row.number: float(row.likeness) for row in await tx.execute(text(statement), values)}
+
+
+async def likeness_of(
+    tx: AsyncConnection, tenant: str, numbers: Sequence[int], vector: bytes
+) -> dict[int, float]:
+    """Return the cosine of each of these chunks to ``vector`` (pgvector)."""
+    statement = (
+        "SELECT number, -(embedding <#> CAST(CAST(:vector AS text) AS vector)) AS likeness FROM document_search "
+        "WHERE tenant = :tenant AND number = ANY(:numbers)"
+    )
+    values = {"tenant": tenant, "numbers": list(numbers), "vector": spelled(vector)}
+    return {row.number: float(row.likeness) for row in await tx.execute(text(statement), values)}
+
+
+async def read_chunks(
+    tx: AsyncConnection, tenant: str, parts: Sequence[int], numbers: Sequence[int]
+) -> list[FoundChunk]:
+    """Return chunks by number, those of readable parts only."""
+    postgres = tx.dialect.name == "postgresql"
+    chosen = ("$1", "= ANY($2)") if postgres else ("?", "IN (SELECT value FROM json_each(?))")
+    given = list(numbers) if postgres else json.dumps(list(numbers))
+    readable = frozenset(parts)
+    rows = await fetch(tx, _CHUNKS.format(*chosen), (tenant, given))
+    return [FoundChunk(*row) for row in rows if row[1] in readable]
+
+
+async def list_chunk_texts(
+    tx: AsyncConnection, tenant: str, part: int, *, after: int, limit: int
+) -> list[tuple[int, int, str, str, str]]:
+    """Return number, part, title, headings and text of a part's chunks, those behind the number ``after``."""
+    column = document_chunk.c
+    query = (
+        select(column.number, column.part, column.title, column.headings, column.text)
+        .where(column.tenant == tenant, column.part == part, column.number > after)
+        .order_by(column.number)
+        .limit(limit)
+    )
+    return [(row.number, row.part, row.title, row.headings, row.text) for row in await tx.execute(query)]
+
+
+async def read_vectors(tx: AsyncConnection, tenant: str, part: int, embedder: str) -> list[tuple[int, bytes]]:
+    """Return the numbers of a part's chunks, ascending, with their vectors of ``embedder``."""
+    column = document_chunk.c
+    query = (
+        select(column.number, column.vector)
+        .where(column.tenant == tenant, column.part == part, column.embedder == embedder)
+        .order_by(column.number)
+    )
+    return [(row.number, row.vector) for row in await tx.execute(query)]
+
+
+async def compares_vectors(tx: AsyncConnection) -> bool:
+    """Tell whether the database itself compares vectors."""
+    if tx.dialect.name != "postgresql":
+        return False
+    statement = (
+        "SELECT count(*) FROM pg_attribute WHERE attrelid = 'document_search'::regclass "
+        "AND attname = 'embedding' AND NOT attisdropped"
+    )
+    return bool((await tx.execute(text(statement))).scalar_one())
+
+
+async def scrub_index(database: Database) -> None:
+    """Remove what was deleted from the files of SQLite too: out of the text index, and out of the log.
+
+    FTS5 keeps the words of a deleted row until its segments are merged. That is done in short steps, so that other
+    writers get their turn. PostgreSQL does the like by itself (vacuum).
+    """
+    if not database.embedded:
+        return
+    pages = -_MERGED_PAGES
+    while True:
+        async with database.system_transaction() as tx:
+            before = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
+            merge = "INSERT INTO document_search (document_search, rank) VALUES ('merge', :pages)"
+            await tx.execute(text(merge), {"pages": pages})
+            after = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
+        if after - before < 2:  # noqa: PLR2004 - the command itself counts as one
+            break
+        pages = _MERGED_PAGES
+    async with database.connection() as connection:
+        await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _query(at: int) -> str:
+    return f"plainto_tsquery('english', :word{at})"
+
+
+def _readable(words: Sequence[str]) -> str:
+    anything = " || ".join(_query(at) for at in range(len(words)))
+    return f"tenant = :tenant AND part = ANY(:parts) AND terms @@ ({anything})"
+
+
+def _values(tenant: str, parts: Sequence[int], words: Sequence[str]) -> dict[str, object]:
+    named = {f"word{at}": word for at, word in enumerate(words)}
+    return {"tenant": tenant, "parts": list(parts), **named}
+
+
+def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+    """Return the table to search; many parts are too long for the query of the index itself."""
+    if len(parts) <= _MOST_NAMED_PARTS:
+        return "document_search", ()
+    joined = (
+        "document_search JOIN document_chunk AS held ON held.tenant = ? "
+        "AND held.number = document_search.rowid AND held.part IN (SELECT value FROM json_each(?))"
+    )
+    return joined, (tenant, json.dumps(list(parts)))
+
+
+def _match(parts: Sequence[int], words: Sequence[str]) -> str:
+    """Return the query of FTS5: words are quoted, so that nothing in them is an operator."""
+    wanted = " OR ".join(f'"{_NOT_A_WORD.sub(" ", word)}"' for word in words)
+    found = f"{{title headings text}} : ({wanted})"
+    if len(parts) > _MOST_NAMED_PARTS:
+        return found
+    held = " OR ".join(f'"{part}"' for part in parts)
+    return f"(part : ({held})) AND ({found})"

@@ -1,0 +1,1 @@
+"""Queries on scopes, handles and the keys that seal them."""

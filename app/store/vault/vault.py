@@ -1,0 +1,311 @@
+"""Queries on vault scopes and entries: read, list, expire, erase, re-wrap."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, bindparam, func, insert, or_, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.store.bulk import moment, rows_matching
+from app.store.tables import SCOPE_ACTIVE, SCOPE_ERASED, entry, erasure, installation, scope, tenant_key
+from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow
+
+_ENTRIES = (
+    "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires "
+    "FROM {q} CROSS JOIN entry e JOIN scope s ON s.tenant = e.tenant AND s.id = e.scope "
+    "WHERE e.type = q.type AND e.ordinal = q.ordinal AND e.tenant = {0} AND e.scope = {1}"
+)
+_HANDLE_NAMES = (("type", "text"), ("ordinal", "bigint"))
+
+
+@dataclass(frozen=True, slots=True)
+class SealedEntry:
+    """An entry as stored, with what opens its scope's data key."""
+
+    label: str
+    ordinal: int
+    ciphertext: bytes
+    generation: int
+    kek_version: int
+    dek_wrapped: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredScope:
+    """What the vault says of a scope without opening it."""
+
+    id: str
+    created: datetime
+    expires: datetime | None
+    state: str
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """Where one entry lies."""
+
+    scope: str
+    label: str
+    ordinal: int
+
+
+async def list_sealed(
+    tx: AsyncConnection, tenant: str, name: str, handles: Iterable[tuple[str, int]], now: datetime
+) -> list[SealedEntry]:
+    """Return the readable entries among ``handles`` (label, ordinal) of one scope."""
+    wanted = sorted(set(handles))
+    rows = await rows_matching(tx, _ENTRIES, _HANDLE_NAMES, wanted, tenant, name)
+    return [
+        SealedEntry(label, ordinal, bytes(ciphertext), generation, version, bytes(wrapped))
+        for label, ordinal, ciphertext, generation, version, wrapped, state, expires in rows
+        if state == SCOPE_ACTIVE and (expires is None or (moment(expires) or now) > now)
+    ]
+
+
+async def list_all_sealed(
+    tx: AsyncConnection, tenant: str, name: str, now: datetime, *, after: tuple[str, int] | None, limit: int
+) -> Sequence[SealedEntry]:
+    """Return the readable entries of one scope in the order of label and ordinal."""
+    query = (
+        select(
+            *(entry.c.type, entry.c.ordinal, entry.c.ciphertext),
+            *(scope.c.generation, scope.c.kek_version, scope.c.dek_wrapped),
+        )
+        .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
+        .where(entry.c.tenant == tenant, entry.c.scope == name, *_live(now))
+        .order_by(entry.c.type, entry.c.ordinal)
+        .limit(limit)
+    )
+    if after is not None:
+        query = query.where(tuple_(entry.c.type, entry.c.ordinal) > after)
+    return [SealedEntry(*row) for row in await tx.execute(query)]
+
+
+async def list_scopes(
+    tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
+) -> list[StoredScope]:
+    """Return live scopes with the number of their entries by label, in the order of their names."""
+    query = select(scope).where(scope.c.tenant == tenant, *_live(now)).order_by(scope.c.id).limit(limit)
+    if after is not None:
+        query = query.where(scope.c.id > after)
+    return await _counted(tx, tenant, query)
+
+
+async def find_scope(tx: AsyncConnection, tenant: str, name: str, now: datetime) -> StoredScope | None:
+    """Return one live scope; absent, expired and erased ones are None alike."""
+    query = select(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now))
+    found = await _counted(tx, tenant, query)
+    return found[0] if found else None
+
+
+async def update_expiry(
+    tx: AsyncConnection, tenant: str, name: str, expires: datetime | None, now: datetime
+) -> bool:
+    """Set when a live scope ends; return False where there is none."""
+    done = await tx.execute(
+        update(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now)).values(expires=expires)
+    )
+    return done.rowcount > 0
+
+
+async def list_live_rows(
+    tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
+) -> list[ScopeRow]:
+    """Return live scopes as stored, for a look-up in each of them."""
+    query = select(scope).where(scope.c.tenant == tenant, *_live(now)).order_by(scope.c.id).limit(limit)
+    if after is not None:
+        query = query.where(scope.c.id > after)
+    return [
+        ScopeRow(
+            *(row.id, row.generation, row.state, row.expires, row.counters),
+            *(row.restore_epoch, row.dek_wrapped, row.kek_version),
+        )
+        for row in await tx.execute(query)
+    ]
+
+
+async def list_spelled(
+    tx: AsyncConnection, tenant: str, names: Sequence[str]
+) -> list[tuple[EntryPlace, bytes]]:
+    """Return place and ciphertext of entries whose look-up depends on a spelling inside JSON."""
+    result = await tx.execute(
+        select(entry.c.scope, entry.c.type, entry.c.ordinal, entry.c.ciphertext).where(
+            entry.c.tenant == tenant, entry.c.scope.in_(names), entry.c.origin == "spelled"
+        )
+    )
+    return [(EntryPlace(*row[:3]), row[3]) for row in result]
+
+
+async def remove_scope(tx: AsyncConnection, tenant: str, name: str) -> dict[str, int] | None:
+    """Delete a scope's entries and data key; return counts by label, None where it holds nothing alive.
+
+    The row stays as a tombstone with its counters, so that no ordinal of it is ever given again.
+    """
+    locked = select(scope.c.state).where(scope.c.tenant == tenant, scope.c.id == name).with_for_update()
+    if (await tx.execute(locked)).scalar_one_or_none() != SCOPE_ACTIVE:
+        return None
+    counts = await _counts(tx, tenant, [name])
+    await tx.execute(entry.delete().where(entry.c.tenant == tenant, entry.c.scope == name))
+    await _bury(tx, [(tenant, name)])
+    return counts.get(name, {})
+
+
+async def remove_entries(tx: AsyncConnection, tenant: str, places: Sequence[EntryPlace]) -> list[EntryPlace]:
+    """Delete single entries; return those that were there. Their ordinals stay given."""
+    removed: list[EntryPlace] = []
+    for start in range(0, len(places), 500):
+        part = [(place.scope, place.label, place.ordinal) for place in places[start : start + 500]]
+        result = await tx.execute(
+            entry.delete()
+            .where(entry.c.tenant == tenant, tuple_(entry.c.scope, entry.c.type, entry.c.ordinal).in_(part))
+            .returning(entry.c.scope, entry.c.type, entry.c.ordinal)
+        )
+        removed.extend(EntryPlace(*row) for row in result)
+    return removed
+
+
+async def add_erasure(
+    tx: AsyncConnection,
+    tenant: str,
+    receipt_id: UUID,
+    kind: str,
+    at: datetime,
+    actor: str,
+    name: str | None,
+    counts: dict[str, int],
+) -> None:
+    """Store the receipt of an erasure."""
+    await tx.execute(
+        insert(erasure).values(
+            tenant=tenant, id=receipt_id, kind=kind, at=at, actor=actor, scope=name, counts=counts
+        )
+    )
+
+
+async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> int:
+    """Bury scopes of any tenant that have expired; return how many, those busy elsewhere left out."""
+    query = (
+        select(scope.c.tenant, scope.c.id)
+        .where(scope.c.state == SCOPE_ACTIVE, scope.c.expires <= now)
+        .order_by(scope.c.expires)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    names = [(row.tenant, row.id) for row in await tx.execute(query)]
+    if names:
+        await tx.execute(entry.delete().where(tuple_(entry.c.tenant, entry.c.scope).in_(names)))
+        await _bury(tx, names)
+    return len(names)
+
+
+async def rewrap_scopes(
+    tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]], *, limit: int
+) -> int:
+    """Wrap data keys of older versions anew; return how many, those busy elsewhere left out."""
+    query = (
+        select(scope.c.tenant, scope.c.id, scope.c.kek_version, scope.c.dek_wrapped)
+        .where(scope.c.kek_version != active)
+        .order_by(scope.c.kek_version, scope.c.tenant, scope.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    rows = (await tx.execute(query)).all()
+    changes = []
+    for row in rows:
+        version, wrapped = rewrap(row.kek_version, row.dek_wrapped)
+        changes.append({"of": row.tenant, "name": row.id, "version": version, "wrapped": wrapped})
+    if changes:
+        await tx.execute(
+            update(scope)
+            .where(scope.c.tenant == bindparam("of"), scope.c.id == bindparam("name"))
+            .values(kek_version=bindparam("version"), dek_wrapped=bindparam("wrapped")),
+            changes,
+        )
+    return len(rows)
+
+
+async def find_places(
+    tx: AsyncConnection, tenant: str, lookups: Sequence[tuple[str, str, bytes]]
+) -> list[EntryPlace]:
+    """Return the entries that have one of ``lookups`` (scope, label, look-up)."""
+    rows = await rows_matching(tx, ORDINALS, LOOKUP_NAMES, lookups, tenant)
+    return [EntryPlace(name, label, ordinal) for name, label, _, ordinal in rows]
+
+
+async def count_by_version(tx: AsyncConnection) -> dict[int, int]:
+    """Return how many data keys and tenant keys each version of the ring wraps."""
+    counts: dict[int, int] = {}
+    for table in (scope, tenant_key):
+        query = select(table.c.kek_version, func.count()).where(table.c.kek_version.is_not(None))
+        for version, count in await tx.execute(query.group_by(table.c.kek_version)):
+            counts[version] = counts.get(version, 0) + count
+    return counts
+
+
+async def find_highest_ordinal(
+    tx: AsyncConnection, *, after: tuple[str, str] | None, limit: int
+) -> tuple[int, tuple[str, str] | None]:
+    """Return the highest counter of the next ``limit`` scopes of any tenant, and the last of them (None: no more)."""
+    query = select(scope.c.tenant, scope.c.id, scope.c.counters).order_by(scope.c.tenant, scope.c.id)
+    if after is not None:
+        query = query.where(tuple_(scope.c.tenant, scope.c.id) > after)
+    rows = (await tx.execute(query.limit(limit))).all()
+    highest = max((count for row in rows for count in row.counters.values()), default=0)
+    return highest, (rows[-1].tenant, rows[-1].id) if rows else None
+
+
+async def advance_restore_epoch(tx: AsyncConnection, highest: int) -> int:
+    """Begin a new epoch, whose ordinals lie above all that a lost commit may have given; return it.
+
+    ``highest`` is the highest counter that is left; ``lift_scopes`` carries the epoch to what exists.
+    """
+    stored = await tx.execute(select(installation.c.value).where(installation.c.name == "restore_epoch"))
+    epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE) + 1
+    # The highest counter may itself be short of what was lost, so it gets a whole stride of room.
+    epoch += 1 if epoch * EPOCH_STRIDE - highest < EPOCH_STRIDE // 2 else 0
+    await tx.execute(installation.delete().where(installation.c.name == "restore_epoch"))
+    await tx.execute(insert(installation).values(name="restore_epoch", value=epoch))
+    return epoch
+
+
+async def lift_scopes(
+    tx: AsyncConnection, epoch: int, *, after: tuple[str, str] | None, last: tuple[str, str]
+) -> None:
+    """Let the scopes behind ``after``, up to ``last``, number from ``epoch`` on."""
+    name = tuple_(scope.c.tenant, scope.c.id)
+    done = update(scope).where(name <= last).values(restore_epoch=epoch)
+    await tx.execute(done if after is None else done.where(name > after))
+
+
+def _live(now: datetime) -> tuple[Any, ...]:
+    return (scope.c.state == SCOPE_ACTIVE, or_(scope.c.expires.is_(None), scope.c.expires > now))
+
+
+async def _counted(tx: AsyncConnection, tenant: str, query: Select[Any]) -> list[StoredScope]:
+    rows = (await tx.execute(query)).all()
+    counts = await _counts(tx, tenant, [row.id for row in rows])
+    return [StoredScope(row.id, row.created, row.expires, row.state, counts.get(row.id, {})) for row in rows]
+
+
+async def _counts(tx: AsyncConnection, tenant: str, names: Sequence[str]) -> dict[str, dict[str, int]]:
+    query = (
+        select(entry.c.scope, entry.c.type, func.count())
+        .where(entry.c.tenant == tenant, entry.c.scope.in_(names))
+        .group_by(entry.c.scope, entry.c.type)
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for name, label, count in await tx.execute(query):
+        counts.setdefault(name, {})[label] = count
+    return counts
+
+
+async def _bury(tx: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
+    await tx.execute(
+        update(scope)
+        .where(tuple_(scope.c.tenant, scope.c.id).in_(names))
+        .values(state=SCOPE_ERASED, dek_wrapped=None, kek_version=None, expires=None)
+    )

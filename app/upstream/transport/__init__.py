@@ -1,0 +1,1 @@
+"""One connection to an MCP server, over any transport and revision."""

@@ -1,0 +1,131 @@
+"""Hearing of changes in the modern revision: one ``subscriptions/listen`` stream that is opened again when it ends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+
+from app.core.errors import ServiceError
+from app.core.upstream import UpstreamError
+from app.upstream.transport.faults import Faults
+from app.upstream.transport.options import NotificationSink
+from app.upstream.transport.pauses import Pauses
+from app.upstream.transport.tasks import Tasks
+from app.upstream.transport.wire import Message
+
+_ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_UPDATED: Final = "notifications/resources/updated"
+_LISTS: Final = {
+    kind: (f"{kind}ListChanged", f"notifications/{kind}/list_changed")
+    for kind in ("tools", "prompts", "resources")
+}
+
+Frames = AbstractAsyncContextManager[AsyncIterator[Message]]
+
+
+class Listening:
+    """The one stream of a connection, for the lists that the server may change and the resources asked for."""
+
+    def __init__(
+        self,
+        opened: Callable[[Mapping[str, Any]], Frames],
+        faults: Faults,
+        tell: NotificationSink,
+        timeout_s: float,
+        tasks: Tasks,
+    ) -> None:
+        self._opened = opened
+        self._faults = faults
+        self._tell = tell
+        self._timeout_s = timeout_s
+        self._tasks = tasks
+        self._turn = asyncio.Lock()
+        self._wanted: dict[str, Any] = {}
+        self._follower: asyncio.Task[None] | None = None
+
+    async def listen(self, uris: frozenset[str], capabilities: Mapping[str, Any]) -> None:
+        """Follow these resources, and the lists; returns when the server has confirmed, raises where it refuses.
+
+        The stream so far ends only then, so nothing is missed in between.
+        """
+        wanted: dict[str, Any] = {
+            member: True for kind, (member, _) in _LISTS.items() if _changes(capabilities.get(kind))
+        }
+        if uris:
+            wanted["resourceSubscriptions"] = sorted(uris)
+        async with self._turn:
+            await self._changed_to(wanted)
+
+    async def _changed_to(self, wanted: dict[str, Any]) -> None:
+        if wanted == self._wanted:
+            return
+        former, follower = self._follower, None
+        if wanted:
+            confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            follower = self._tasks.spawn(self._follow(wanted, confirmed))
+            try:
+                async with self._faults.in_time(self._timeout_s):
+                    await confirmed
+            except BaseException:
+                follower.cancel()
+                raise
+        self._wanted, self._follower = wanted, follower
+        if former is not None:
+            former.cancel()
+
+    async def _follow(self, wanted: Mapping[str, Any], confirmed: asyncio.Future[None]) -> None:
+        pauses = Pauses()
+        while True:
+            try:
+                async with self._opened({"notifications": wanted}) as frames:
+                    pauses.begun()
+                    async for frame in frames:
+                        self._hear(frame, wanted, confirmed)
+                if not confirmed.done():
+                    # Ended in good order before it began: nothing is refused, so it is asked for again.
+                    confirmed.set_result(None)
+            except (UpstreamError, ServiceError) as error:
+                if not confirmed.done():
+                    confirmed.set_exception(error)
+                if not confirmed.cancelled() and confirmed.exception() is not None:
+                    return
+            await pauses.wait()
+
+    def _hear(self, frame: Message, wanted: Mapping[str, Any], confirmed: asyncio.Future[None]) -> None:
+        method, params = frame.get("method"), frame.get("params", {})
+        if not isinstance(method, str) or not isinstance(params, dict) or "id" in frame:
+            return
+        if method == _ACKNOWLEDGED:
+            if confirmed.done():
+                # Nothing is sent again: what changed while no stream was open is not known.
+                self._suspect(wanted)
+            else:
+                confirmed.set_result(None)
+            return
+        meta = params.get("_meta")
+        if isinstance(meta, dict) and SUBSCRIPTION_ID_META_KEY in meta:
+            rest = {key: value for key, value in meta.items() if key != SUBSCRIPTION_ID_META_KEY}
+            params = {key: value for key, value in params.items() if key != "_meta"}
+            if rest:
+                params["_meta"] = rest
+        self._tell(method, params)
+
+    def _suspect(self, wanted: Mapping[str, Any]) -> None:
+        for member, method in _LISTS.values():
+            if member in wanted:
+                self._tell(method, {})
+        for uri in wanted.get("resourceSubscriptions", ()):
+            self._tell(_UPDATED, {"uri": uri})
+
+
+def suspect_lists(capabilities: Mapping[str, Any], tell: NotificationSink) -> None:
+    """Announce every list that the server may have changed while it was not heard."""
+    for kind, (_, method) in _LISTS.items():
+        if _changes(capabilities.get(kind)):
+            tell(method, {})
+
+
+def _changes(capability: object) -> bool:
+    return isinstance(capability, Mapping) and capability.get("listChanged") is True

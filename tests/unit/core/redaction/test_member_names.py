@@ -1,0 +1,46 @@
+"""Values in structured data are read with the names that they have there."""
+
+import pytest
+
+from app.core.content.context import Context
+from app.core.content.leaves import Leaf
+from app.core.contracts.engines import Span
+from app.core.redaction.member_names import NamedTexts
+
+
+def leaves_of(value: object) -> list[Leaf]:
+    item = {"type": "tool_use", "id": "1", "name": "run", "input": value}
+    return [leaf for leaf in Context.parse([item]).leaves if leaf.place == "tool_input"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"password": "one"}, '"password": "one"'),
+        ({"a/b": "one"}, "one"),
+        ({"db": {"password": ["one"]}}, '"password": "one"'),
+        ({"db": '{"password": "one"}'}, '"password": "one"'),
+        ({"password": 'o"ne'}, '"password": \'o"ne\''),
+        ({"password": "o\nne"}, "o\nne"),
+        ({"password": "o" * 1_001}, "o" * 1_001),
+        ({"pass\nword": "one"}, "one"),
+    ],
+)
+def test_a_value_stands_behind_its_name(value: object, text: str) -> None:
+    assert NamedTexts(leaves_of(value)).texts[-1] == text
+
+
+def test_the_value_of_an_entry_has_the_name_beside_it() -> None:
+    texts = NamedTexts(leaves_of({"env": [{"name": "DB_PASSWORD", "value": "one"}, {"value": "two"}]})).texts
+    assert texts[1:] == ['"DB_PASSWORD": "one"', '"value": "two"']
+
+
+def test_offsets_are_those_of_the_value() -> None:
+    named = NamedTexts(leaves_of({"password": "one"}))
+    found = [
+        Span(1, 9, "NAME", 1),
+        Span(13, 16, "ALL", 1),
+        Span(12, 17, "QUOTED", 1),
+        Span(14, 15, "PART", 1),
+    ]
+    assert named.own([found]) == [[Span(0, 3, "ALL", 1), Span(0, 3, "QUOTED", 1), Span(1, 2, "PART", 1)]]

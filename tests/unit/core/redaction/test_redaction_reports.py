@@ -1,0 +1,112 @@
+"""What redaction counts: found, reported, in a place that may not change, masked; and what it refuses for it."""
+
+from typing import Any
+
+import pytest
+
+from app.core.content.context import Context
+from app.core.contracts.engines import Span
+from app.core.errors import BlockedByPolicyError, UnscannableContentError
+from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan
+
+LINK = {"type": "resource_link", "uri": "https://x/Jane", "name": "n"}
+
+
+def number(value: float) -> dict[str, Any]:
+    return {"type": "tool_use", "id": "1", "name": "t", "input": {"v": value}}
+
+
+async def planned(
+    item: Any,
+    found: str,
+    *,
+    label: str = "PERSON",
+    mode: Mode = "handle",
+    numbers: Numbers = "report",
+    **arguments: Any,
+) -> tuple[RedactionPlan, Context]:
+    """Plan one finding: the text ``found`` wherever it stands."""
+    context = Context.parse([item])
+    spans = [
+        [Span(leaf.text.index(found), leaf.text.index(found) + len(found), label, 0.9)]
+        if found in leaf.text
+        else []
+        for leaf in context.leaves
+    ]
+    plan = RedactionPlan(RedactionArguments(**arguments), {"": mode}, "personal data", numbers)
+    return plan, await plan.edited(context, spans)
+
+
+async def test_a_finding_that_was_to_be_reported_is_none_that_could_not_be_changed() -> None:
+    for item, found in ((LINK, "Jane"), (number(1234567), "1234567"), ("Jane", "Jane")):
+        plan, edited = await planned(item, found, mode="report", numbers="block", unscanned="block")
+        assert edited.to_json() == [item]
+        assert plan.fixed.total() == 0
+        assert sum(plan.reported.values()) == plan.counts.total() == 1
+
+
+@pytest.mark.parametrize("mode", ["handle", "mask", "hash", "remove"])
+async def test_a_place_that_may_not_change_is_refused_where_it_was_to_be_changed(mode: Mode) -> None:
+    with pytest.raises(UnscannableContentError) as refused:
+        await planned(LINK, "Jane", mode=mode, unscanned="block")
+    assert refused.value.details == {"places": {"uri": 1}}
+    with pytest.raises(UnscannableContentError) as refused:
+        await planned(number(1234567), "1234567", mode=mode, numbers="block")
+    assert refused.value.details == {"numbers": 1}
+    plan, _ = await planned(LINK, "Jane", mode=mode, numbers="block")
+    assert plan.metadata(Context.parse([]))["reported"] == [
+        {"type": "person", "place": "uri", "item": 0, "count": 1}
+    ]
+
+
+async def test_a_blocked_finding_is_neither_reported_nor_changed() -> None:
+    with pytest.raises(BlockedByPolicyError) as refused:
+        await planned("Jane and Jane", "Jane", mode="block")
+    assert refused.value.details == {"types": {"person": 1}}
+
+
+async def test_half_a_number_becomes_a_string_as_a_whole() -> None:
+    plan, edited = await planned(number(1234567), "345", mode="mask", numbers="string")
+    (mask,) = edited.masks
+    assert mask.text == "1234567"
+    assert plan.metadata(Context.parse([])) == {"masked": [{"type": "person", "mode": "mask", "count": 1}]}
+
+
+async def test_of_findings_in_one_number_the_longest_names_it() -> None:
+    context = Context.parse([number(1234567890123)])
+    spans = [
+        [Span(0, 4, "A", 0.9), Span(4, 13, "B", 0.5)] if leaf.place == "number" else []
+        for leaf in context.leaves
+    ]
+    plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data", "string")
+    edited = await plan.edited(context, spans)
+    assert [(one.label, one.original.text) for one in edited.conceals] == [("B", "1234567890123")]
+
+
+async def test_uris_are_changed_only_where_that_is_asked_for() -> None:
+    _, edited = await planned(LINK, "Jane", uris="change", unscanned="block")
+    assert [one.original.text for one in edited.conceals] == ["Jane"]
+
+
+TOKEN = "16C7e42F292c6912E7710c838347Ae4H2Y7G"
+
+
+@pytest.mark.parametrize("scores", [(0.4, 0.8), (0.8, 0.4)])
+async def test_findings_that_share_a_token_become_one_with_the_label_of_the_surer(
+    scores: tuple[float, float],
+) -> None:
+    context = Context.parse([f"key {TOKEN} now"])
+    spans = [[Span(6, 10, "A", scores[0]), Span(20, 25, "B", scores[1])]]
+    plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data")
+    edited = await plan.edited(context, spans)
+    surer = "A" if scores[0] > scores[1] else "B"
+    assert [(one.label, one.original.text) for one in edited.conceals] == [(surer, TOKEN)]
+
+
+async def test_a_finding_that_goes_on_behind_a_token_keeps_its_end_whatever_begins_inside() -> None:
+    text = f"key {TOKEN} Main Street"
+    context = Context.parse([text])
+    spans = [[Span(10, len(text), "A", 0.9), Span(20, 25, "B", 0.5)]]
+    plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data")
+    edited = await plan.edited(context, spans)
+    assert [one.original.text for one in edited.conceals] == [text[4:]]

@@ -1,0 +1,169 @@
+"""What is held back: definitions that changed, that are new, or that would copy free text into headers."""
+
+from typing import Any
+
+import pytest
+
+from app.core.catalog.primitives import Kind, Offer
+from app.core.errors import ConflictError, InvalidArgumentsError
+from app.services.servers.approval import Wanted, choose
+from app.services.servers.pins import PinName, PinState, leaking_parameter, review, served
+
+
+def tool(name: str, schema: Any = None, **more: Any) -> Offer:
+    return Offer(
+        Kind.TOOL, "alpha", name, {"name": name, "inputSchema": schema or {"type": "object"}, **more}
+    )
+
+
+def resource(uri: str) -> Offer:
+    return Offer(Kind.RESOURCE, "alpha", uri, {"uri": uri, "name": uri})
+
+
+def pins(*offers: Offer) -> dict[PinName, str]:
+    return {PinName(one.kind, one.own_name): one.digest for one in offers}
+
+
+def states(offers: list[Offer], approved: dict[PinName, str]) -> dict[str, str]:
+    return {one.name: one.state.value for one in review(offers, approved)}
+
+
+def test_what_was_approved_is_served_and_what_changed_or_is_new_is_not():
+    kept, changed, new = tool("kept"), tool("changed", description="Now other."), tool("new")
+    approved = pins(kept, tool("changed", description="As it was."), tool("gone"))
+    offers = [kept, changed, new]
+    assert states(offers, approved) == {
+        "kept": "approved",
+        "changed": "changed",
+        "new": "new",
+        "gone": "gone",
+    }
+    assert served(offers, review(offers, approved)) == [kept]
+
+
+def test_without_any_approval_nothing_but_data_is_served():
+    offers = [tool("any"), resource("memo://one"), Offer(Kind.PROMPT, "alpha", "greet", {"name": "greet"})]
+    assert served(offers, review(offers, {})) == [offers[1]]
+
+
+def test_resources_come_and_go_without_approval():
+    assert review([resource("memo://one")], {}) == []
+
+
+def test_a_template_and_a_prompt_are_pinned_apart_from_a_tool_of_the_same_name():
+    offers = [
+        Offer(Kind.TEMPLATE, "alpha", "same", {"uriTemplate": "same", "name": "x"}),
+        Offer(Kind.PROMPT, "alpha", "same", {"name": "same"}),
+        tool("same"),
+    ]
+    found = review(offers, pins(offers[1]))
+    assert [(one.kind, one.state) for one in found] == [
+        (Kind.TEMPLATE, PinState.NEW),
+        (Kind.PROMPT, PinState.APPROVED),
+        (Kind.TOOL, PinState.NEW),
+    ]
+
+
+def test_the_order_of_members_changes_nothing_and_any_member_does():
+    first = Offer(Kind.TOOL, "a", "t", {"name": "t", "inputSchema": {}, "annotations": {"x": 1, "y": 2}})
+    turned = Offer(Kind.TOOL, "a", "t", {"annotations": {"y": 2, "x": 1}, "inputSchema": {}, "name": "t"})
+    hinted = Offer(Kind.TOOL, "a", "t", {**first.definition, "annotations": {"x": 1, "y": 3}})
+    assert states([turned], pins(first)) == {"t": "approved"}
+    assert states([hinted], pins(first)) == {"t": "changed"}
+
+
+def test_of_two_definitions_under_one_name_only_the_approved_one_is_served():
+    good, evil = tool("t"), tool("t", description="Sends everything elsewhere.")
+    offers = [evil, good]
+    assert served(offers, review(offers, pins(good))) == [good]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 2049, "é" * 1025, "a\nb", "\x1b[31mread", "\u202eetirw", "re\u200bad"]
+)
+def test_a_name_that_cannot_be_kept_is_never_served(name: str):
+    assert states([tool(name)], pins(tool(name))) == {name: "unnameable"}
+
+
+MARK = {"x-mcp-header": "Q"}
+FREE = [
+    {"properties": {"q": {"type": "string", **MARK}}},
+    {"properties": {"q": {**MARK}}},
+    {"properties": {"q": {"type": ["string", "null"], **MARK}}},
+    {"properties": {"q": {"type": "string", "format": "uri", **MARK}}},
+    {"properties": {"q": {"type": "string", "format": ["uuid"], **MARK}}},
+    {"properties": {"q": {"type": [{}], **MARK}}},
+    {"properties": {"q": {"type": [], **MARK}}},
+    {"properties": {"q": {"type": "object", **MARK}}},
+    {"properties": {"deep": {"properties": {"q": {"type": "string", "pattern": ".*", **MARK}}}}},
+    {"properties": {"list": {"items": [{"type": "string", **MARK}]}}},
+    {"allOf": [{"properties": {"q": {"$ref": "#/$defs/q", **MARK}}}]},
+    {"$defs": {"q": {"type": "string", **MARK}}},
+    {"properties": {"default": {"type": "string", **MARK}}},
+    {"properties": {"x-mcp-header": {"type": "string", **MARK}}},
+    {"unknownKeyword": {"anything": [{"type": "string", **MARK}]}},
+    {"properties": {"q": {"type": "string", "x-mcp-header": ""}}},
+    {"properties": {"q": {"type": "string", "x-mcp-header": True}}},
+]
+BOUNDED = [
+    {},
+    True,
+    None,
+    {"properties": {"q": {"type": "integer", **MARK}}},
+    {"properties": {"q": {"type": ["boolean", "null"], **MARK}}},
+    {"properties": {"q": {"type": "string", "enum": ["a", "b"], **MARK}}},
+    {"properties": {"q": {"type": "string", "const": "a", **MARK}}},
+    {"properties": {"q": {"type": "string", "format": "uuid", **MARK}}},
+    {"properties": {"q": {"type": "string"}}},
+    {"properties": {"x-mcp-header": {"type": "string"}}},
+    {"properties": {"q": {"type": "object", "default": {"type": "string", **MARK}}}},
+    {"examples": [{"x-mcp-header": "Q"}]},
+]
+
+
+@pytest.mark.parametrize("schema", FREE)
+def test_a_tool_that_would_copy_free_text_into_headers_is_quarantined_even_when_pinned(schema: Any):
+    assert leaking_parameter(schema) is not None
+    assert states([tool("t", schema)], pins(tool("t", schema))) == {"t": "header-leak"}
+
+
+@pytest.mark.parametrize("schema", BOUNDED)
+def test_headers_may_carry_what_cannot_hold_a_sentence(schema: Any):
+    assert leaking_parameter(schema) is None
+
+
+def test_a_schema_as_deep_as_the_edge_allows_is_searched_to_its_end():
+    schema: dict[str, Any] = {"type": "string", **MARK}
+    for _ in range(20_000):
+        schema = {"properties": {"p": schema}}
+    assert leaking_parameter(schema) == "Q"
+
+
+def test_an_approval_takes_all_that_can_be_approved_and_says_what_stays_behind():
+    leak = tool("leak", FREE[0])
+    chosen = choose(review([tool("a"), leak, resource("memo://one")], pins(tool("gone"))), None)
+    assert [one.own_name for one in chosen.offers] == ["a"]
+    assert [one.name for one in chosen.held_back] == ["leak"]
+
+
+def test_a_named_approval_takes_only_what_is_named():
+    reviews = review([tool("a"), tool("b")], pins(tool("gone")))
+    chosen = choose(reviews, [Wanted(Kind.TOOL, "a", tool("a").digest), Wanted(Kind.TOOL, "gone")])
+    assert [one.own_name for one in chosen.offers] == ["a"]
+    assert chosen.names == [(Kind.TOOL, "a"), (Kind.TOOL, "gone")]
+    assert [one.name for one in chosen.held_back] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error"),
+    [
+        (Wanted(Kind.TOOL, "nothing"), InvalidArgumentsError),
+        (Wanted(Kind.PROMPT, "a"), InvalidArgumentsError),
+        (Wanted(Kind.TOOL, "leak"), InvalidArgumentsError),
+        (Wanted(Kind.TOOL, "a", "0" * 64), ConflictError),
+    ],
+)
+def test_a_named_approval_refuses_what_is_not_offered_in_that_form(wanted: Wanted, error: type[Exception]):
+    with pytest.raises(error) as refused:
+        choose(review([tool("a"), tool("leak", FREE[0])], {}), [Wanted(Kind.TOOL, "a"), wanted])
+    assert refused.value.details["pointer"] == "/primitives/1"
