@@ -105,6 +105,17 @@ def test_two_json_texts_in_one_item_are_both_written_out_and_each_once() -> None
     assert [one.text for one in answer.sources if one.leaf is None] == ["wind: 14.\nb: x y.\nrain: 3.\nd: z."]
 
 
+def test_what_a_tool_gave_as_text_and_as_data_are_both_written_out() -> None:
+    texts = [{"type": "text", "text": '{"rain": 3, "d": "z"}'}]
+    items = [
+        {**structured("1", {"wind": 14}), "content": texts},
+        {"role": "assistant", "content": "It rains."},
+    ]
+    answer = answer_of(Context.parse(items))
+    assert answer is not None
+    assert [one.text for one in answer.sources if one.leaf is None] == ["wind: 14.\nrain: 3.\nd: z."]
+
+
 @pytest.mark.parametrize(
     ("items", "item"),
     [

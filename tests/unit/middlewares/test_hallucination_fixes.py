@@ -185,3 +185,9 @@ async def test_findings_beyond_two_hundred_are_counted_and_not_shown() -> None:
         assert len(outcome.metadata["findings"]) == 200
         assert outcome.metadata.get("moreFindings") == more
         assert outcome.audit_details["fixed"] == number
+
+
+async def test_a_text_is_judged_by_its_own_sentences_and_not_by_another_s() -> None:
+    scores = {"One here.": 1.0, "One here. x": 0.2, "Two there.": 0.1, "Two there. y": 0.9}
+    outcome = await detected(Scripted(scores=scores), "One here. x", "Two there. y", action="report")
+    assert outcome.metadata["score"] == 0.6

@@ -46,6 +46,19 @@ async def test_one_item_is_enough_to_refuse(texts: tuple[str, ...]) -> None:
     assert refused.value.details["severity"] == "high"
 
 
+@pytest.mark.parametrize("words", ["harsh", "vile", "harsh vile", "vile harsh"])
+async def test_a_policy_that_only_reports_does_not_undo_the_refusal_of_another(words: str) -> None:
+    plain = {"harsh": {"violence": 0.9}, "vile": {"hate": 0.9}}
+    middleware = ContentModeration(engines(moderator=FakeModerator(plain)))
+    for blocked, reported, word in (("violence", "hate", "harsh"), ("hate", "violence", "vile")):
+        arguments = ContentModerationArguments(action={blocked: "block", reported: "report"})
+        if word in words:
+            with pytest.raises(BlockedByPolicyError):
+                await middleware.apply(Context.parse([words]), arguments)
+        else:
+            assert (await middleware.apply(Context.parse([words]), arguments)).metadata["allow"] is False
+
+
 async def test_of_two_flags_of_one_name_the_first_is_told_and_warned_of_once() -> None:
     custom = [{"name": "rivals", "terms": ["Acme"], "warning": "No rivals"}]
     outcome = await moderated("Acme", "Acme", customPolicies=custom, policies=["rivals"])

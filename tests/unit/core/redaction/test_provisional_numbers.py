@@ -97,3 +97,16 @@ def test_metadata_is_named_at_any_depth_and_other_values_stay() -> None:
         "a": [{"b": ["[PERSON_4]", 1, None]}, "[PERSON_2]"],
         "[PERSON_1]": True,
     }
+
+
+def test_an_original_around_two_depths_keeps_the_depth_of_the_outer_spelling() -> None:
+    table = Provisional()
+    inner = Original("Jos\u00e9", "Jos\\\\u00e9", 2)
+    table.originals[Handle("PERSON", 1)] = inner
+    outer = Original("key \u00e9 [PERSON_1]", "key \\u00e9 [PERSON_1]", 1)
+    made = table._expanded(outer, {Handle("PERSON", 1)})
+    assert (made.text, made.spelling, made.depth) == (
+        "key \u00e9 Jos\u00e9",
+        f"key \\u00e9 {inner.at(1)}",
+        1,
+    )

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from app.core.content.context import Context
+from app.core.content.handles import Handle
 from app.core.contracts.engines import Span
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
 from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan
+from app.core.redaction.redaction import conceal_edits
 
 LINK = {"type": "resource_link", "uri": "https://x/Jane", "name": "n"}
 
@@ -110,3 +112,38 @@ async def test_a_finding_that_goes_on_behind_a_token_keeps_its_end_whatever_begi
     plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data")
     edited = await plan.edited(context, spans)
     assert [one.original.text for one in edited.conceals] == [text[4:]]
+
+
+def cut_out(text: str, *spans: Span) -> list[tuple[str, str]]:
+    """Return what becomes of ``spans``: the label and the original of each handle."""
+    context = Context.parse([text])
+    edited = context.edited(conceal_edits(context.leaves[0], spans))
+    return [(one.label, one.original.text) for one in edited.conceals]
+
+
+def test_findings_that_overlap_become_one_that_ends_where_the_longer_does() -> None:
+    text = "Jane Mary Smith came"
+    assert cut_out(text, Span(0, 15, "A", 0.5), Span(5, 9, "B", 0.9)) == [("A", "Jane Mary Smith")]
+    assert cut_out(text, Span(0, 9, "A", 0.5), Span(5, 15, "B", 0.9)) == [("A", "Jane Mary Smith")]
+    assert cut_out(text, Span(5, 15, "B", 0.9), Span(0, 9, "A", 0.5)) == [("A", "Jane Mary Smith")]
+    assert cut_out(text, Span(0, 4, "A", 0.5), Span(4, 9, "B", 0.9)) == [("A", "Jane"), ("B", " Mary")]
+    assert cut_out(text, Span(3, 3, "A", 0.5)) == []
+
+
+def test_a_finding_that_begins_inside_of_what_looks_like_a_handle_gives_its_label() -> None:
+    assert cut_out("see [PERSON_1] Jane", Span(12, 19, "NAME", 0.9)) == [("NAME", "[PERSON_1] Jane")]
+    assert cut_out("see [PERSON_1] Jane", Span(4, 19, "NAME", 0.9)) == [("NAME", "[PERSON_1] Jane")]
+    assert cut_out("see [PERSON_1] Jane") == [("LITERAL", "[PERSON_1]")]
+
+
+def test_a_handle_that_a_finding_touches_is_not_kept_and_one_beside_it_is() -> None:
+    context = Context.parse(["[PERSON_1] Jane [PERSON_2]"])
+    edits = conceal_edits(context.leaves[0], [Span(5, 15, "NAME", 0.9)], keep_handles=True)
+    kept = [(one.label, one.keep) for one in context.edited(edits).conceals]
+    assert kept == [("NAME", None), ("LITERAL", Handle("PERSON", 2))]
+
+
+def test_what_looks_like_a_handle_inside_of_a_masked_finding_is_left_to_the_mask() -> None:
+    context = Context.parse(["a [PERSON_1] b [PERSON_2]"])
+    edits = conceal_edits(context.leaves[0], [], masked=[Span(2, 12, "NAME", 0.9)])
+    assert [(edit.start, edit.end) for edit in edits] == [(15, 25)]
