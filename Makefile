@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench soak lock docs clean
+.PHONY: help run setup test coverage lint format bench soak mutants lock docs clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    the checks of make test that run no test"
 	@echo "make bench   measure, print the tables and write them to docs/figures.md"
 	@echo "make soak    long fault and load tests"
+	@echo "make mutants put faults into the logic and list those that no test notices (two hours)"
 	@echo "make format  format the code"
 	@echo "make docs    write the generated pages in docs/"
 	@echo "make lock    resolve the locked versions again"
@@ -68,6 +69,9 @@ $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/packa
 soak: $(TESTING)
 	$(BIN)/python -m pytest -m soak --timeout 7200
 
+mutants: $(TESTING)
+	$(BIN)/python -m tests.mutation
+
 docs: $(TESTING)
 	$(BIN)/python docs/generate.py
 
@@ -77,7 +81,7 @@ lock: $(TESTING)
 	$(LOCK) --extra dev --extra otel --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-rivals build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+	rm -rf $(VENV) .venv-rivals build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .mutants
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

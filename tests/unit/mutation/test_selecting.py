@@ -1,0 +1,79 @@
+"""Which tests a mutant runs: those that call the function, quick and narrow first, within a budget."""
+
+import json
+
+from tests.mutation.selecting import Reach, RecordedTest, digests, read, stale
+
+
+def reach(*tests):
+    return Reach({"app.room:f": list(tests)})
+
+
+def names(tests):
+    return [test.name for test in tests]
+
+
+def test_unit_tests_come_first_and_postgresql_last():
+    found = reach(
+        RecordedTest("tests/protocol/test_p.py::p", 0.1, 1),
+        RecordedTest("tests/integration/test_i.py::i[postgresql]", 0.1, 1),
+        RecordedTest("tests/integration/test_i.py::i[sqlite]", 0.1, 1),
+        RecordedTest("tests/unit/test_u.py::u", 5.0, 900),
+    ).select("app.room:f", 60, 10)
+    assert [name.split("::")[1] for name in names(found)] == ["u", "i[sqlite]", "i[postgresql]", "p"]
+
+
+def test_files_take_turns():
+    many = [RecordedTest(f"tests/unit/test_many.py::t[{number}]", 0.1, 1) for number in range(5)]
+    found = reach(*many, RecordedTest("tests/unit/test_one.py::t", 0.1, 50)).select("app.room:f", 60, 2)
+    assert names(found) == ["tests/unit/test_many.py::t[0]", "tests/unit/test_one.py::t"]
+
+
+def test_the_budget_of_time_holds_but_one_test_always_runs():
+    slow, quick = (
+        RecordedTest("tests/unit/test_a.py::slow", 50, 1),
+        RecordedTest("tests/unit/test_b.py::quick", 1, 2),
+    )
+    assert reach(quick, slow).select("app.room:f", 10, 5) == [quick]
+    assert reach(slow).select("app.room:f", 10, 5) == [slow]
+
+
+def test_a_function_that_no_test_calls_has_no_tests():
+    assert reach().select("app.room:g", 10, 5) == []
+
+
+def test_the_newest_record_of_a_test_counts_and_failed_tests_do_not(tmp_path):
+    def line(test, fresh, called, *, passed=True):
+        return (
+            json.dumps({"test": test, "seconds": 1, "passed": passed, "fresh": fresh, "called": called})
+            + "\n"
+        )
+
+    (tmp_path / "1.jsonl").write_text(line("a", ["f", "g"], [0, 1]) + line("b", ["h"], [1, 2], passed=False))
+    (tmp_path / "2.jsonl").write_text(line("a", ["h"], [0]))
+    (tmp_path / "libraries.json").write_text('["json"]')
+    found = read(tmp_path)
+    assert {function: names(tests) for function, tests in found.tests.items()} == {"h": ["a"]}
+    assert found.libraries == ["json"]
+
+
+def test_a_changed_test_file_is_recorded_again_and_a_changed_room_records_all(tmp_path):
+    (tmp_path / "app").mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "app" / "m.py").write_text("x = 1")
+    for name in ("a", "b"):
+        (tmp_path / "tests" / f"test_{name}.py").write_text("y = 1")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+
+    def files(*, trust=False):
+        return stale(tmp_path, kept, ["tests"], ["app"], trust=trust)
+
+    assert files() == ["tests/test_a.py", "tests/test_b.py"]
+    (kept / "digests.json").write_text(json.dumps(digests(tmp_path, ["tests"], ["app"])))
+    assert files() == []
+    (tmp_path / "tests" / "test_b.py").write_text("y = 2")
+    assert files() == ["tests/test_b.py"]
+    (tmp_path / "app" / "m.py").write_text("x = 2")
+    assert files() == ["tests/test_a.py", "tests/test_b.py"]
+    assert files(trust=True) == ["tests/test_b.py"]
