@@ -9,6 +9,9 @@ from app.core.contracts.policy import Limits
 from app.core.errors import DeadlineExceededError, OverloadedError, RateLimitedError
 from app.services.access.traffic import Traffic
 
+pytestmark = pytest.mark.timeout(20)
+"""A broken queue waits for ever; its test fails in seconds all the same."""
+
 
 class Clock:
     def __init__(self) -> None:
