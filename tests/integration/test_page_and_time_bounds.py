@@ -1,13 +1,16 @@
 """Pages end where they should, and times count to the very moment: the queries below the services."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.errors import NotFoundError
+from app.core.content.handles import Handle
+from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.services.access.sessions import SessionService
+from app.services.audit.audit import AuditQuery
 from app.store.access.access import KeyInfo, StoredKey, add_key, find_key, list_keys, remove_old_secrets
 from app.store.access.access import update_key_secret as rotate
 from app.store.access.policies import StoredPolicy, add_policy, find_policy, list_policies
@@ -17,7 +20,8 @@ from app.store.audit.audit import Transaction
 from app.store.catalog.descriptions import find_disclosure, put_disclosures, remove_expired_disclosures
 from app.store.database import Database
 from app.store.pipelines import StoredPipeline, add_pipeline, list_pipeline_versions, list_pipelines
-from tests.factories import PATIENT
+from app.store.vault.allocation import EPOCH_STRIDE, ScopeRow
+from tests.factories import PATIENT, caller_of, open_vault
 
 NOON = datetime(2025, 10, 4, 12, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -159,3 +163,104 @@ async def test_a_session_ends_when_it_was_idle_for_so_long_and_not_a_moment_befo
         with pytest.raises(NotFoundError):
             await sessions.resume(stranger, fresh.id)
     await database.close()
+
+
+async def test_a_scope_ends_at_its_very_moment_everywhere_at_once(
+    sqlite_database_url: str, tenant: str
+) -> None:
+    database = Database(sqlite_database_url, patience=PATIENT)
+    caller, moment = caller_of(tenant), NOON
+    async with open_vault(database, now=lambda: moment) as vault:
+        for name in ("a", "b", "c"):
+            receipt = await vault.store(caller, name, "Ada", ttl_s=60)
+        await vault.service.set_expiry(caller, "c", None)
+        moment = NOON + timedelta(seconds=60) - TICK
+        assert await vault.texts(caller, "a", receipt.handles) == ["Ada"]
+        assert [one.id for one in (await vault.service.list_scopes(caller)).items] == ["a", "b", "c"]
+        assert (await vault.service.entries(caller, "a")).items[0].handle == Handle("PERSON", 1)
+        await vault.service.purge_expired()
+        assert (await vault.service.get_scope(caller, "a")).expires == NOON + timedelta(seconds=60)
+        moment += TICK
+        assert await vault.texts(caller, "a", receipt.handles) == [None]
+        assert [one.id for one in (await vault.service.list_scopes(caller)).items] == ["c"]
+        for read in (vault.service.get_scope, vault.service.entries):
+            with pytest.raises(NotFoundError):
+                await read(caller, "b")
+        assert await vault.service.purge_expired() == 2
+        again = await vault.store(caller, "a", "Ada")
+        assert again.handles == [Handle("PERSON", 2)]
+    await database.close()
+
+
+async def test_pages_of_the_vault_end_with_what_there_is(sqlite_database_url: str, tenant: str) -> None:
+    database = Database(sqlite_database_url, patience=PATIENT)
+    caller = caller_of(tenant)
+    async with open_vault(database) as vault:
+        for name in ("a", "b", "c"):
+            await vault.store(caller, name, "Ada", "Bob", ("EMAIL", "x@y.org"))
+        whole = await vault.service.list_scopes(caller, limit=3)
+        assert ([one.id for one in whole.items], whole.next) == (["a", "b", "c"], None)
+        first = await vault.service.list_scopes(caller, limit=2)
+        assert [one.id for one in first.items] == ["a", "b"]
+        rest = await vault.service.list_scopes(caller, limit=2, cursor=first.next)
+        assert ([one.id for one in rest.items], rest.next) == (["c"], None)
+
+        entries = await vault.service.entries(caller, "a", limit=3)
+        assert [one.handle.name for one in entries.items] == ["EMAIL_1", "PERSON_1", "PERSON_2"]
+        assert entries.next is None
+        part = await vault.service.entries(caller, "a", limit=2)
+        last = await vault.service.entries(caller, "a", limit=2, cursor=part.next)
+        assert ([one.handle.name for one in last.items], last.next) == (["PERSON_2"], None)
+        for limit in (0, 1001):
+            with pytest.raises(InvalidArgumentsError):
+                await vault.service.list_scopes(caller, limit=limit)
+            with pytest.raises(InvalidArgumentsError):
+                await vault.service.entries(caller, "a", limit=limit)
+        assert len((await vault.service.list_scopes(caller, limit=1000)).items) == 3
+    await database.close()
+
+
+async def test_pages_of_the_record_end_with_what_there_is_and_its_times_include_the_first_only(
+    sqlite_database_url: str, tenant: str
+) -> None:
+    database = Database(sqlite_database_url, patience=PATIENT)
+    caller = caller_of(tenant)
+    async with open_vault(database) as vault:
+        for second in range(3):
+            event = vault.audit.new_event(caller, "test", "ok", None)
+            await vault.audit.record(replace(event, at=NOON + timedelta(seconds=second)))
+        asked = AuditQuery(action="test")
+        whole = await vault.audit.query(caller, asked, limit=3)
+        assert (len(whole.items), whole.next) == (3, None)
+        part = await vault.audit.query(caller, asked, limit=2)
+        rest = await vault.audit.query(caller, asked, limit=2, cursor=part.next)
+        assert [one.id for one in (*part.items, *rest.items)] == [one.id for one in whole.items]
+        assert rest.next is None
+        times = AuditQuery(action="test", since=NOON, until=NOON + timedelta(seconds=2))
+        assert [one.at.second for one in (await vault.audit.query(caller, times)).items] == [1, 0]
+        for limit in (0, 1001):
+            with pytest.raises(InvalidArgumentsError):
+                await vault.audit.query(caller, asked, limit=limit)
+        assert len((await vault.audit.query(caller, asked, limit=1000)).items) == 3
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("held", "epoch", "expected"),
+    [({}, 0, [1, 2]), ({"PERSON": 4}, 0, [5, 6]), ({"EMAIL": 4}, 0, [1, 2])],
+)
+def test_the_next_number_of_a_label_follows_its_own_last_one(
+    held: dict[str, int], epoch: int, expected: list[int]
+) -> None:
+    row = ScopeRow("s", 1, "active", None, dict(held), epoch, b"", 1)
+    assert [row.take("PERSON"), row.take("PERSON")] == expected
+    assert row.counters["PERSON"] == expected[-1]
+
+
+def test_after_a_restore_numbers_jump_once_and_go_on_from_there() -> None:
+    row = ScopeRow("s", 1, "active", None, {"PERSON": 4}, 2, b"", 1)
+    first = row.take("PERSON")
+    assert first == 2 * EPOCH_STRIDE + 1
+    assert row.take("PERSON") == first + 1
+    high = ScopeRow("s", 1, "active", None, {"PERSON": 3 * EPOCH_STRIDE}, 2, b"", 1)
+    assert high.take("PERSON") == 3 * EPOCH_STRIDE + 1

@@ -145,3 +145,18 @@ def test_tools_that_were_used_are_named_once_in_order_wherever_they_stand() -> N
         {"type": "text", "text": "x", "name": "d"},
     ]
     assert asked(*items).used == ("b", "a", "c")
+
+
+def test_results_of_tools_ask_for_nothing_even_in_a_message_of_the_user() -> None:
+    result = {"type": "tool_result", "toolUseId": "1", "content": [{"type": "text", "text": "Found it."}]}
+    made = asked(user("now do it all"), {"role": "user", "content": [result]})
+    assert made.texts[0] == "now do it all"
+
+
+def test_every_handle_is_left_out_of_what_is_ranked() -> None:
+    assert asked(user("Ask [PERSON_1] and [PERSON_2] to come")).texts == ("Ask   and   to come",)
+
+
+def test_what_a_result_of_a_tool_holds_was_not_used() -> None:
+    call = {"type": "tool_use", "id": "1", "name": "a", "input": {}}
+    assert asked({"type": "tool_result", "toolUseId": "1", "content": [call]}).used == ()
