@@ -117,3 +117,23 @@ def test_many_unknown_tools_do_not_make_an_endless_answer():
 
     assert len(one["x"]["available_tools"]) == 100
     assert sum(len(entry["available_tools"]) for entry in many.values()) <= 2000
+
+
+@pytest.mark.parametrize(("asked", "told"), [(1, 100), (20, 100), (21, 95), (200, 10)])
+def test_the_more_names_are_unknown_the_fewer_are_told_with_each(asked: int, told: int) -> None:
+    entries = not_found([f"u{number}" for number in range(asked)], (f"t{n}" for n in range(500)))
+    assert {len(one["available_tools"]) for one in entries.values()} == {told}
+
+
+def test_two_hundred_names_may_be_selected_and_no_more() -> None:
+    names = [f"t{number}" for number in range(200)]
+    assert selected_tools(f"{URI}?tools={','.join([*names, *names])}") == tuple(names)
+    with pytest.raises(InvalidArgumentsError):
+        selected_tools(f"{URI}?tools={','.join([*names, 'more'])}")
+
+
+def test_a_uri_has_at_most_16384_characters() -> None:
+    start = f"{URI}?x="
+    assert selected_tools(start + "a" * (16_384 - len(start))) == ()
+    with pytest.raises(InvalidArgumentsError):
+        selected_tools(start + "a" * (16_385 - len(start)))

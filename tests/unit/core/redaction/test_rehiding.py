@@ -95,3 +95,39 @@ def test_no_original_of_three_letters_or_more_survives(original, before, after):
 
 def test_every_string_of_a_value_is_seen():
     assert sorted(texts_of({"a": ["b", {"c": 1}], "d": "e"})) == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("original", "shown", "is_hidden"),
+    [
+        ("12-345-67", "1234567", True),
+        ("12-345-6", "123456", False),
+        ("012-345-67", "1234567", True),
+        ("00-123-456", "123456", False),
+        ("12/34.5(6) 7", "1234567", True),
+    ],
+)
+def test_a_number_of_seven_digits_is_hidden_without_what_stands_between_them(
+    original: str, shown: str, is_hidden: bool
+) -> None:
+    assert (Restored({original: "[N_1]"}).hidden(shown) == "[N_1]") is is_hidden
+
+
+def test_every_handle_that_stands_there_stays_whole_and_everything_between_is_looked_at() -> None:
+    odd = Restored({"PERSON": "[WORD_1]", "and": "[WORD_2]"})
+    text = "PERSON [PERSON_1] and [PERSON_2] and PERSON"
+    assert odd.hidden(text) == "[WORD_1] [PERSON_1] [WORD_2] [PERSON_2] [WORD_2] [WORD_1]"
+
+
+def test_a_kind_stays_only_as_a_kind() -> None:
+    known = Restored({"user": "[WORD_1]", "odd": "[WORD_2]"})
+    assert known.hidden({"role": "user", "type": "odd", "title": "user"}) == {
+        "role": "user",
+        "type": "[WORD_2]",
+        "title": "[WORD_1]",
+    }
+
+
+def test_of_two_letters_only_a_word_of_its_own_is_hidden_and_of_three_every_place() -> None:
+    assert Restored({"Al": "[P_1]"}).hidden("Al, Alice, al") == "[P_1], Alice, [P_1]"
+    assert Restored({"Ali": "[P_1]"}).hidden("Alice") == "[P_1]ce"
