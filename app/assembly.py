@@ -11,11 +11,11 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import app.middlewares
-from app.core.catalog.tool_filter import ToolFilter, parse_filters
+from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.engines import Embedder, Engines
 from app.core.contracts.registry import Registry, RegistryError
 from app.engine_wiring import chosen_engines, pool_detector, remote_options
-from app.engines.cipher import Custodian, KeyRing
+from app.engines.cipher import KeyKeeper, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.documents.chunk_index import IndexOptions
 from app.engines.grounding.checker import RuleChecker
@@ -47,7 +47,7 @@ from app.services.documents.indexing import DocumentIndexing
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
 from app.services.documents.vectors import DocumentVectors
-from app.services.forward.client_connections import DedicatedLinks
+from app.services.forward.client_connections import ClientConnections
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService, resolving
 from app.services.invoke.invoke import InvokeService
@@ -70,7 +70,7 @@ from app.upstream.link_probe import NetworkProbe
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Services:
     """Every long-lived object of one process."""
 
     settings: Settings
@@ -98,7 +98,7 @@ class House:
     listing: ListingService
     tool_lists: ToolListService
     forwarding: ForwardService
-    dedicated: DedicatedLinks
+    dedicated: ClientConnections
     subscriptions: SubscriptionService
     retrieval: RetrievalService
     collections: CollectionService
@@ -146,7 +146,7 @@ async def opened(
     now: Callable[[], datetime] = utc_now,
     observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None,
     observe_engine: Observer = unobserved,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[Services]:
     """Build every object, from the database upwards; close them in the reverse order.
 
     ``observe`` is told the middleware, the outcome and the seconds of each invocation, ``observe_engine`` what became
@@ -161,7 +161,7 @@ async def opened(
         keyring = KeyringService(database, provider)
         keys = await keyring.start()
         changes = await stack.enter_async_context(Changes(database).running())
-        custodian = Custodian(provider)
+        custodian = KeyKeeper(provider)
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
         audit = AuditService(database, writer, keys)
         access = AccessService(database, audit)
@@ -252,7 +252,7 @@ async def opened(
             embed_documents=DocumentVectors(database, embedder).embed_missing,
         )
         servers = ServerService(database, audit, upstreams, now)
-        yield House(
+        yield Services(
             settings=settings,
             database=database,
             changes=changes,
@@ -278,7 +278,7 @@ async def opened(
             listing=listing,
             tool_lists=ToolListService(tool_ranker, listing),
             forwarding=forwarding,
-            dedicated=DedicatedLinks(upstreams),
+            dedicated=ClientConnections(upstreams),
             subscriptions=subscriptions,
             retrieval=retrieval,
             collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),
@@ -366,7 +366,7 @@ def upstream_rules(settings: Settings) -> UpstreamRules:
         connect_timeout_s=section.connect_timeout_s,
         max_result_bytes=section.max_result_bytes,
         servers=frozenset(section.servers),
-        filters={server: ToolFilter.parse(names) for server, names in filters.items()},
+        filters={server: ExposedTools.parse(names) for server, names in filters.items()},
         stdio_over_rest=section.stdio_over_rest,
         allowed_networks=section.allowed_networks,
         max_dedicated=section.max_dedicated,

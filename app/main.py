@@ -13,11 +13,11 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import app
-from app.api.auth import Services
+from app.api.auth import RouteServices
 from app.api.surface import OPENAPI_PATH, install_rest
-from app.assembly import House, opened, utc_now
+from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.edge.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, Guard
+from app.edge.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -28,7 +28,7 @@ from app.protocol.methods.primitives import Primitives
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.tasks import TaskMethods
 from app.protocol.server import Mcp, build_mcp
-from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.exchange import GROUP_KEY, INTERCEPTORS_KEY
 from app.services.access.bootstrap import bootstrap
@@ -86,37 +86,37 @@ def create_app(
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            house = await stack.enter_async_context(
+            services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
             )
             given = settings.auth.bootstrap_key
             service.state.first_key = await bootstrap(
-                house.access, given.get_secret_value() if given else None, settings.environment
+                services.access, given.get_secret_value() if given else None, settings.environment
             )
             anonymous = (
                 None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
             )
-            service.state.house = house
-            service.state.services = _services(house, anonymous)
-            readiness.checks.update(_checks(house))
-            metrics.watch_servers(house.upstreams.counts)
-            metrics.watch_detection(house.detector.counts)
-            mcp = _mcp(house, anonymous, primitives)
+            service.state.services = services
+            service.state.route_services = _services(services, anonymous)
+            readiness.checks.update(_checks(services))
+            metrics.watch_servers(services.upstreams.counts)
+            metrics.watch_detection(services.detector.counts)
+            mcp = _mcp(services, anonymous, primitives)
             surface.append(mcp)
-            stack.callback(house.changes.subscribe(mcp.changed))
-            house.catalogs.subscribe(mcp.lists_changed)
-            house.upstreams.on_notification.append(mcp.server_told)
+            stack.callback(services.changes.subscribe(mcp.changed))
+            services.catalogs.subscribe(mcp.lists_changed)
+            services.upstreams.on_notification.append(mcp.server_told)
             service.state.mcp = mcp
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
             drain.listeners.append(partial(loop.call_soon_threadsafe, mcp.drain))
-            stack.push_async_callback(house.detector.close)
+            stack.push_async_callback(services.detector.close)
             if settings.detection.warm:
-                await house.detector.start()
-            await stack.enter_async_context(house.background.running())
-            await stack.enter_async_context(house.ingestion.running())
-            await _declare(house)
-            await stack.enter_async_context(house.upstreams.running())
+                await services.detector.start()
+            await stack.enter_async_context(services.background.running())
+            await stack.enter_async_context(services.ingestion.running())
+            await _declare(services)
+            await stack.enter_async_context(services.upstreams.running())
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
@@ -137,7 +137,7 @@ def create_app(
     # The last one added stands outermost.
     service.add_middleware(McpDoor, surface=surface)
     service.add_middleware(
-        Guard,
+        EdgeGuard,
         limits=_edge(settings),
         drain=drain,
         metrics=metrics,
@@ -147,14 +147,14 @@ def create_app(
     return service
 
 
-async def _declare(house: House) -> None:
+async def _declare(services: Services) -> None:
     """Apply the declarative file of this process, if it has one."""
-    section = house.settings.upstreams
+    section = services.settings.upstreams
     if section.config is None:
         return
     file = await asyncio.to_thread(read_file, section.config)
     caller = Caller(section.tenant, FILE_ACTOR, frozenset({Role.OPERATOR}))
-    plan = await house.declarations.apply(caller, file)
+    plan = await services.declarations.apply(caller, file)
     for warning in plan.warnings:
         log.warning("%s", warning)
 
@@ -169,56 +169,58 @@ def _edge(settings: Settings) -> EdgeLimits:
     )
 
 
-def _services(house: House, anonymous: Caller | None) -> Services:
-    return Services(
-        access=house.access,
-        tenants=house.tenants,
-        invoke=house.invoke,
-        policies=house.policies,
-        pipelines=house.pipelines,
-        groups=house.groups,
-        concerns=house.concerns,
-        upstreams=house.upstreams,
-        servers=house.servers,
-        vault=house.vault,
-        audit=house.audit,
-        descriptions=house.descriptions,
-        collections=house.collections,
-        ingestion=house.ingestion,
+def _services(services: Services, anonymous: Caller | None) -> RouteServices:
+    return RouteServices(
+        access=services.access,
+        tenants=services.tenants,
+        invoke=services.invoke,
+        policies=services.policies,
+        pipelines=services.pipelines,
+        groups=services.groups,
+        concerns=services.concerns,
+        upstreams=services.upstreams,
+        servers=services.servers,
+        vault=services.vault,
+        audit=services.audit,
+        descriptions=services.descriptions,
+        collections=services.collections,
+        ingestion=services.ingestion,
         explaining=ExplainService(
-            house.registry, house.policies, house.audit, house.invoke.traffic, house.detector
+            services.registry, services.policies, services.audit, services.invoke.traffic, services.detector
         ),
         anonymous=anonymous,
     )
 
 
-def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
-    http = house.settings.http
+def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
+    http = services.settings.http
     # Processes behind one socket share its requests: the answer to a question could reach any of them.
     alone = http.workers == 1
-    callbacks = Callbacks(house.dedicated if alone else None)
-    groups = GroupViews(house.groups, house.listing, house.invoke)
+    callbacks = ClientCallbacks(services.dedicated if alone else None)
+    groups = GroupViews(services.groups, services.listing, services.invoke)
     served: dict[str, Any] = {}
     if primitives is None:
-        shaping = Shaping(house.listing, groups, house.concerns, house.disclosure, house.tool_lists)
+        shaping = Shaping(
+            services.listing, groups, services.concerns, services.disclosure, services.tool_lists
+        )
         primitives = AggregatedPrimitives(
-            house.listing,
-            house.forwarding,
+            services.listing,
+            services.forwarding,
             callbacks,
             shaping,
-            house.subscriptions,
-            TaskMethods(house.listing, house.forwarding, callbacks, shaping, house.upstreams),
+            services.subscriptions,
+            TaskMethods(services.listing, services.forwarding, callbacks, shaping, services.upstreams),
         )
-        serves = house.dedicated.serves
+        serves = services.dedicated.serves
         served = {
-            "subscriptions": house.subscriptions,
+            "subscriptions": services.subscriptions,
             "calls_back": lambda tenant: alone and serves(tenant),
         }
     return build_mcp(
-        invoke=house.invoke,
-        access=house.access,
-        sessions=house.sessions,
-        concerns=house.concerns,
+        invoke=services.invoke,
+        access=services.access,
+        sessions=services.sessions,
+        concerns=services.concerns,
         version=app.__version__,
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
@@ -227,28 +229,28 @@ def _mcp(house: House, anonymous: Caller | None, primitives: Primitives | None) 
         primitives=primitives,
         callbacks=callbacks,
         groups=groups,
-        interceptors=InterceptorService(house.invoke, app.__version__, OLDEST_PROTOCOL),
-        session_idle_s=house.settings.sessions.idle_s,
+        interceptors=InterceptorService(services.invoke, app.__version__, OLDEST_PROTOCOL),
+        session_idle_s=services.settings.sessions.idle_s,
         **served,
     )
 
 
-def _checks(house: House) -> dict[str, Callable[[], Awaitable[Any]]]:
-    url = house.settings.database.url.get_secret_value()
+def _checks(services: Services) -> dict[str, Callable[[], Awaitable[Any]]]:
+    url = services.settings.database.url.get_secret_value()
 
     async def schema() -> bool:
         return await asyncio.to_thread(migrate.is_head, url)
 
     async def detector() -> bool:
         # A detector that waits for its first call is as it should be.
-        return house.detector.ready or not house.settings.detection.warm
+        return services.detector.ready or not services.settings.detection.warm
 
     async def upstreams() -> bool:
-        return house.upstreams.ready
+        return services.upstreams.ready
 
     return {
-        "database": house.database.ping,
-        "keys": house.keyring.check,
+        "database": services.database.ping,
+        "keys": services.keyring.check,
         "schema": schema,
         "detector": detector,
         "upstreams": upstreams,

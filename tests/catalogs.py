@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.catalog.primitives import GROUPS_META, NAME_FIELD, Catalog, Kind, Primitive
+from app.core.catalog.primitives import GROUPS_META, NAME_FIELD, Catalog, Primitive, PrimitiveKind
 from app.core.tools.disclosure import short_form
 
 
 def primitive(
-    kind: Kind,
+    kind: PrimitiveKind,
     server: str,
     own_name: str,
     *,
@@ -21,10 +21,10 @@ def primitive(
     **members: Any,
 ) -> Primitive:
     """Return a primitive as the catalog holds it; ``members`` are more of its definition."""
-    separate = kind in {Kind.TOOL, Kind.PROMPT}
+    separate = kind in {PrimitiveKind.TOOL, PrimitiveKind.PROMPT}
     shown = name or (f"{server}__{own_name}" if separate else own_name)
     definition: dict[str, Any] = {NAME_FIELD[kind]: shown, **members}
-    if kind is Kind.TOOL:
+    if kind is PrimitiveKind.TOOL:
         definition.setdefault("description", f"Does {own_name}.")
         definition.setdefault("inputSchema", {"type": "object"})
     if groups:
@@ -39,17 +39,17 @@ def primitive(
         groups=groups,
         within=frozenset(groups) if within is None else within,
         concerns=concerns or {},
-        short=short_form(definition, None) if kind is Kind.TOOL else None,
+        short=short_form(definition, None) if kind is PrimitiveKind.TOOL else None,
         staged=staged,
     )
 
 
 def tool(server: str, own_name: str, **options: Any) -> Primitive:
-    return primitive(Kind.TOOL, server, own_name, **options)
+    return primitive(PrimitiveKind.TOOL, server, own_name, **options)
 
 
 def catalog_of(*primitives: Primitive) -> Catalog:
-    found: dict[Kind, dict[str, Primitive]] = {kind: {} for kind in NAME_FIELD}
+    found: dict[PrimitiveKind, dict[str, Primitive]] = {kind: {} for kind in NAME_FIELD}
     for one in primitives:
         found[one.kind][one.name] = one
     return Catalog(found)

@@ -14,7 +14,7 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
-from app.engines.cipher import Custodian, KeyRing
+from app.engines.cipher import KeyKeeper, KeyRing
 from app.services.audit.audit import AuditService, event_mac
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
@@ -43,7 +43,7 @@ class Vault:
     service: VaultService
     database: Database
     writer: GroupWriter
-    custodian: Custodian
+    custodian: KeyKeeper
     audit: AuditService
 
     async def store(
@@ -91,7 +91,7 @@ async def open_vault(
 ) -> AsyncIterator[Vault]:
     """Return a running vault on ``database``."""
     keys = await KeyringService(database, ring).start()
-    custodian = Custodian(ring)
+    custodian = KeyKeeper(ring)
     async with GroupWriter(database, custodian, partial(event_mac, keys), now) as writer:
         audit = AuditService(database, writer, keys)
         service = VaultService(database, writer, custodian, audit, ErasureSink(sink), now=now)

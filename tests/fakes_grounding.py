@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from app.core.contracts.engines import Claim, EngineReport, Grounding
-from app.core.contracts.grounding import AnswerFinding, CheckOptions, LinkState, Place, Statements
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, LinkState, SourcePlace, Statements
 
 
 class FakeGroundingJudge:
@@ -34,8 +34,8 @@ class FakeAnswerChecker:
     def links(self, answer: str) -> Sequence[tuple[int, int]]:
         return [found.span() for found in re.finditer(r"https?://[\w./-]*\w", answer)]
 
-    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
-        return [Place(0, 0, len(sources[0])) if sources else None for _ in sentences]
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
+        return [SourcePlace(0, 0, len(sources[0])) if sources else None for _ in sentences]
 
     async def check(
         self, answers: Sequence[str], sources: Sequence[str], options: CheckOptions

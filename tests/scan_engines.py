@@ -17,7 +17,7 @@ from app.engines.pii.names.nlp import LANGUAGE, EmbeddedNlpEngine, PhraseContext
 from app.engines.pii.recognizers.patterns import FLAGS
 from app.engines.pii.recognizers.registry import FixedRegistry, build_registry
 from app.engines.pii.scan.matchers import MatcherName, build
-from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.surroundings import Keywords
 from app.engines.pii.scan.weighing import PhraseWeighing, PresidioWeighing
@@ -144,7 +144,7 @@ def with_matcher(scan: ScanOnce, matcher: MatcherName) -> ScanOnce:
 
 
 def _all(scan: ScanOnce) -> Find:
-    chosen = Chosen(dict.fromkeys(range(len(scan.recognizers)), 0.0))
+    chosen = WantedRecognizers(dict.fromkeys(range(len(scan.recognizers)), 0.0))
     return lambda text: {
         (one.entity, one.start, one.end, round(one.score, 4)) for one in scan.search(text, chosen)
     }

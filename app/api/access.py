@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import ConfigDict, Field, field_validator
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, KeyId, LimitQuery, Moment, Page, TenantName, Word
+from app.api.fields import AnswerBody, Body, CursorQuery, KeyId, LimitQuery, Moment, Page, TenantName, Word
 from app.core.access import Role
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 
@@ -47,7 +47,7 @@ class RotationBody(Body):
     )
 
 
-class KeyAnswer(Answer):
+class KeyAnswer(AnswerBody):
     """A key without its secret."""
 
     id: str

@@ -36,7 +36,7 @@ _OPEN_STREAMS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
+class RouteServices:
     """What the routes call; ``anonymous`` is the caller of all requests where authentication is off.
 
     ``streams`` admits open streams, which mostly wait, apart from the requests that compute; ``requests`` counts
@@ -83,9 +83,9 @@ class EdgeRoute(APIRoute):
         return with_edge
 
 
-def services_of(request: Request) -> Services:
+def services_of(request: Request) -> RouteServices:
     """Return what the application was built with."""
-    return cast("Services", request.app.state.services)
+    return cast("RouteServices", request.app.state.route_services)
 
 
 async def authenticated(
@@ -113,7 +113,7 @@ def info_of(request: Request) -> RequestInfo:
     )
 
 
-async def _services(request: Request) -> Services:
+async def _services(request: Request) -> RouteServices:
     return services_of(request)
 
 
@@ -123,7 +123,7 @@ async def _info(request: Request) -> RequestInfo:
 
 # Coroutines, because FastAPI runs plain functions in threads, which costs more than the rest of a request.
 CallerDep = Annotated[Caller, Depends(authenticated)]
-ServicesDep = Annotated[Services, Depends(_services)]
+ServicesDep = Annotated[RouteServices, Depends(_services)]
 InfoDep = Annotated[RequestInfo, Depends(_info)]
 
 
@@ -142,7 +142,7 @@ def new_router(prefix: str, tag: str, *, invokes: bool = False) -> APIRouter:
     )
 
 
-async def limits_of(services: Services, caller: Caller) -> Limits:
+async def limits_of(services: RouteServices, caller: Caller) -> Limits:
     """Return the limits that the caller's tenant has now."""
     _, policy = await services.policies.get(caller.tenant)
     return policy.limits

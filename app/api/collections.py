@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field, StringConstraints, ValidationError
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
 from app.edge.limits import UPLOAD_TYPES
@@ -54,14 +54,14 @@ class DocumentBody(DocumentDetails):
     media_type: str = Field(default="text/markdown", description="text/markdown, text/plain or text/html.")
 
 
-class SourceAnswer(Answer):
+class SourceAnswer(AnswerBody):
     """How many documents there are of a source."""
 
     source: str
     documents: int
 
 
-class CollectionAnswer(Answer):
+class CollectionAnswer(AnswerBody):
     """A collection and how much it holds."""
 
     name: str
@@ -76,7 +76,7 @@ class CollectionAnswer(Answer):
     updated: datetime
 
 
-class DocumentAnswer(Answer):
+class DocumentAnswer(AnswerBody):
     """What is known of a document besides its text."""
 
     id: str
@@ -94,7 +94,7 @@ class DocumentAnswer(Answer):
     updated: datetime
 
 
-class IngestionAnswer(Answer):
+class IngestionAnswer(AnswerBody):
     """A document that is read in the background."""
 
     id: str
@@ -109,7 +109,7 @@ class IngestionAnswer(Answer):
     updated: datetime
 
 
-class IngestedAnswer(Answer):
+class IngestedAnswer(AnswerBody):
     """What became of a document that was sent."""
 
     outcome: str = Field(description="created, updated, unchanged or queued.")

@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
 from app.core.catalog.concerns import ConcernDefinition
 from app.core.errors import InvalidArgumentsError
 from app.services.catalog.concern_changes import ConcernInfo
@@ -62,7 +62,7 @@ DefinitionBody = Annotated[ConcernDefinition, FromBody(openapi_examples=_EXAMPLE
 router = new_router("/concerns", "concerns")
 
 
-class ConcernAnswer(Answer):
+class ConcernAnswer(AnswerBody):
     """A concern and where it comes from."""
 
     concern: dict[str, Any] = Field(description="In the form in which it is declared.")
@@ -81,7 +81,7 @@ class PreferencesBody(Body):
     )
 
 
-class PreferencesAnswer(Answer):
+class PreferencesAnswer(AnswerBody):
     """What a caller prefers."""
 
     key_id: str

@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page
 from app.core.tools.disclosure import ToolDescription
 
 _EXAMPLES: Final = {
@@ -39,7 +39,7 @@ DescriptionBody = Annotated[ToolDescription, FromBody(openapi_examples=_EXAMPLES
 router = new_router("/tool-descriptions", "tool descriptions")
 
 
-class DescriptionAnswer(Answer):
+class DescriptionAnswer(AnswerBody):
     """What is written about a tool; where that is nothing on some point, it is derived from the definition."""
 
     name: str

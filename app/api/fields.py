@@ -37,7 +37,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Answer(BaseModel):
+class AnswerBody(BaseModel):
     """An answer built from a service's record."""
 
     model_config = ConfigDict(from_attributes=True)

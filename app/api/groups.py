@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
 from app.core.catalog.groups import MAX_MEMBERS, GroupDefinition
 from app.core.catalog.primitives import Member
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
@@ -49,7 +49,7 @@ class MembersBody(Body):
     remove: list[Member] = Field(default_factory=list, max_length=MAX_MEMBERS)
 
 
-class GroupAnswer(Answer):
+class GroupAnswer(AnswerBody):
     """A group and where it stands."""
 
     group: dict[str, Any] = Field(description="As it is exported; absent fields are omitted.")
@@ -65,7 +65,7 @@ class SavedGroupAnswer(GroupAnswer):
     warnings: list[str] = Field(description="Members that name nothing which is there now.")
 
 
-class GroupPlanAnswer(Answer):
+class GroupPlanAnswer(AnswerBody):
     """What an import changed, or would change, by name of group."""
 
     created: list[str]

@@ -18,7 +18,7 @@ from app.api.auth import (
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
-from app.services.invoke.invoke import MiddlewareInfo
+from app.services.invoke.invoke import MiddlewareListing
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
 _JSON: Final = "application/json"
@@ -142,7 +142,7 @@ def _invocation(request: Request) -> tuple[dict[str, Any], Any]:
     return arguments, body["context"]
 
 
-def _entry(info: MiddlewareInfo) -> dict[str, Any]:
+def _entry(info: MiddlewareListing) -> dict[str, Any]:
     return {
         "name": info.name,
         "title": info.title,

@@ -9,9 +9,9 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, LimitQuery, Page
+from app.api.fields import AnswerBody, LimitQuery, Page
 from app.core.catalog.concerns import ConcernMapping
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
 from app.services.catalog.concern_changes import MappingInfo
 
@@ -34,7 +34,7 @@ _EXAMPLES: Final = {
         },
     ),
 }
-KindPath = Annotated[Kind, Path(description="Kind of the primitives.", examples=["tool"])]
+KindPath = Annotated[PrimitiveKind, Path(description="Kind of the primitives.", examples=["tool"])]
 NamePath = Annotated[
     str,
     Path(
@@ -53,7 +53,7 @@ MappingBody = Annotated[ConcernMapping, FromBody(openapi_examples=_EXAMPLES)]
 router = new_router("/concern-mappings", "concerns")
 
 
-class MappingAnswer(Answer):
+class MappingAnswer(AnswerBody):
     """A mapping and where it comes from."""
 
     mapping: dict[str, Any] = Field(description="In the form in which it is stored: kind, name, concerns.")

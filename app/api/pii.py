@@ -8,7 +8,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, info_of, new_router, services_of
-from app.api.fields import Answer, Body
+from app.api.fields import AnswerBody, Body
 from app.core.contracts.engines import Candidate, Explanation, Span
 
 _MOST_CHARACTERS = 200_000
@@ -25,7 +25,7 @@ class ExplainBody(Body):
     )
 
 
-class SpanAnswer(Answer):
+class SpanAnswer(AnswerBody):
     """A finding: offsets in code points, end exclusive."""
 
     start: int
@@ -53,7 +53,7 @@ class CandidateAnswer(SpanAnswer):
     )
 
 
-class ExplainAnswer(Answer):
+class ExplainAnswer(AnswerBody):
     """The findings, and every candidate for one in the order of the text."""
 
     spans: list[SpanAnswer]

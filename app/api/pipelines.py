@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, new_router, services_of
-from app.api.fields import Answer, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page
 from app.core.contracts.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
@@ -64,7 +64,7 @@ router = new_router("/pipelines", "pipelines")
 runs = new_router("/pipelines", "pipelines", invokes=True)
 
 
-class PipelineAnswer(Answer):
+class PipelineAnswer(AnswerBody):
     """A version of a pipeline."""
 
     version: int

@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, LimitQuery, Page, TenantPath
+from app.api.fields import AnswerBody, LimitQuery, Page, TenantPath
 from app.core.contracts.policy import Policy
 
 _MAX_VERSION: Final = 2**53
@@ -33,7 +33,7 @@ ExpectedQuery = Annotated[
 router = new_router("/policies", "policies")
 
 
-class PolicyAnswer(Answer):
+class PolicyAnswer(AnswerBody):
     """A version of a policy; version 0 is what holds before anybody has said anything."""
 
     version: int

@@ -6,19 +6,19 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from app.api.fields import Answer
-from app.core.catalog.primitives import Disclosure, Kind
+from app.api.fields import AnswerBody
+from app.core.catalog.primitives import Disclosure, PrimitiveKind
 from app.services.servers.approval import Approval
 from app.services.servers.inspection import ServerStatus
 from app.services.servers.pins import PinName, PinState, Review
 from app.services.servers.sealing import shown
-from app.services.servers.server_records import KnownServer, ServerDetail, StoredPin, Trial
+from app.services.servers.server_records import ServerDetail, ServerRecord, StoredPin, Trial
 from app.services.servers.upstreams import UpstreamService
 
 _NAMES: Final = ("name", "title", "version")
 
 
-class StatusAnswer(Answer):
+class StatusAnswer(AnswerBody):
     """The connection of the process that answers to a server."""
 
     state: str = Field(description="connecting, ready, failed or stopped.")
@@ -30,10 +30,10 @@ class StatusAnswer(Answer):
     quarantined: int = Field(description="How many of them are held back.")
 
 
-class PrimitiveAnswer(Answer):
+class PrimitiveAnswer(AnswerBody):
     """A definition of a server and how it stands to what was approved."""
 
-    kind: Kind
+    kind: PrimitiveKind
     name: str
     state: PinState = Field(
         description="approved (served), changed, new, header-leak, unnameable (all held back) or gone."
@@ -48,7 +48,7 @@ class PrimitiveAnswer(Answer):
     )
 
 
-class ServerAnswer(Answer):
+class ServerAnswer(AnswerBody):
     """A server; of its secrets only the names are shown, with null for each value."""
 
     name: str
@@ -74,7 +74,7 @@ class ServerDetailAnswer(ServerAnswer):
     primitives: list[PrimitiveAnswer] = Field(description="Tools, prompts and templates; resources are data.")
 
 
-class TrialAnswer(Answer):
+class TrialAnswer(AnswerBody):
     """What connecting once has shown."""
 
     ready: bool = Field(description="Whether it could be listed.")
@@ -83,7 +83,7 @@ class TrialAnswer(Answer):
     primitives: list[PrimitiveAnswer]
 
 
-class ApprovalAnswer(Answer):
+class ApprovalAnswer(AnswerBody):
     """What was approved and what stays held back."""
 
     state: str
@@ -91,7 +91,7 @@ class ApprovalAnswer(Answer):
     held_back: list[PrimitiveAnswer]
 
 
-def server_answer(known: KnownServer, upstreams: UpstreamService) -> ServerAnswer:
+def server_answer(known: ServerRecord, upstreams: UpstreamService) -> ServerAnswer:
     """Return a server with the state of this process's connection."""
     return ServerAnswer(**_fields(known, upstreams))
 
@@ -125,7 +125,7 @@ def approval_answer(done: Approval) -> ApprovalAnswer:
     )
 
 
-def _fields(known: KnownServer, upstreams: UpstreamService) -> dict[str, Any]:
+def _fields(known: ServerRecord, upstreams: UpstreamService) -> dict[str, Any]:
     stored, entry = known.stored, known.entry
     return {
         "name": stored.name,

@@ -17,10 +17,10 @@ from app.api.server_answers import (
     server_answer,
     trial_answer,
 )
-from app.core.catalog.primitives import Disclosure, Kind
+from app.core.catalog.primitives import Disclosure, PrimitiveKind
 from app.core.catalog.servers import SECRET_FIELDS, SERVER_NAME, MCPServerSettings, ServerName
-from app.services.servers.approval import Wanted
-from app.services.servers.sealing import GivenServer
+from app.services.servers.approval import WantedDefinition
+from app.services.servers.sealing import SubmittedServer
 
 _MAX_TOOLS: Final = 2048
 _MAX_PRIMITIVES: Final = 10_000
@@ -88,9 +88,9 @@ class ServerChange(Body):
         default="flat", description="`staged`: tools are listed briefly and described when asked."
     )
 
-    def given(self) -> GivenServer:
+    def given(self) -> SubmittedServer:
         """Return what the service takes."""
-        return GivenServer(self.settings, self.tool_filter, self.aliases, self.disclosure)
+        return SubmittedServer(self.settings, self.tool_filter, self.aliases, self.disclosure)
 
 
 class ServerBody(ServerChange):
@@ -104,13 +104,13 @@ class ServerBody(ServerChange):
 class WantedBody(Body):
     """A definition to approve."""
 
-    kind: Kind = Field(description="tool, prompt or template.")
+    kind: PrimitiveKind = Field(description="tool, prompt or template.")
     name: str = Field(min_length=1, max_length=2048, description="As the server itself calls it.")
     digest: Digest | None = Field(default=None, description="Approve it in this form only; else 409.")
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedDefinition:
         """Return what the service takes."""
-        return Wanted(self.kind, self.name, self.digest)
+        return WantedDefinition(self.kind, self.name, self.digest)
 
 
 class ApprovalBody(Body):

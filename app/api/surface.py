@@ -50,8 +50,8 @@ _PROBLEM: Final = {
 def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> None:
     """Add the whole REST surface to ``app``, before it starts: afterwards error handlers come too late.
 
-    Wrap ``app`` in a Guard, on which the routes rely, and set ``app.state.services`` (Services) before the
-    first request. Without ``metrics`` there is no ``/metrics``.
+    Wrap ``app`` in an EdgeGuard, on which the routes rely, and set ``app.state.route_services`` (RouteServices)
+    before the first request. Without ``metrics`` there is no ``/metrics``.
     """
     install_error_handlers(app)
     # The stream route comes first: its path would otherwise be a middleware's name.

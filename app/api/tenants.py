@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Page, TenantName, TenantPath
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, TenantName, TenantPath
 
 router = new_router("/tenants", "tenants")
 
@@ -26,7 +26,7 @@ class TenantChange(Body):
     disabled: bool = Field(description="Whether all its keys are refused; its data stay.")
 
 
-class TenantAnswer(Answer):
+class TenantAnswer(AnswerBody):
     """A tenant."""
 
     name: str

@@ -8,7 +8,7 @@ from fastapi import Path, Query
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Answer, Body, CursorQuery, LimitQuery, Moment, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Moment, Page
 from app.core.content.handles import Handle
 from app.core.errors import NotFoundError
 
@@ -49,7 +49,7 @@ class ErasureBody(Body):
     )
 
 
-class ScopeAnswer(Answer):
+class ScopeAnswer(AnswerBody):
     """A live scope."""
 
     id: str = Field(description="Its name.")
@@ -59,7 +59,7 @@ class ScopeAnswer(Answer):
     counts: dict[str, int] = Field(description="Handles by label.")
 
 
-class EntryAnswer(Answer):
+class EntryAnswer(AnswerBody):
     """A handle of a scope."""
 
     handle: str
@@ -68,7 +68,7 @@ class EntryAnswer(Answer):
     )
 
 
-class ReceiptAnswer(Answer):
+class ReceiptAnswer(AnswerBody):
     """What was erased: numbers by label, never values."""
 
     id: UUID

@@ -8,7 +8,7 @@ import typer
 from app.cli.terminal import note, show_json
 
 if TYPE_CHECKING:
-    from app.services.declare.declarations import Plan
+    from app.services.declare.declarations import DeclarationPlan
 
 EPILOG = """Examples:
 
@@ -42,8 +42,8 @@ def apply(
 
     read = read_file(file)
     plan = on_host(
-        lambda house: house.declarations.apply(
-            caller_for(tenant or house.settings.upstreams.tenant), read, dry_run=dry_run
+        lambda services: services.declarations.apply(
+            caller_for(tenant or services.settings.upstreams.tenant), read, dry_run=dry_run
         )
     )
     for warning in plan.warnings:
@@ -55,7 +55,7 @@ def apply(
         print("\n".join(told(plan, dry_run=dry_run)))
 
 
-def told(plan: "Plan", *, dry_run: bool) -> list[str]:
+def told(plan: "DeclarationPlan", *, dry_run: bool) -> list[str]:
     """Return the plan in lines for people."""
     lines = [f"{_SIGNS[one.action]} {one.kind} {one.name}" for one in plan.changes]
     if not plan.changes:

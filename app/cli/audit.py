@@ -12,7 +12,7 @@ from app.cli.terminal import fail, note, show_lines, show_table
 from app.cli.times import moment
 
 if TYPE_CHECKING:
-    from app.assembly import House
+    from app.assembly import Services
     from app.services.audit.audit import AuditQuery
 
 commands = typer.Typer(
@@ -22,7 +22,7 @@ commands = typer.Typer(
 )
 
 
-class Format(StrEnum):
+class ExportFormat(StrEnum):
     """Forms of an export."""
 
     JSONL = "jsonl"
@@ -118,7 +118,7 @@ def export(
     outcome: Outcome = None,
     scope: Scope = None,
     request_id: Request = None,
-    form: Annotated[Format, typer.Option("--format", help="Of the file.")] = Format.JSONL,
+    form: Annotated[ExportFormat, typer.Option("--format", help="Of the file.")] = ExportFormat.JSONL,
     output: Annotated[Path | None, typer.Option(help="File to make; else standard output.")] = None,
 ) -> None:
     """Write all events that match, newest first, as JSON lines or CSV."""
@@ -128,10 +128,10 @@ def export(
 
     asked = _asked(since, until, actor, middleware, action, outcome, scope, request_id)
 
-    async def pieces(host: "House") -> AsyncIterator[bytes]:
+    async def pieces(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), asked, form.value)
 
-    async def write(host: "House") -> None:
+    async def write(host: "Services") -> None:
         found = await pieces(host)
         if output is None:
             async for piece in found:

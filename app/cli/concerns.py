@@ -8,7 +8,7 @@ import typer
 from app.cli.terminal import note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.assembly import House
+    from app.assembly import Services
     from app.core.access import Caller
     from app.core.catalog.concerns import ConcernDefinition
     from app.services.catalog.concerns import ConcernService
@@ -87,7 +87,7 @@ def _in_tenant(tenant: str, work: Callable[["ConcernService", "Caller"], Awaitab
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    async def worked(host: "House") -> T:
+    async def worked(host: "Services") -> T:
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
         return await work(host.concerns, caller_for(tenant))
 

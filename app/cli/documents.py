@@ -10,7 +10,7 @@ import typer
 from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.assembly import House
+    from app.assembly import Services
     from app.core.access import Caller
     from app.core.contracts.engines import Retrieval
     from app.services.documents.collections import CollectionInfo, DocumentInfo
@@ -56,7 +56,7 @@ def add(
     if not files:
         fail("There are no files of a known kind: .txt, .md, .html, .pdf or .docx.", USAGE)
     counts, faults = _in_tenant(
-        tenant, lambda house, caller: _add_all(house, caller, files, collection, source, access or [])
+        tenant, lambda services, caller: _add_all(services, caller, files, collection, source, access or [])
     )
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing done")
     if faults:
@@ -76,10 +76,10 @@ def list_(
 ) -> None:
     """List collections, or the documents of one."""
     if collection is None:
-        found = _in_tenant(tenant, lambda house, caller: house.collections.list(caller))
+        found = _in_tenant(tenant, lambda services, caller: services.collections.list(caller))
         _show_collections(found, json=json)
         return
-    documents = _in_tenant(tenant, lambda house, caller: _documents(house, caller, collection))
+    documents = _in_tenant(tenant, lambda services, caller: _documents(services, caller, collection))
     if json:
         show_json([_said(one) for one in documents])
     else:
@@ -111,11 +111,11 @@ def search(
     from app.core.contracts.engines import RetrievalQuery
     from app.middlewares.document_retrieval import DocumentRetrievalArguments
 
-    async def searched(house: "House", caller: "Caller") -> "Retrieval":
+    async def searched(services: "Services", caller: "Caller") -> "Retrieval":
         asks = frozenset({"*", *principals}) if principals else principals_of(caller)
         least = DocumentRetrievalArguments().min_relevance
         query = RetrievalQuery(tenant, asks, question, tuple(sources) if sources else None, limit, least)
-        return await house.retrieval.retrieve([query])
+        return await services.retrieval.retrieve([query])
 
     found = _in_tenant(tenant, searched)
     note(f"Searched by {found.report.name} {found.report.version}.")
@@ -156,11 +156,11 @@ def delete(
         what = f"the collection {collection} with all its documents"
     confirm(f"Delete {what}?", yes=yes)
 
-    async def deleted(house: "House", caller: "Caller") -> None:
+    async def deleted(services: "Services", caller: "Caller") -> None:
         if everything:
-            await house.collections.delete(caller, collection)
+            await services.collections.delete(caller, collection)
         for id_ in ids or []:
-            await house.collections.delete_document(caller, collection, id_)
+            await services.collections.delete_document(caller, collection, id_)
 
     _in_tenant(tenant, deleted)
     print(f"Deleted: {what}.")
@@ -171,8 +171,8 @@ def reindex(*, yes: Yes = False) -> None:
     """Build the index on another server (SLUICE_DOCUMENTS__URL) anew; the database answers meanwhile."""
     confirm("Throw the index away and build it anew?", yes=yes)
 
-    async def rebuilt(house: "House", _caller: "Caller") -> bool | None:
-        return await house.indexing.rebuild() if house.indexing is not None else None
+    async def rebuilt(services: "Services", _caller: "Caller") -> bool | None:
+        return await services.indexing.rebuild() if services.indexing is not None else None
 
     done = _in_tenant("default", rebuilt)
     if done is None:
@@ -183,7 +183,7 @@ def reindex(*, yes: Yes = False) -> None:
 
 
 async def _add_all(
-    house: "House",
+    services: "Services",
     caller: "Caller",
     files: list[tuple[Path, str]],
     collection: str,
@@ -206,20 +206,20 @@ async def _add_all(
     except ValidationError as error:
         raise InvalidArgumentsError(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
     try:
-        await house.collections.get(caller, collection)
+        await services.collections.get(caller, collection)
     except NotFoundError:
-        await house.collections.put(caller, definition)
+        await services.collections.put(caller, definition)
     for number, ((path, name), said) in enumerate(zip(files, details, strict=True), 1):
         shown = _Progress(f"[{number}/{len(files)}] {name}")
         try:
             submitted = Submitted(collection, said, path.read_bytes(), "")
-            done = await house.ingestion.add(caller, submitted, background=False, progress=shown.tell)
+            done = await services.ingestion.add(caller, submitted, background=False, progress=shown.tell)
             counts[done.outcome] += 1
             shown.end(done.outcome)
         except (InvalidArgumentsError, TooLargeError, OSError) as error:
             faults += 1
             shown.end(error.message if isinstance(error, ServiceError) else "cannot be read from the disk")
-    await house.ingestion.purge()
+    await services.ingestion.purge()
     return counts, faults
 
 
@@ -238,10 +238,10 @@ class _Progress:
         note(("\r\x1b[K" if self.moves else "") + f"{self.label}  {outcome}")
 
 
-async def _documents(house: "House", caller: "Caller", collection: str) -> "list[DocumentInfo]":
+async def _documents(services: "Services", caller: "Caller", collection: str) -> "list[DocumentInfo]":
     found: list[DocumentInfo] = []
     after: tuple[str, str] | None = None
-    while page := await house.collections.documents(caller, collection, after=after, limit=_PAGE):
+    while page := await services.collections.documents(caller, collection, after=after, limit=_PAGE):
         found += page
         after = page[-1].source, page[-1].external_id
     return found
@@ -306,13 +306,13 @@ def _said(one: "DocumentInfo") -> dict[str, object]:
     return {name: getattr(one, name) for name in names}
 
 
-def _in_tenant(tenant: str, work: Callable[["House", "Caller"], Awaitable[T]]) -> T:
+def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
     """Run ``work`` as the host's caller in ``tenant``, which must be there."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    async def worked(house: "House") -> T:
-        await house.tenants.get(caller_for(SYSTEM_TENANT), tenant)
-        return await work(house, caller_for(tenant))
+    async def worked(services: "Services") -> T:
+        await services.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+        return await work(services, caller_for(tenant))
 
     return on_host(worked)

@@ -10,7 +10,7 @@ import typer
 from app.cli.terminal import USAGE, fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.assembly import House
+    from app.assembly import Services
     from app.core.access import Caller
     from app.services.catalog.group_changes import GroupPlan
     from app.services.catalog.groups import GroupService
@@ -160,7 +160,7 @@ def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    async def worked(host: "House") -> T:
+    async def worked(host: "Services") -> T:
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
         host.groups.catalog = None  # a command is connected to no server, so it cannot say what there is
         return await work(host.groups, caller_for(tenant))

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from app.assembly import House, opened
+from app.assembly import Services, opened
 from app.cli.terminal import fail
 from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
@@ -23,7 +23,7 @@ def caller_for(tenant: str) -> Caller:
     return Caller(tenant, ACTOR, frozenset(Role))
 
 
-def on_host(work: Callable[[House], Awaitable[T]]) -> T:
+def on_host(work: Callable[[Services], Awaitable[T]]) -> T:
     """Run ``work`` with the services of this host's settings."""
     settings = load()
     configure_logging("error", settings.telemetry.log_format)
@@ -40,11 +40,11 @@ def ring_file() -> Path:
     return settings.key_file
 
 
-async def _worked(settings: Settings, work: Callable[[House], Awaitable[T]]) -> T:
-    async with opened(settings) as house:
+async def _worked(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:
+    async with opened(settings) as services:
         try:
-            await house.tenants.get(caller_for(SYSTEM_TENANT), DEFAULT_TENANT)
+            await services.tenants.get(caller_for(SYSTEM_TENANT), DEFAULT_TENANT)
         except NotFoundError:
             # No service has started yet: make the tenants that every installation has, and no key.
-            await bootstrap(house.access, None, "production")
-        return await work(house)
+            await bootstrap(services.access, None, "production")
+        return await work(services)

@@ -12,7 +12,7 @@ from app.cli.invoke import parsed_items, read_arguments, read_input
 from app.cli.terminal import USAGE, confirm, fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.assembly import House
+    from app.assembly import Services
     from app.core.access import Caller
     from app.core.contracts.pipelines import Pipeline
 
@@ -36,7 +36,7 @@ Expected = Annotated[
 )
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List the pipelines of a tenant by name."""
-    found = _in_tenant(tenant, lambda house, caller: house.pipelines.list(caller))
+    found = _in_tenant(tenant, lambda services, caller: services.pipelines.list(caller))
     if json:
         show_json([{**one.pipeline.declared(), "version": one.version} for one in found])
         return
@@ -62,7 +62,7 @@ def show(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Show one pipeline in the form that `put` and the declarative file take."""
     from app.services.data_files import write_document
 
-    found = _in_tenant(tenant, lambda house, caller: house.pipelines.get(caller, name))
+    found = _in_tenant(tenant, lambda services, caller: services.pipelines.get(caller, name))
     if json:
         show_json(found.pipeline.declared())
         return
@@ -89,7 +89,9 @@ def put(
     try:
         stored = _in_tenant(
             tenant,
-            lambda house, caller: house.pipelines.put(caller, pipeline, expected_version=expected_version),
+            lambda services, caller: services.pipelines.put(
+                caller, pipeline, expected_version=expected_version
+            ),
         )
     except ServiceError as error:
         place = error.details.get("pointer")
@@ -108,7 +110,8 @@ def delete(
     """Delete a pipeline; its versions stay in the history."""
     confirm(f"Delete the pipeline {name}? Calls of it fail from then on.", yes=yes)
     _in_tenant(
-        tenant, lambda house, caller: house.pipelines.delete(caller, name, expected_version=expected_version)
+        tenant,
+        lambda services, caller: services.pipelines.delete(caller, name, expected_version=expected_version),
     )
     note(f"{name} is deleted.")
 
@@ -141,7 +144,7 @@ def run(
     items = parsed_items(raw, required=False)
     sent = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
     result = _in_tenant(
-        tenant, lambda house, caller: house.invoke.invoke(caller, name, given, sent, _request())
+        tenant, lambda services, caller: services.invoke.invoke(caller, name, given, sent, _request())
     )
     if json:
         show_json({"content": result.content, "metadata": result.metadata})
@@ -188,12 +191,12 @@ def _read(file: str) -> "Pipeline":
         fail(f"{file}: {first['msg']} (at /{'/'.join(map(str, first['loc']))})")
 
 
-def _in_tenant(tenant: str, work: Callable[["House", "Caller"], Awaitable[T]]) -> T:
+def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
     """Run ``work`` as the host's caller in ``tenant``, which must be there."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    async def worked(host: "House") -> T:
+    async def worked(host: "Services") -> T:
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
         return await work(host, caller_for(tenant))
 

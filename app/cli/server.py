@@ -49,7 +49,7 @@ class DrainingServer(Server):
         gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
         if self._greets:
             print(f"Sluice serves {address_of(self._listener)} (REST under /api/v1, MCP at /mcp)", flush=True)
-            self._telling = asyncio.create_task(tell_served(self._app.state.house.upstreams))
+            self._telling = asyncio.create_task(tell_served(self._app.state.services.upstreams))
         key = self._app.state.first_key
         if key is not None:
             print(first_start(key, address_of(self._listener)), flush=True)

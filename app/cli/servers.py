@@ -8,8 +8,8 @@ from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show
 
 if TYPE_CHECKING:
     from app.api.server_answers import PrimitiveAnswer, ServerAnswer
-    from app.assembly import House
-    from app.services.servers.approval import Wanted
+    from app.assembly import Services
+    from app.services.servers.approval import WantedDefinition
 
 commands = typer.Typer(
     help="List, test, approve, pause and remove MCP servers. `sluice apply FILE` adds them.",
@@ -28,7 +28,7 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     from app.api.server_answers import server_answer
     from app.cli.host import caller_for, on_host
 
-    async def listed(host: "House") -> "list[ServerAnswer]":
+    async def listed(host: "Services") -> "list[ServerAnswer]":
         found = await host.servers.list(caller_for(tenant))
         return [server_answer(one, host.upstreams) for one in found]
 
@@ -48,7 +48,7 @@ def show(name: Name, tenant: Tenant = "default") -> None:
     from app.api.server_answers import server_answer
     from app.cli.host import caller_for, on_host
 
-    async def shown(host: "House") -> "ServerAnswer":
+    async def shown(host: "Services") -> "ServerAnswer":
         found = await host.servers.get(caller_for(tenant), name)
         return server_answer(found.known, host.upstreams)
 
@@ -128,14 +128,14 @@ def remove(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
     print(f"{name} is removed.")
 
 
-def _wanted(text: str) -> "Wanted":
-    from app.core.catalog.primitives import Kind
-    from app.services.servers.approval import Wanted
+def _wanted(text: str) -> "WantedDefinition":
+    from app.core.catalog.primitives import PrimitiveKind
+    from app.services.servers.approval import WantedDefinition
 
     kind, colon, name = text.partition(":")
     if not colon or not name or kind not in {"tool", "prompt", "template"}:
         fail("A definition is written tool:NAME, prompt:NAME or template:NAME.", USAGE)
-    return Wanted(Kind(kind), name)
+    return WantedDefinition(PrimitiveKind(kind), name)
 
 
 def _show_definitions(primitives: "list[PrimitiveAnswer]") -> None:

@@ -22,7 +22,7 @@ from app.client.results import (
     RedactResult,
     RestoreResult,
 )
-from app.client.wire import Answer, Call, Options, Progress, Steps, pause_before_retry
+from app.client.wire import Options, Progress, Steps, WireAnswer, WireCall, pause_before_retry
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class AsyncSluice:
             result: T = end.value
             return result
 
-    async def _answered(self, call: Call) -> Answer:
+    async def _answered(self, call: WireCall) -> WireAnswer:
         attempt = 0
         while True:
             try:
@@ -157,7 +157,7 @@ class AsyncSluice:
             await asyncio.sleep(pause)
             attempt += 1
 
-    async def _once(self, call: Call) -> Answer:
+    async def _once(self, call: WireCall) -> WireAnswer:
         try:
             async with self._http.stream(
                 call.method, call.path, headers=dict(call.headers), content=call.body
@@ -170,9 +170,9 @@ class AsyncSluice:
             raise error
         return answer
 
-    async def _read(self, call: Call, response: httpx2.Response) -> Answer:
+    async def _read(self, call: WireCall, response: httpx2.Response) -> WireAnswer:
         if not is_event_stream(response.headers):
-            return Answer(response.status_code, response.headers, await response.aread())
+            return WireAnswer(response.status_code, response.headers, await response.aread())
         events = EventedAnswer(call, response.status_code, response.headers)
         async for line in response.aiter_lines():
             answer = events.line(line)

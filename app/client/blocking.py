@@ -24,7 +24,7 @@ from app.client.results import (
     RestoreResult,
 )
 from app.client.threads import iterate
-from app.client.wire import Answer, Call, Options, Progress, Steps, pause_before_retry
+from app.client.wire import Options, Progress, Steps, WireAnswer, WireCall, pause_before_retry
 
 T = TypeVar("T")
 
@@ -151,7 +151,7 @@ class Sluice:
             result: T = end.value
             return result
 
-    def _answered(self, call: Call) -> Answer:
+    def _answered(self, call: WireCall) -> WireAnswer:
         attempt = 0
         while True:
             try:
@@ -163,7 +163,7 @@ class Sluice:
             time.sleep(pause)
             attempt += 1
 
-    def _once(self, call: Call) -> Answer:
+    def _once(self, call: WireCall) -> WireAnswer:
         try:
             with self._http.stream(
                 call.method, call.path, headers=dict(call.headers), content=call.body
@@ -176,9 +176,9 @@ class Sluice:
             raise error
         return answer
 
-    def _read(self, call: Call, response: httpx2.Response) -> Answer:
+    def _read(self, call: WireCall, response: httpx2.Response) -> WireAnswer:
         if not is_event_stream(response.headers):
-            return Answer(response.status_code, response.headers, response.read())
+            return WireAnswer(response.status_code, response.headers, response.read())
         events = EventedAnswer(call, response.status_code, response.headers)
         for line in response.iter_lines():
             answer = events.line(line)

@@ -17,7 +17,7 @@ import httpx2
 from app.client.errors import ClientTimeoutError, ProtocolError, SluiceError, UnreachableError, error_of
 from app.client.rest import problem
 from app.client.results import Json
-from app.client.wire import Answer, Options, encoded, short
+from app.client.wire import Options, WireAnswer, encoded, short
 
 PATH = "/api/v1/middleware/pii_restoration/stream"
 LINES_TYPE = "application/x-ndjson"
@@ -113,19 +113,19 @@ class _Connection:
 
     async def pieces(self, sender: "asyncio.Task[None]") -> AsyncGenerator[str, None]:
         """Yield the texts of the answer; raise its error."""
-        answer: Answer | None = None
+        answer: WireAnswer | None = None
         body = _Records()
         while True:
             event = await self._event(sender)
             if isinstance(event, h11.Response):
                 headers = {name.decode().lower(): value.decode("latin-1") for name, value in event.headers}
-                answer = Answer(event.status_code, headers, b"")
+                answer = WireAnswer(event.status_code, headers, b"")
             elif isinstance(event, h11.Data) and answer is not None:
                 if answer.status == OK_STATUS:
                     for piece in body.take(event.data):
                         yield piece
                 else:
-                    answer = Answer(answer.status, answer.headers, answer.body + event.data)
+                    answer = WireAnswer(answer.status, answer.headers, answer.body + event.data)
             elif isinstance(event, h11.EndOfMessage) and answer is not None:
                 error = problem(answer)
                 if error is not None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One dispatched event; ``name`` is ``message`` where the stream names none."""
 
     name: str
@@ -18,10 +18,10 @@ class EventParser:
         self._name = ""
         self._data: list[str] = []
 
-    def line(self, line: str) -> Event | None:
+    def line(self, line: str) -> StreamEvent | None:
         """Take one line without its line end; return the event that it completes."""
         if not line:
-            event = Event(self._name or "message", "\n".join(self._data)) if self._data else None
+            event = StreamEvent(self._name or "message", "\n".join(self._data)) if self._data else None
             self._name, self._data = "", []
             return event
         field, _, value = line.partition(":")

@@ -8,7 +8,7 @@ import httpx2
 from app.client.errors import ClientTimeoutError, ProtocolError, UnreachableError
 from app.client.events import EventParser
 from app.client.results import Json
-from app.client.wire import EVENTS_TYPE, Answer, Call, Options
+from app.client.wire import EVENTS_TYPE, Options, WireAnswer, WireCall
 
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
@@ -40,13 +40,13 @@ def is_event_stream(headers: Mapping[str, str]) -> bool:
 class EventedAnswer:
     """Find the answer in an event stream and tell of progress on the way."""
 
-    def __init__(self, call: Call, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, call: WireCall, status: int, headers: Mapping[str, str]) -> None:
         self._call = call
         self._status = status
         self._headers = headers
         self._parser = EventParser()
 
-    def line(self, line: str) -> Answer | None:
+    def line(self, line: str) -> WireAnswer | None:
         """Take one line; return the answer once it is there."""
         event = self._parser.line(line)
         if event is None or not event.data:
@@ -56,7 +56,7 @@ class EventedAnswer:
         except ValueError:
             raise ProtocolError("An event of the answer is not JSON.") from None
         if "result" in message or "error" in message:
-            return Answer(self._status, self._headers, event.data.encode())
+            return WireAnswer(self._status, self._headers, event.data.encode())
         if message.get("method") == "notifications/progress" and self._call.progress is not None:
             params = message.get("params", {})
             self._call.progress(params.get("progress", 0), params.get("total"))

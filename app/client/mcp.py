@@ -7,7 +7,17 @@ from typing import Literal
 from app.client.errors import ProtocolError, SluiceError, error_of
 from app.client.rest import FIRST_ERROR_STATUS, content_of, problem
 from app.client.results import Json, MiddlewareInfo
-from app.client.wire import EVENTS_TYPE, JSON_TYPE, Answer, Call, Progress, Steps, encoded, seconds, short
+from app.client.wire import (
+    EVENTS_TYPE,
+    JSON_TYPE,
+    Progress,
+    Steps,
+    WireAnswer,
+    WireCall,
+    encoded,
+    seconds,
+    short,
+)
 
 Revision = Literal["2025-11-25", "2026-07-28"]
 HANDSHAKE: Revision = "2025-11-25"
@@ -33,7 +43,7 @@ class SessionLostError(SluiceError):
     default_code = "session_lost"
 
 
-def rpc_failure(answer: Answer) -> SluiceError | None:
+def rpc_failure(answer: WireAnswer) -> SluiceError | None:
     """Return the error of a JSON-RPC answer, None for a success."""
     if not answer.body:
         return problem(answer)
@@ -125,7 +135,7 @@ class ModernDialect:
         if progress is not None:
             meta["progressToken"] = number
         full = {**params, "_meta": meta} if meta else dict(params)
-        answer = yield Call(
+        answer = yield WireCall(
             "POST",
             PATH,
             self._failure,
@@ -139,10 +149,10 @@ class ModernDialect:
             raise ProtocolError("The result is no object.")
         return self._seen(answer, result)
 
-    def _seen(self, answer: Answer, result: Mapping[str, Json]) -> Mapping[str, Json]:  # noqa: ARG002 -- a hook
+    def _seen(self, answer: WireAnswer, result: Mapping[str, Json]) -> Mapping[str, Json]:  # noqa: ARG002 -- a hook
         return result
 
-    def _failure(self, answer: Answer) -> SluiceError | None:
+    def _failure(self, answer: WireAnswer) -> SluiceError | None:
         return rpc_failure(answer)
 
     def _meta(self) -> dict[str, Json]:
@@ -181,7 +191,7 @@ class HandshakeDialect(ModernDialect):
             raise ProtocolError(f"The service does not speak MCP {HANDSHAKE}.")
         body = encoded({"jsonrpc": "2.0", "method": "notifications/initialized"})
         headers = self._headers("notifications/initialized")
-        yield Call("POST", PATH, self._accepted, headers=headers, body=body, repeatable=True)
+        yield WireCall("POST", PATH, self._accepted, headers=headers, body=body, repeatable=True)
         self._open = True
 
     def closing(self) -> Steps[None]:
@@ -189,17 +199,17 @@ class HandshakeDialect(ModernDialect):
         if self.session is not None:
             headers = self._headers("")
             self.session, self._open = None, False
-            yield Call("DELETE", PATH, lambda _: None, headers=headers)
+            yield WireCall("DELETE", PATH, lambda _: None, headers=headers)
 
-    def _seen(self, answer: Answer, result: Mapping[str, Json]) -> Mapping[str, Json]:
+    def _seen(self, answer: WireAnswer, result: Mapping[str, Json]) -> Mapping[str, Json]:
         if "protocolVersion" in result:
             self.session = answer.headers.get(SESSION_HEADER)
         return result
 
-    def _accepted(self, answer: Answer) -> SluiceError | None:
+    def _accepted(self, answer: WireAnswer) -> SluiceError | None:
         return rpc_failure(answer) if answer.status >= FIRST_ERROR_STATUS else None
 
-    def _failure(self, answer: Answer) -> SluiceError | None:
+    def _failure(self, answer: WireAnswer) -> SluiceError | None:
         if answer.status == SESSION_GONE_STATUS and self.session is not None:
             return SessionLostError("The session has ended.", status=answer.status)
         return rpc_failure(answer)

@@ -16,7 +16,7 @@ from app.client.results import (
     RestoreResult,
     items_of,
 )
-from app.client.wire import Answer, Call, Dialect, Progress, Steps
+from app.client.wire import Dialect, Progress, Steps, WireAnswer, WireCall
 
 Transport = Literal["rest", "mcp"]
 REDACTION = "pii_redaction"
@@ -82,10 +82,10 @@ def restore(
 def health() -> Steps[Health]:
     """Ask whether the service takes work; not being ready is an answer and no error."""
 
-    def failure(answer: Answer) -> SluiceError | None:
+    def failure(answer: WireAnswer) -> SluiceError | None:
         return None if answer.status == NOT_READY_STATUS else problem(answer)
 
-    answer = yield Call("GET", "/readyz", failure, repeatable=True)
+    answer = yield WireCall("GET", "/readyz", failure, repeatable=True)
     body = answer.json()
     checks = body.get("checks", body) if isinstance(body, Mapping) else {}
     return Health(answer.status != NOT_READY_STATUS, checks)

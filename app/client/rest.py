@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from app.client.errors import ProtocolError, SluiceError, error_of
 from app.client.results import Json, MiddlewareInfo
-from app.client.wire import JSON_TYPE, Answer, Call, Progress, Steps, encoded, seconds, short
+from app.client.wire import JSON_TYPE, Progress, Steps, WireAnswer, WireCall, encoded, seconds, short
 
 FIRST_ERROR_STATUS = 400
 _BY_STATUS = {
@@ -20,7 +20,7 @@ _BY_STATUS = {
 }
 
 
-def problem(answer: Answer) -> SluiceError | None:
+def problem(answer: WireAnswer) -> SluiceError | None:
     """Return the error that a problem document (RFC 9457) tells, None for a success."""
     if answer.status < FIRST_ERROR_STATUS:
         return None
@@ -60,7 +60,7 @@ class RestDialect:
 
     def list_middleware(self) -> Steps[list[MiddlewareInfo]]:
         """Get ``/api/v1/middleware``."""
-        answer = yield Call("GET", "/api/v1/middleware", problem, repeatable=True)
+        answer = yield WireCall("GET", "/api/v1/middleware", problem, repeatable=True)
         body = answer.json()
         listed = body.get("middleware", body.get("items")) if isinstance(body, Mapping) else None
         if not isinstance(listed, list):
@@ -77,7 +77,7 @@ class RestDialect:
         progress: Progress | None,  # noqa: ARG002 -- plain HTTP has no progress
     ) -> Steps[tuple[list[Json], Mapping[str, Json]]]:
         """Post to ``/api/v1/middleware/{name}/invoke``."""
-        answer = yield Call(
+        answer = yield WireCall(
             "POST",
             f"/api/v1/middleware/{quote(name, safe='')}/invoke",
             problem,

@@ -44,7 +44,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WireAnswer:
     """What came back; for an event stream ``body`` is the message that answers the request."""
 
     status: int
@@ -63,7 +63,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WireCall:
     """One request to send.
 
     ``repeatable`` says that doing it twice does no harm. ``failure`` reads the error out of an answer, None for a
@@ -72,14 +72,14 @@ class Call:
 
     method: str
     path: str
-    failure: Callable[[Answer], SluiceError | None]
+    failure: Callable[[WireAnswer], SluiceError | None]
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     repeatable: bool = False
     progress: Progress | None = None
 
 
-Steps = Generator[Call, Answer, T]
+Steps = Generator[WireCall, WireAnswer, T]
 """A use case without I/O: it yields calls, is sent their answers, and returns its result."""
 
 
@@ -120,7 +120,7 @@ def encoded(value: Json) -> bytes:
         raise ValueError(f"The context is not JSON: {error}.") from None
 
 
-def pause_before_retry(error: SluiceError, call: Call, attempt: int, options: Options) -> float | None:
+def pause_before_retry(error: SluiceError, call: WireCall, attempt: int, options: Options) -> float | None:
     """Return the seconds to wait before sending ``call`` again, or None where that is not safe or not useful.
 
     Safe are: requests of which no byte was sent, requests that the service says it did not start

@@ -28,7 +28,7 @@ from app.edge.limits import (
     replayed,
     streamed_types,
 )
-from app.edge.observability import UNMATCHED, Exchange, Metrics, log_bug, log_request
+from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.tracing import Tracer
 
@@ -69,7 +69,7 @@ class Drain:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
 
     For the application it puts into ``scope["state"]``: ``request_id``, ``traceparent``, ``address`` and, where
@@ -232,9 +232,9 @@ def _identify(scope: Scope, state: dict[str, Any]) -> None:
     state["address"] = client[0] if client else None
 
 
-def _exchange(scope: Scope, answer: _Answer, seconds: float) -> Exchange:
+def _exchange(scope: Scope, answer: _Answer, seconds: float) -> FinishedRequest:
     state = scope["state"]
-    return Exchange(
+    return FinishedRequest(
         method=scope["method"],
         route=_template(scope),
         status=answer.status,

@@ -28,7 +28,7 @@ _SERVER_STATES: Final = ("connecting", "ready", "failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class FinishedRequest:
     """One finished request, as logs and metrics tell it."""
 
     method: str
@@ -107,7 +107,7 @@ class Metrics:
         """Count a request as running."""
         self._running.inc()
 
-    def end(self, exchange: Exchange) -> None:
+    def end(self, exchange: FinishedRequest) -> None:
         """Count a request as finished."""
         self._running.dec()
         method = exchange.method if exchange.method in _METHODS else "other"
@@ -140,7 +140,7 @@ def places(error: BaseException) -> list[str]:
     return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno}:{frame.name}" for frame in frames]
 
 
-def log_request(logger: Any, exchange: Exchange) -> None:
+def log_request(logger: Any, exchange: FinishedRequest) -> None:
     """Write the access log's line; the path is its template, so that no identifier or query is logged."""
     fields: dict[str, Any] = {
         "method": exchange.method if exchange.method in _METHODS else "other",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from app.edge.observability import Exchange
+from app.edge.observability import FinishedRequest
 
 
 class Tracer:
@@ -36,7 +36,7 @@ class Tracer:
             yield span
 
     @staticmethod
-    def finish(span: Any, exchange: Exchange) -> None:
+    def finish(span: Any, exchange: FinishedRequest) -> None:
         """Say on the span what the access log says."""
         span.update_name(f"{exchange.method} {exchange.route}")
         span.set_attribute("http.request.method", exchange.method)

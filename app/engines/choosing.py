@@ -39,7 +39,7 @@ from app.engines.remote.ranking import (
     TeiRerankScorer,
 )
 from app.engines.remote.secrets import ChatSecretScanner
-from app.engines.resilience import Guard, Observer, R, unobserved
+from app.engines.resilience import EngineFallback, Observer, R, unobserved
 
 _LINE = 0.5
 """Scores on the same side of it say the same."""
@@ -51,7 +51,7 @@ class GuardedEmbedder:
 
     remote: Embedder
     embedded: Embedder
-    guard: Guard[Embeddings]
+    guard: EngineFallback[Embeddings]
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text, all of one model."""
@@ -67,7 +67,7 @@ class GuardedToolRanker:
 
     remote: ToolRanker
     embedded: ToolRanker
-    guard: Guard[ToolRanking]
+    guard: EngineFallback[ToolRanking]
 
     async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
         """Rank all ``tools`` for each of ``queries``."""
@@ -82,7 +82,7 @@ class GuardedModerator:
 
     remote: Moderator
     embedded: Moderator
-    guard: Guard[Moderation]
+    guard: EngineFallback[Moderation]
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each of ``texts`` for each of ``policies``."""
@@ -97,7 +97,7 @@ class GuardedInjectionDetector:
 
     remote: InjectionDetector
     embedded: InjectionDetector
-    guard: Guard[InjectionJudgement]
+    guard: EngineFallback[InjectionJudgement]
 
     async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
         """Judge each of ``texts`` by itself."""
@@ -113,7 +113,7 @@ class GuardedSecretScanner:
 
     remote: SecretScanner
     embedded: SecretScanner
-    guard: Guard[SecretFindings]
+    guard: EngineFallback[SecretFindings]
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
         """Scan each of ``texts``."""
@@ -132,7 +132,7 @@ class GuardedRetriever:
 
     remote: Retriever
     embedded: Retriever
-    guard: Guard[Retrieval]
+    guard: EngineFallback[Retrieval]
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return the best passages for each of ``queries``."""
@@ -147,7 +147,7 @@ class GuardedGroundingJudge:
 
     remote: GroundingJudge
     embedded: GroundingJudge
-    guard: Guard[Grounding]
+    guard: EngineFallback[Grounding]
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
         """Judge each of ``claims`` by itself."""
@@ -170,7 +170,7 @@ class Chooser:
         if options is None:
             return embedded
         # Vectors of two models cannot be compared, so in shadow mode an answer is all there is to agree on.
-        guard: Guard[Embeddings] = self._guard("embedder", options, lambda one, other: True)  # noqa: ARG005
+        guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda one, other: True)  # noqa: ARG005
         return GuardedEmbedder(RemoteEmbedder(self._client(options)), embedded, guard)
 
     def tools(self, options: RemoteOptions | None, embedded: ToolRanker) -> ToolRanker:
@@ -231,8 +231,10 @@ class Chooser:
         self._closed_by(client.close)
         return client
 
-    def _guard(self, capability: str, options: RemoteOptions, agree: Callable[[R, R], bool]) -> Guard[R]:
-        guard = Guard(capability, options.rules, agree, self._observe)
+    def _guard(
+        self, capability: str, options: RemoteOptions, agree: Callable[[R, R], bool]
+    ) -> EngineFallback[R]:
+        guard = EngineFallback(capability, options.rules, agree, self._observe)
         self._closed_by(guard.close)
         return guard
 

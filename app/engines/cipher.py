@@ -249,7 +249,7 @@ class ScopeKeys:
         return self._bound + b"%s\0%d" % (label.encode(), ordinal)
 
 
-class Custodian:
+class KeyKeeper:
     """Makes and opens data keys; keeps opened ones in memory for at most five minutes."""
 
     def __init__(self, provider: KeyProvider) -> None:

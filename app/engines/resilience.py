@@ -123,7 +123,7 @@ class Breaker:
 
 
 @dataclass(slots=True)
-class Guard(Generic[R]):
+class EngineFallback(Generic[R]):
     """Asks the engine elsewhere for one capability, and the embedded one where that fails.
 
     ``agree`` says whether two results mean the same, for shadow mode.

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.core.content.context import Context
 from app.core.content.handles import find_handles
-from app.core.content.leaves import Place
+from app.core.content.leaves import LeafPlace
 from app.core.contracts.engines import EngineReport, InvalidPatternError, Moderation, TermList
 from app.core.contracts.middleware import Middleware, Outcome
 from app.core.contracts.moderation import (
@@ -37,7 +37,7 @@ SKIPPED_ROLES = frozenset({"system", "developer"})
 _PERSON = "PERSON"
 _SOMEBODY = "someone"
 
-SKIPPED_PLACES = frozenset({Place.URI, Place.KEY, Place.NUMBER})
+SKIPPED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER})
 
 
 class CustomPolicy(BaseModel):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.core.content.context import Context, Edit, Reveal
 from app.core.content.handles import Handle, HandleMatch, find_handles
-from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.content.positions import LEFT_CONTEXT, in_active_position
 from app.core.contracts.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.errors import InvalidArgumentsError
@@ -95,6 +95,6 @@ def given_originals(arguments: PiiRestorationArguments) -> dict[Handle, str]:
 
 
 def _is_active(leaf: Leaf, match: HandleMatch, tools: list[str]) -> bool:
-    if leaf.place is Place.TOOL_INPUT and leaf.tool not in tools:
+    if leaf.place is LeafPlace.TOOL_INPUT and leaf.tool not in tools:
         return True
     return in_active_position(leaf.text[max(0, match.start - LEFT_CONTEXT) : match.start])

@@ -11,7 +11,7 @@ from app.core.contracts.middleware import Arguments, Invocation, Middleware, Out
 from app.core.offload import off_loop
 from app.core.tools.offered import MAX_TOOLS, VisibleTools, offered_by
 from app.core.tools.requests import request_of
-from app.core.tools.selection import SESSION, Selection, Wanted, selected
+from app.core.tools.selection import SESSION, Selection, SelectionLimits, selected
 
 ToolName = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 _MAX_PINNED: Final = 1_000
@@ -131,9 +131,9 @@ class ToolFilter(Middleware[ToolFilterArguments]):
         return Outcome(context, metadata, counts, engine=chosen.report)
 
 
-def wanted_of(arguments: ToolFilterArguments) -> Wanted:
+def wanted_of(arguments: ToolFilterArguments) -> SelectionLimits:
     """Return how far the arguments want the choice to go."""
-    return Wanted(
+    return SelectionLimits(
         max_tools=arguments.max_tools,
         min_score=arguments.min_score,
         gap=arguments.gap,

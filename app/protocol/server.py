@@ -23,16 +23,16 @@ from app.protocol.methods.interceptors import INTERCEPTORS, INVOKES, Interceptor
 from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
 from app.protocol.methods.primitives import Method, Primitives
 from app.protocol.methods.subscriptions import Listen
-from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.front import Front, ServesGroup
-from app.protocol.wire.guards import Guard, Running, guarded
+from app.protocol.wire.guards import ErrorGuard, Running, guarded
 from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
-from app.protocol.wire.process_sessions import BoundSessions, roots_changed
-from app.protocol.wire.raw_results import Unsieved
-from app.protocol.wire.sdk_transports import CallsBack, Legs
+from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
+from app.protocol.wire.raw_results import RawResults
+from app.protocol.wire.sdk_transports import CallsBack, SdkTransports
 from app.protocol.wire.sessions import ENDPOINT, VirtualSessions
 from app.services.access.access import AccessService
 from app.services.access.policies import POLICY_CHANGED
@@ -56,10 +56,10 @@ class Mcp:
     """The surface: ``app`` goes to ``Route("/mcp", ...)``, ``run`` into the lifespan."""
 
     app: ASGIApp
-    legs: Legs
+    legs: SdkTransports
     notifications: Notifications
-    callbacks: Callbacks
-    bound: BoundSessions
+    callbacks: ClientCallbacks
+    bound: ProcessSessions
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -116,7 +116,7 @@ def build_mcp(
     ping_s: float = 15.0,
     deadline_s: float = 60.0,
     direct: bool = True,
-    callbacks: Callbacks | None = None,
+    callbacks: ClientCallbacks | None = None,
     subscriptions: SubscriptionService | None = None,
     calls_back: CallsBack = lambda _tenant: True,
     session_idle_s: float = DEFAULT_IDLE_S,
@@ -129,9 +129,9 @@ def build_mcp(
     ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
     to this process. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
     """
-    notifications, running, callbacks = Notifications(), Running(), callbacks or Callbacks()
+    notifications, running, callbacks = Notifications(), Running(), callbacks or ClientCallbacks()
     virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
-    bound = BoundSessions(virtual, callbacks.dedicated, check_s=min(_CHECK_S, session_idle_s / 4))
+    bound = ProcessSessions(virtual, callbacks.dedicated, check_s=min(_CHECK_S, session_idle_s / 4))
     methods, capabilities, serves_group = _features(invoke, concerns, groups, interceptors, page_size)
     ours = frozenset(methods)
     methods |= primitives.methods() if primitives is not None else {}
@@ -139,7 +139,7 @@ def build_mcp(
     server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
     _extend(server, primitives)
     asks = calls_back if primitives is not None and primitives.calls_back else _never
-    legs = Legs(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
+    legs = SdkTransports(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
     bound.end_of_sdk = legs.end_bound
     front = Front(
         *(access, virtual, bound, legs, Direct(server, ours | raw if direct else frozenset()), running),
@@ -223,7 +223,7 @@ class _Announcing(Server[Any]):
 def _server(
     methods: dict[str, Method],
     sessions: VirtualSessions,
-    bound: BoundSessions,
+    bound: ProcessSessions,
     running: Running,
     capabilities: Capabilities,
     *,
@@ -240,10 +240,10 @@ def _server(
     if not traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
     server.middleware += [
-        Guard(running),
+        ErrorGuard(running),
         capabilities,
         _begins_sessions(sessions, bound),
-        Unsieved({name: guarded(method) for name, method in methods.items() if method.raw}, server),
+        RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server),
     ]
     listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions)
     methods = {
@@ -259,7 +259,7 @@ def _server(
     return server
 
 
-def _begins_sessions(sessions: VirtualSessions, bound: BoundSessions) -> Any:
+def _begins_sessions(sessions: VirtualSessions, bound: ProcessSessions) -> Any:
     """Return the middleware that begins a session once ``initialize`` succeeded, of either kind."""
 
     async def begin(context: Context, call_next: CallNext) -> HandlerResult:

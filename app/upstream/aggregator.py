@@ -12,9 +12,9 @@ from mcp_types import CallToolResult, ListToolsResult, Tool
 from pydantic import ValidationError
 
 from app.core.catalog.naming import exposed, split_name
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.catalog.servers import SEPARATOR, MCPServerSettings
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import NotFoundError, UpstreamUnavailableError
 from app.upstream.connection import Connection
 from app.upstream.dedicated import LinkBudget
@@ -165,7 +165,7 @@ class MCPAggregator:
             offer
             for name, connection in self.connections.items()
             for offer in connection.offers
-            if offer.kind is not Kind.TOOL or self._filter_of(name).allows(offer.own_name)
+            if offer.kind is not PrimitiveKind.TOOL or self._filter_of(name).allows(offer.own_name)
         ]
 
     async def update(self, registry: ServerRegistry, tool_filter: Filters, aliases: Aliases) -> None:
@@ -181,8 +181,8 @@ class MCPAggregator:
         self.tool_filter = dict(tool_filter)
         self._tools = None
 
-    def _filter_of(self, server: str) -> ToolFilter:
-        return self._filters.get(server) or ToolFilter()
+    def _filter_of(self, server: str) -> ExposedTools:
+        return self._filters.get(server) or ExposedTools()
 
     async def _reconcile(self, registry: ServerRegistry) -> None:
         """Start, replace and stop connections, all servers at once; a server is closed before it is opened anew."""
@@ -239,7 +239,7 @@ class MCPAggregator:
     def _exposed(self) -> dict[str, Offer]:
         if self._tools is None:
             naming = exposed(
-                [one for one in self.offers() if one.kind is Kind.TOOL],
+                [one for one in self.offers() if one.kind is PrimitiveKind.TOOL],
                 namespaced={name: one.namespace for name, one in self.registry.registry.items()},
                 aliases=self._own_aliases(),
                 separator=self.separator,
@@ -278,9 +278,9 @@ class MCPAggregator:
         return sorted(allowed)
 
 
-def _parsed(server: str, names: Sequence[str] | None) -> ToolFilter:
+def _parsed(server: str, names: Sequence[str] | None) -> ExposedTools:
     try:
-        return ToolFilter.parse(names)
+        return ExposedTools.parse(names)
     except ValueError as error:
         raise ValueError(f"tool_filter of {server!r}: {error}") from None
 

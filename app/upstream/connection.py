@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -19,7 +19,7 @@ from app.upstream.offers import CHANGES, Inventory, declared
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
 from app.upstream.subscriptions import Subscriptions
 from app.upstream.terms import AggregatorOptions
-from app.upstream.transport.options import Link, LinkOptions, RequestSink
+from app.upstream.transport.options import LinkOptions, RequestSink, ServerLink
 
 __all__ = ["AggregatorOptions", "Connection", "ServerStatus"]
 
@@ -52,13 +52,13 @@ class Connection:
         self._inventory = Inventory(
             name, timeout_s=options.connect_timeout_s, most_bytes=options.max_result_bytes
         )
-        self._link: Link | None = None
+        self._link: ServerLink | None = None
         self._owner: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._kick = asyncio.Event()
         self._decided = asyncio.Event()
         self._settled = asyncio.Event()
-        self._dirty: set[Kind] = set()
+        self._dirty: set[PrimitiveKind] = set()
         self._suspect = False
         self._in_flight = 0
         self._failures = 0
@@ -105,7 +105,7 @@ class Connection:
         hooks: Hooks = NO_HOOKS,
         timeout_s: float | None = None,
     ) -> dict[str, Any]:
-        """Return the server's raw result; see ``Link.request`` for what is raised. Nothing is ever sent twice.
+        """Return the server's raw result; see ``ServerLink.request`` for what is raised. Nothing is ever sent twice.
 
         A connection that is being made is waited for, ``connect_timeout_s`` at most; while the server is down the
         call fails at once. Without ``timeout_s`` the server's own time limit holds.
@@ -130,7 +130,7 @@ class Connection:
         *,
         on_notification: Callable[[str, Mapping[str, Any]], None],
         on_request: RequestSink | None = None,
-    ) -> AsyncIterator[Link]:
+    ) -> AsyncIterator[ServerLink]:
         """Open a second connection for one client, which declares that client's capabilities and asks only it.
 
         It speaks the handshake revision wherever the server does. The server must be up; OverloadedError where the
@@ -185,7 +185,7 @@ class Connection:
             retry_after_s=retry_after_s,
         )
 
-    async def _usable(self) -> Link:
+    async def _usable(self) -> ServerLink:
         if self._link is None and self.status.state == "connecting":
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._options.connect_timeout_s):
@@ -264,7 +264,7 @@ class Connection:
             return error
         return UpstreamUnavailableError(f"Server {self.name!r} closed the connection.")
 
-    async def _held(self, link: Link) -> None:
+    async def _held(self, link: ServerLink) -> None:
         """Return when the link is closed or nobody wants it any more; raise what makes it useless."""
         tasks = {
             asyncio.create_task(link.wait_closed()),
@@ -280,7 +280,7 @@ class Connection:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _follow(self, link: Link) -> None:
+    async def _follow(self, link: ServerLink) -> None:
         """List the server, open the connection to callers, and list again what it says has changed."""
         self._dirty, self._suspect = set(), False
         fault = await self._inventory.read(link, declared(link.capabilities))
@@ -309,7 +309,7 @@ class Connection:
             if suspect or (idle and not self._in_flight):
                 await self._probe(link)
 
-    def _publish(self, link: Link) -> None:
+    def _publish(self, link: ServerLink) -> None:
         """Let callers in: what was listed is what the server offers now."""
         self._link = link
         self._ready_at = asyncio.get_running_loop().time()
@@ -332,7 +332,7 @@ class Connection:
             self.status = status
             self._tell(self._options.on_change, self.name)
 
-    async def _probe(self, link: Link) -> None:
+    async def _probe(self, link: ServerLink) -> None:
         """Raise where the server does not answer at all; slow answers to others' calls excuse its silence."""
         try:
             method = "server/discover" if link.modern else "ping"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 
 from app.core.errors import OverloadedError
-from app.upstream.transport.options import Link
+from app.upstream.transport.options import ServerLink
 
 log = logging.getLogger("sluice.upstream")
 
@@ -37,13 +37,13 @@ class LinkBudget:
 class OwnedLink:
     """A connection that a task of its own enters and leaves, so that whoever uses it may come and go in any task."""
 
-    def __init__(self, opener: Callable[[], AbstractAsyncContextManager[Link]]) -> None:
+    def __init__(self, opener: Callable[[], AbstractAsyncContextManager[ServerLink]]) -> None:
         self._opener = opener
         self._leave = asyncio.Event()
-        self._link: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
+        self._link: asyncio.Future[ServerLink] = asyncio.get_running_loop().create_future()
         self._owner = asyncio.create_task(self._own())
 
-    async def opened(self) -> Link:
+    async def opened(self) -> ServerLink:
         """Return the connection, or raise why there is none."""
         return await asyncio.shield(self._link)
 

@@ -7,17 +7,17 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Final
 
-from app.core.catalog.primitives import NAME_FIELD, Kind, Offer
+from app.core.catalog.primitives import NAME_FIELD, Offer, PrimitiveKind
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
-from app.upstream.transport.options import Link
+from app.upstream.transport.options import ServerLink
 
-CHANGES: Final[Mapping[str, frozenset[Kind]]] = MappingProxyType(
+CHANGES: Final[Mapping[str, frozenset[PrimitiveKind]]] = MappingProxyType(
     {
-        "notifications/tools/list_changed": frozenset({Kind.TOOL}),
-        "notifications/prompts/list_changed": frozenset({Kind.PROMPT}),
-        "notifications/resources/list_changed": frozenset({Kind.RESOURCE, Kind.TEMPLATE}),
+        "notifications/tools/list_changed": frozenset({PrimitiveKind.TOOL}),
+        "notifications/prompts/list_changed": frozenset({PrimitiveKind.PROMPT}),
+        "notifications/resources/list_changed": frozenset({PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE}),
     }
 )
 """Which lists a notification says are other than before."""
@@ -25,12 +25,12 @@ CHANGES: Final[Mapping[str, frozenset[Kind]]] = MappingProxyType(
 LONGEST_NAME: Final = 2048
 MOST_PAGES: Final = 1000
 
-_LISTS: Final[Mapping[Kind, tuple[str, str, str]]] = MappingProxyType(
+_LISTS: Final[Mapping[PrimitiveKind, tuple[str, str, str]]] = MappingProxyType(
     {
-        Kind.TOOL: ("tools", "tools/list", "tools"),
-        Kind.PROMPT: ("prompts", "prompts/list", "prompts"),
-        Kind.RESOURCE: ("resources", "resources/list", "resources"),
-        Kind.TEMPLATE: ("resources", "resources/templates/list", "resourceTemplates"),
+        PrimitiveKind.TOOL: ("tools", "tools/list", "tools"),
+        PrimitiveKind.PROMPT: ("prompts", "prompts/list", "prompts"),
+        PrimitiveKind.RESOURCE: ("resources", "resources/list", "resources"),
+        PrimitiveKind.TEMPLATE: ("resources", "resources/templates/list", "resourceTemplates"),
     }
 )
 """The capability that declares a list, the method that asks for it, the member of the result that holds it."""
@@ -41,13 +41,13 @@ _TURN: Final = 32
 log = logging.getLogger("sluice.upstream")
 
 
-def declared(capabilities: Mapping[str, Any]) -> list[Kind]:
+def declared(capabilities: Mapping[str, Any]) -> list[PrimitiveKind]:
     """Return the kinds that a server says it offers."""
     return [kind for kind, (capability, _, _) in _LISTS.items() if capabilities.get(capability) is not None]
 
 
 async def listed(
-    link: Link, server: str, kind: Kind, *, timeout_s: float, most_bytes: int
+    link: ServerLink, server: str, kind: PrimitiveKind, *, timeout_s: float, most_bytes: int
 ) -> tuple[Offer, ...]:
     """Return all that the server offers of a kind, in its own order, each name once.
 
@@ -72,7 +72,9 @@ async def listed(
     return tuple(found.values())
 
 
-async def _rows(link: Link, server: str, kind: Kind, timeout_s: float) -> AsyncGenerator[Any, None]:
+async def _rows(
+    link: ServerLink, server: str, kind: PrimitiveKind, timeout_s: float
+) -> AsyncGenerator[Any, None]:
     """Yield the entries of all pages."""
     _, method, member = _LISTS[kind]
     cursor: str | None = None
@@ -104,7 +106,7 @@ async def _rows(link: Link, server: str, kind: Kind, timeout_s: float) -> AsyncG
     raise _too_much(server, kind, "pages", MOST_PAGES)
 
 
-def _too_much(server: str, kind: Kind, limit: str, maximum: int) -> TooLargeError:
+def _too_much(server: str, kind: PrimitiveKind, limit: str, maximum: int) -> TooLargeError:
     unit = "pages" if limit == "pages" else "bytes"
     return TooLargeError(
         f"Server {server!r} lists more than {maximum} {unit} of {kind.value}s.",
@@ -116,14 +118,14 @@ class Inventory:
     """What a server was last heard to offer, list by list."""
 
     def __init__(self, server: str, *, timeout_s: float, most_bytes: int) -> None:
-        self.missing: set[Kind] = set()
+        self.missing: set[PrimitiveKind] = set()
         """Lists that could not be read when they were last asked for; what they held before is kept."""
 
         self._server, self._timeout_s, self._most_bytes = server, timeout_s, most_bytes
-        self._lists: dict[Kind, tuple[Offer, ...]] = {}
+        self._lists: dict[PrimitiveKind, tuple[Offer, ...]] = {}
         self._schemas: dict[str, Mapping[str, Any]] = {}
 
-    async def read(self, link: Link, kinds: Collection[Kind]) -> BaseException | None:
+    async def read(self, link: ServerLink, kinds: Collection[PrimitiveKind]) -> BaseException | None:
         """Ask for these lists, and forget those that the server declares no longer.
 
         One that fails leaves the others alone. Returned is the fault where nothing that the server declares was read.
@@ -145,7 +147,7 @@ class Inventory:
         self.missing &= set(has)
         self._lists = {kind: self._lists[kind] for kind in _LISTS if kind in self._lists and kind in has}
         self._schemas = {
-            one.own_name: one.definition["inputSchema"] for one in self._lists.get(Kind.TOOL, ())
+            one.own_name: one.definition["inputSchema"] for one in self._lists.get(PrimitiveKind.TOOL, ())
         }
         return fault if self.missing.issuperset(has) else None
 
@@ -153,7 +155,7 @@ class Inventory:
         """Return everything: tools, prompts, resources, templates, each in the server's own order."""
         return tuple(offer for found in self._lists.values() for offer in found)
 
-    def counts(self) -> dict[Kind, int]:
+    def counts(self) -> dict[PrimitiveKind, int]:
         """Return how much there is, by kind."""
         return {kind: len(found) for kind, found in self._lists.items()}
 
@@ -169,12 +171,12 @@ class Inventory:
         return f"Server {self._server!r} could not be asked for its {kinds}; what it offered before is kept."
 
 
-def _offer(kind: Kind, server: str, row: Any) -> Offer | None:
+def _offer(kind: PrimitiveKind, server: str, row: Any) -> Offer | None:
     if not isinstance(row, dict):
         return None
     name = row.get(NAME_FIELD[kind])
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         return None
-    if kind is Kind.TOOL and not isinstance(row.get("inputSchema"), dict):
+    if kind is PrimitiveKind.TOOL and not isinstance(row.get("inputSchema"), dict):
         return None
     return Offer(kind, server, name, row)

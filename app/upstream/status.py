@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
 
@@ -33,7 +33,7 @@ class ServerStatus:
     server_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     instructions: str | None = None
-    offered: Mapping[Kind, int] = field(default_factory=dict)
+    offered: Mapping[PrimitiveKind, int] = field(default_factory=dict)
     generation: int = 0
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
-from app.upstream.transport.options import Link
+from app.upstream.transport.options import ServerLink
 
 
 class Subscriptions:
@@ -17,7 +17,7 @@ class Subscriptions:
         self._turn = asyncio.Lock()
         """Changes are told in the order in which they were made: the modern revision replaces the whole set."""
 
-    async def add(self, link: Link, uri: str, *, timeout_s: float) -> None:
+    async def add(self, link: ServerLink, uri: str, *, timeout_s: float) -> None:
         """Follow a resource; raises what the server or the connection says against it, and counts nothing then."""
         async with self._turn:
             if not self._counts[uri]:
@@ -27,7 +27,7 @@ class Subscriptions:
                     await link.request("resources/subscribe", {"uri": uri}, timeout_s=timeout_s)
             self._counts[uri] += 1
 
-    async def remove(self, link: Link | None, uri: str, *, timeout_s: float) -> None:
+    async def remove(self, link: ServerLink | None, uri: str, *, timeout_s: float) -> None:
         """Follow a resource no longer; without a connection nothing is told, and a new one is not asked for it."""
         async with self._turn:
             if self._counts[uri] > 1:
@@ -43,7 +43,7 @@ class Subscriptions:
                 else:
                     await link.request("resources/unsubscribe", {"uri": uri}, timeout_s=timeout_s)
 
-    async def renew(self, link: Link, *, timeout_s: float) -> None:
+    async def renew(self, link: ServerLink, *, timeout_s: float) -> None:
         """Tell a new connection everything that is followed; what the server refuses now stays counted."""
         async with self._turn:
             followed = self._followed()

@@ -8,9 +8,9 @@ from typing import Any
 from app.core.catalog.servers import MCPServerSettings
 from app.upstream.dedicated import LinkBudget
 from app.upstream.transport.link import open_link
-from app.upstream.transport.options import Link, LinkOptions
+from app.upstream.transport.options import LinkOptions, ServerLink
 
-Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextManager[Link]]
+Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextManager[ServerLink]]
 
 
 def _any_network(_server: str) -> tuple[str, ...] | None:

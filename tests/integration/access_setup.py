@@ -11,9 +11,9 @@ from sqlalchemy import event
 
 from app.core.access import Caller, Role
 from app.core.audit import AuditEvent
-from app.engines.cipher import Custodian, RecordKeys
+from app.engines.cipher import KeyKeeper, RecordKeys
 from app.services.access.access import HOST, AccessService, NewKey
-from app.services.access.policies import Fault, PolicyService
+from app.services.access.policies import ArgumentFault, PolicyService
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery, AuditService, event_mac
@@ -45,12 +45,12 @@ class Clock:
         self.seconds += seconds
 
 
-def known_arguments(name: str, arguments: Mapping[str, Any]) -> Fault | None:
+def known_arguments(name: str, arguments: Mapping[str, Any]) -> ArgumentFault | None:
     """Know one middleware, ``echo``, with one argument, ``mode``."""
     if name != "echo":
-        return Fault("", "There is no middleware of that name.")
+        return ArgumentFault("", "There is no middleware of that name.")
     unknown = sorted(set(arguments) - {"mode"})
-    return Fault(f"/{unknown[0]}", "There is no such argument.") if unknown else None
+    return ArgumentFault(f"/{unknown[0]}", "There is no such argument.") if unknown else None
 
 
 @dataclass
@@ -90,7 +90,7 @@ async def replica_on(
     clock = clock or Clock()
     keys = await KeyringService(database, TEST_RING).start()
     changes = Changes(database)
-    async with GroupWriter(database, Custodian(TEST_RING), partial(event_mac, keys)) as writer:
+    async with GroupWriter(database, KeyKeeper(TEST_RING), partial(event_mac, keys)) as writer:
         audit = AuditService(database, writer, keys, clock.now)
         memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)
         policy_memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)

@@ -10,21 +10,21 @@ from typing import Any
 import app.middlewares
 from app.core.access import Caller, Role
 from app.core.audit import AuditEvent
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.contracts.policy import Policy
 from app.core.contracts.registry import Registry
 from app.core.request import RequestInfo
 from app.core.upstream import NO_HOOKS, Hooks
-from app.engines.cipher import Custodian
+from app.engines.cipher import KeyKeeper
 from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService, event_mac
-from app.services.catalog.listing import ListingService, View
+from app.services.catalog.listing import CallerView, ListingService
 from app.services.forward.forward_record import Asked
 from app.services.forward.forwarding import ForwardService
-from app.services.forward.tool_hooks import Scope
+from app.services.forward.tool_hooks import HookScope
 from app.services.invoke.invoke import InvokeService
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
@@ -100,7 +100,9 @@ class Desk:
         left = options.pop("left_s", 30.0)
         deadline = asyncio.get_running_loop().time() + left
         request = RequestInfo("request-1", None, None, deadline)
-        return Asked(caller or self.caller(), params, request, scope=options.pop("scope", Scope()), **options)
+        return Asked(
+            caller or self.caller(), params, request, scope=options.pop("scope", HookScope()), **options
+        )
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> Any:
         params = {"name": name, **({} if arguments is None else {"arguments": arguments})}
@@ -111,11 +113,13 @@ class Desk:
     async def events(self, action: str) -> list[AuditEvent]:
         return await self.replica.events(self.tenant, action=action)
 
-    async def names(self, kind: Kind = Kind.TOOL, caller: Caller | None = None) -> list[str]:
+    async def names(
+        self, kind: PrimitiveKind = PrimitiveKind.TOOL, caller: Caller | None = None
+    ) -> list[str]:
         view = await self.listing.view(caller or self.caller())
         return [entry.definition["name"] for entry in self.listing.listed(view, kind).entries]
 
-    async def view(self, caller: Caller | None = None) -> View:
+    async def view(self, caller: Caller | None = None) -> CallerView:
         return await self.listing.view(caller or self.caller())
 
 
@@ -126,7 +130,7 @@ async def desk_on(database: Database, tenant: str) -> AsyncIterator[Desk]:
         await replica.tenants.create(HOST, tenant)
         audit: AuditService = replica.audit
         keys = await KeyringService(database, TEST_RING).start()
-        custodian = Custodian(TEST_RING)
+        custodian = KeyKeeper(TEST_RING)
         registry = Registry.discover(app.middlewares, engines(FakeDetector()))
         policies = PolicyService(database, audit, argument_check(registry), replica.access.authority)
         traffic = Traffic(slots=8)

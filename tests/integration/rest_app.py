@@ -10,12 +10,12 @@ from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
 import app.middlewares
-from app.api.auth import Services
+from app.api.auth import RouteServices
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
-from app.edge.guard import Drain, Guard
+from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics
@@ -43,9 +43,9 @@ from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
 class Rest:
     """The surface, a tenant of its own and a client that is the tenant's only user."""
 
-    guard: Guard
+    guard: EdgeGuard
     app: FastAPI
-    services: Services
+    services: RouteServices
     vault: Vault
     http: AsyncClient
     tenant: str
@@ -96,8 +96,8 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         services = _services(database, vault, metrics)
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
         install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
-        app_.state.services = services
-        guard = Guard(app_, EdgeLimits(**limits), drain, metrics)
+        app_.state.route_services = services
+        guard = EdgeGuard(app_, EdgeLimits(**limits), drain, metrics)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
         with suppress(ConflictError):  # the first test of this database makes it
@@ -108,14 +108,14 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
     await database.close()
 
 
-def _services(database: Database, vault: Vault, metrics: Metrics) -> Services:
+def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServices:
     retriever = RetrievalService(database, FakeEmbedder())
     registry = Registry.discover(app.middlewares, engines(retriever=retriever))
     access = AccessService(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
     pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
-    return Services(
+    return RouteServices(
         access=access,
         tenants=TenantService(access),
         invoke=InvokeService(

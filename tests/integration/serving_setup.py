@@ -8,12 +8,12 @@ from typing import Any
 
 from app.core.access import Caller
 from app.core.audit import AuditEvent
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
 from app.services.access.access import HOST, AccessService
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery
-from app.services.servers.sealing import GivenServer
+from app.services.servers.sealing import SubmittedServer
 from app.services.servers.server_admin import ServerService
 from app.services.servers.tenant_upstreams import UpstreamRules
 from app.services.servers.upstreams import UpstreamService
@@ -44,7 +44,7 @@ class Serving:
 
     async def add(self, operator: Caller, name: str, url: str, **settings: Any) -> None:
         """Add a server over HTTP."""
-        await self.servers.add(operator, name, GivenServer({"url": url, **settings}))
+        await self.servers.add(operator, name, SubmittedServer({"url": url, **settings}))
 
     async def declare(self, operator: Caller, name: str, *, tool_filter: Any = None, **settings: Any) -> bool:
         """Declare a server as a file does."""
@@ -57,7 +57,7 @@ class Serving:
     def tools(self, operator: Caller) -> set[str]:
         """Return the tools that are served, as server__tool."""
         offers = self.upstreams.approved(operator.tenant).offers
-        return {f"{one.server}__{one.own_name}" for one in offers if one.kind is Kind.TOOL}
+        return {f"{one.server}__{one.own_name}" for one in offers if one.kind is PrimitiveKind.TOOL}
 
     def quarantined(self, operator: Caller) -> dict[str, str]:
         """Return what is held back and why."""

@@ -10,7 +10,7 @@ import pytest_asyncio
 from app.core.content.context import Context
 from app.core.contracts.engines import DetectionOptions
 from app.core.contracts.middleware import Outcome
-from app.engines.pii.names.names import taggers
+from app.engines.pii.names import taggers
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.pii.transformer import model
 from app.middlewares.pii_redaction.middleware import PiiRedaction, PiiRedactionArguments

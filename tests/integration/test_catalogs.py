@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.assembly import House, opened
+from app.assembly import Services, opened
 from app.core.access import Caller
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
 from app.core.catalog.groups import GroupDefinition
-from app.core.catalog.primitives import Catalog, Kind
+from app.core.catalog.primitives import Catalog, PrimitiveKind
 from app.core.tools.disclosure import ToolDescription
 from app.services.access.access import HOST
 from app.services.catalog.catalogs import LISTS
-from app.services.servers.sealing import GivenServer
+from app.services.servers.sealing import SubmittedServer
 from app.settings import UpstreamsSettings
 from tests.factories import caller_of
 from tests.integration.serving_setup import forget_servers, until
@@ -32,15 +32,15 @@ EFFECT = ConcernDefinition(
 class Shop:
     """A tenant with a server behind it, its catalogs, and what subscribers were told of it."""
 
-    house: House
+    services: Services
     operator: Caller
     told: list[frozenset[str]] = field(default_factory=list)
 
     async def catalog(self) -> Catalog:
-        return await self.house.catalogs.get(self.operator.tenant)
+        return await self.services.catalogs.get(self.operator.tenant)
 
     async def names(self) -> set[str]:
-        return set((await self.catalog()).of(Kind.TOOL))
+        return set((await self.catalog()).of(PrimitiveKind.TOOL))
 
     def heard(self, tenant: str, changed: frozenset[str]) -> None:
         if tenant == self.operator.tenant:
@@ -64,7 +64,7 @@ class Shop:
     async def put_group(self, name: str, *members: tuple[str, str]) -> None:
         listed = [{"kind": kind, "name": pattern} for kind, pattern in members]
         group = GroupDefinition.model_validate({"name": name, "members": listed})
-        await self.house.groups.put(self.operator, group)
+        await self.services.groups.put(self.operator, group)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def url(script: ScriptedServer) -> Iterator[str]:
 
 
 @pytest.fixture
-async def house(database_url: str, tenant: str) -> AsyncIterator[House]:
+async def services(database_url: str, tenant: str) -> AsyncIterator[Services]:
     async with process(database_url) as found:
         yield found
     await forget_servers(database_url, tenant)
@@ -91,13 +91,13 @@ def process(database_url: str):
 
 
 @pytest.fixture
-async def shop(house: House, tenant: str, url: str) -> AsyncIterator[Shop]:
-    async with house.upstreams.running():
-        found = Shop(house, await made(house, tenant))
-        house.catalogs.subscribe(found.heard)
-        await house.servers.add(found.operator, "alpha", GivenServer({"url": url}))
-        await house.servers.approve(found.operator, "alpha")
-        await house.servers.add(found.operator, "beta", GivenServer({"url": url}))
+async def shop(services: Services, tenant: str, url: str) -> AsyncIterator[Shop]:
+    async with services.upstreams.running():
+        found = Shop(services, await made(services, tenant))
+        services.catalogs.subscribe(found.heard)
+        await services.servers.add(found.operator, "alpha", SubmittedServer({"url": url}))
+        await services.servers.approve(found.operator, "alpha")
+        await services.servers.add(found.operator, "beta", SubmittedServer({"url": url}))
         async with asyncio.timeout(30):
             while "alpha__echo" not in await found.names():
                 await asyncio.sleep(0.02)
@@ -105,8 +105,8 @@ async def shop(house: House, tenant: str, url: str) -> AsyncIterator[Shop]:
         yield found
 
 
-async def made(house: House, tenant: str) -> Caller:
-    await house.tenants.create(HOST, tenant)
+async def made(services: Services, tenant: str) -> Caller:
+    await services.tenants.create(HOST, tenant)
     return caller_of(tenant)
 
 
@@ -121,41 +121,43 @@ async def test_a_group_tells_of_itself_and_of_the_kinds_of_its_members(shop: Sho
     await shop.hears("group", "middleware")
     await shop.put_group("tools", ("tool", "alpha__echo"), ("tool", "alpha__add"))
     await shop.hears("tool")
-    await shop.house.groups.delete(shop.operator, "tools")
+    await shop.services.groups.delete(shop.operator, "tools")
     await shop.hears("group", "tool")
 
 
 async def test_concerns_tell_of_the_mapped_kinds_alone(shop: Shop) -> None:
-    await shop.house.concerns.put(shop.operator, EFFECT)
+    await shop.services.concerns.put(shop.operator, EFFECT)
     await asyncio.sleep(0.3)
     assert shop.told == []
     tool = ConcernMapping.model_validate({"kind": "tool", "name": "alpha__*", "concerns": {"effect": "read"}})
-    await shop.house.concerns.put_mapping(shop.operator, tool)
+    await shop.services.concerns.put_mapping(shop.operator, tool)
     await shop.hears("tool concerns")
-    await shop.house.concerns.delete_mapping(shop.operator, tool.kind, tool.name)
+    await shop.services.concerns.delete_mapping(shop.operator, tool.kind, tool.name)
     await shop.hears("tool concerns")
     nothing = tool.model_copy(update={"name": "nothing__*"})
-    await shop.house.concerns.put_mapping(shop.operator, nothing)
+    await shop.services.concerns.put_mapping(shop.operator, nothing)
     await asyncio.sleep(0.3)
     assert shop.told == []
 
 
 async def test_a_description_tells_of_tools_and_changes_their_short_form(shop: Shop) -> None:
-    await shop.house.descriptions.put(shop.operator, "alpha__echo", ToolDescription(short="Says it again."))
+    await shop.services.descriptions.put(
+        shop.operator, "alpha__echo", ToolDescription(short="Says it again.")
+    )
     await shop.hears("tool")
-    short = (await shop.catalog()).of(Kind.TOOL)["alpha__echo"].short
+    short = (await shop.catalog()).of(PrimitiveKind.TOOL)["alpha__echo"].short
     assert short is not None
     assert short["description"] == "Says it again."
-    await shop.house.descriptions.remove(shop.operator, "alpha__echo")
+    await shop.services.descriptions.remove(shop.operator, "alpha__echo")
     await shop.hears("tool")
 
 
 async def test_servers_tell_of_what_they_offer(shop: Shop, script: ScriptedServer) -> None:
-    await shop.house.servers.approve(shop.operator, "beta")
+    await shop.services.servers.approve(shop.operator, "beta")
     # Both offer the same URIs, so these are shown with their server's name now.
     await shop.hears("tool", "prompt", "resource", "template")
     assert {"alpha__echo", "beta__echo"} <= await shop.names()
-    await shop.house.servers.pause(shop.operator, "beta")
+    await shop.services.servers.pause(shop.operator, "beta")
     await shop.hears("tool", "prompt", "resource", "template")
     assert "beta__echo" not in await shop.names()
 
@@ -165,17 +167,17 @@ async def test_servers_tell_of_what_they_offer(shop: Shop, script: ScriptedServe
 
     script.add_tool("late")
     script.announce("tools")
-    await until(lambda: shop.house.upstreams.approved(shop.operator.tenant).quarantined[1:])
+    await until(lambda: shop.services.upstreams.approved(shop.operator.tenant).quarantined[1:])
     await asyncio.sleep(0.3)
     assert shop.told == [], "what is held back changes no list"
-    await shop.house.servers.approve(shop.operator, "alpha")
+    await shop.services.servers.approve(shop.operator, "alpha")
     await shop.hears("tool")
     assert "alpha__late" in await shop.names()
 
 
 async def test_a_tenant_hears_nothing_of_another_and_sees_nothing_of_it(shop: Shop) -> None:
-    other = Shop(shop.house, await made(shop.house, f"{shop.operator.tenant}-2"))
-    shop.house.catalogs.subscribe(other.heard)
+    other = Shop(shop.services, await made(shop.services, f"{shop.operator.tenant}-2"))
+    shop.services.catalogs.subscribe(other.heard)
     assert await other.names() == set()
     await other.quiet()
     await shop.put_group("mine", ("tool", "alpha__echo"))
@@ -189,9 +191,9 @@ async def test_a_tenant_hears_nothing_of_another_and_sees_nothing_of_it(shop: Sh
     assert list((await shop.catalog()).groups) == ["mine"]
 
 
-async def test_whoever_nobody_asked_for_yet_hears_of_all_lists(house: House, tenant: str) -> None:
-    shop = Shop(house, await made(house, tenant))
-    house.catalogs.subscribe(shop.heard)
+async def test_whoever_nobody_asked_for_yet_hears_of_all_lists(services: Services, tenant: str) -> None:
+    shop = Shop(services, await made(services, tenant))
+    services.catalogs.subscribe(shop.heard)
     await shop.put_group("first")
     await shop.hears(*LISTS)
 
@@ -200,7 +202,7 @@ async def test_a_change_during_a_building_is_neither_lost_nor_kept_from_who_asks
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
-    table = shop.house.concerns.table
+    table = shop.services.concerns.table
 
     async def slow(tenant: str) -> object:
         # The groups were read when this is asked for.
@@ -208,7 +210,7 @@ async def test_a_change_during_a_building_is_neither_lost_nor_kept_from_who_asks
         await go_on.wait()
         return await table(tenant)
 
-    monkeypatch.setattr(type(shop.house.concerns), "table", lambda _self, tenant: slow(tenant))
+    monkeypatch.setattr(type(shop.services.concerns), "table", lambda _self, tenant: slow(tenant))
     # Its warnings wait for the catalog.
     first = asyncio.create_task(shop.put_group("one", ("tool", "alpha__echo")))
     await begun.wait()
@@ -235,15 +237,15 @@ async def built(shop: Shop, groups: list[str]) -> Catalog:
 
 
 async def test_a_reader_that_gives_up_takes_the_catalog_from_nobody(shop: Shop) -> None:
-    shop.house.catalogs.overtaken(shop.operator.tenant)
+    shop.services.catalogs.overtaken(shop.operator.tenant)
     first, second = (asyncio.create_task(shop.catalog()) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
-    assert "alpha__echo" in (await second).of(Kind.TOOL)
+    assert "alpha__echo" in (await second).of(PrimitiveKind.TOOL)
 
 
 async def test_a_change_between_the_question_and_the_first_step_of_its_answer_is_not_lost(shop: Shop) -> None:
-    catalogs, tenant = shop.house.catalogs, shop.operator.tenant
+    catalogs, tenant = shop.services.catalogs, shop.operator.tenant
     before = await shop.catalog()
     catalogs.overtaken(tenant)
     asked = asyncio.create_task(shop.catalog())

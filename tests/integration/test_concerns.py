@@ -9,7 +9,7 @@ import pytest
 from app.core.access import Caller, Role
 from app.core.catalog.concern_configuration import Layer
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
-from app.core.catalog.primitives import CONCERNS_CHANGED, Kind
+from app.core.catalog.primitives import CONCERNS_CHANGED, PrimitiveKind
 from app.core.contracts.policy import ConcernPolicy, Policy
 from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, NotFoundError, TooLargeError
 from app.core.events import Changed
@@ -27,7 +27,7 @@ COST = ConcernDefinition(name="cost", description="Cost", values=("minimal", "mo
 
 
 def mapping(name: str, **concerns: Any) -> ConcernMapping:
-    return ConcernMapping(kind=Kind.TOOL, name=name, concerns=concerns)
+    return ConcernMapping(kind=PrimitiveKind.TOOL, name=name, concerns=concerns)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def operator(replica: Replica, tenant: str) -> Caller:
 
 
 async def mapped(concerns: ConcernService, tenant: str, name: str) -> Mapping[str, Any]:
-    return (await concerns.table(tenant)).mapping_of(Kind.TOOL, name)
+    return (await concerns.table(tenant)).mapping_of(PrimitiveKind.TOOL, name)
 
 
 async def test_what_is_declared_and_mapped_holds_at_once_and_is_on_record(
@@ -64,7 +64,7 @@ async def test_what_is_declared_and_mapped_holds_at_once_and_is_on_record(
     assert await mapped(concerns, operator.tenant, "t") == {"security": ["high", "low"]}
     assert [one.definition for one in await concerns.list(operator)] == [SECURITY]
     assert [one.mapping for one in await concerns.mappings(operator)] == [stored.mapping]
-    assert (await concerns.get_mapping(operator, Kind.TOOL, "t")).mapping == stored.mapping
+    assert (await concerns.get_mapping(operator, PrimitiveKind.TOOL, "t")).mapping == stored.mapping
     events = await replica.events(operator.tenant)
     acts = [(event.action, event.outcome) for event in events if event.action.startswith("concerns.")]
     assert acts == [("concerns.put", "ok"), ("concerns.put", "ok"), ("concerns.mappings.put", "ok")]
@@ -73,14 +73,14 @@ async def test_what_is_declared_and_mapped_holds_at_once_and_is_on_record(
 async def test_what_is_removed_is_gone(concerns: ConcernService, operator: Caller) -> None:
     await concerns.put(operator, SECURITY)
     await concerns.put_mapping(operator, mapping("t", security="high"))
-    await concerns.delete_mapping(operator, Kind.TOOL, "t")
+    await concerns.delete_mapping(operator, PrimitiveKind.TOOL, "t")
     await concerns.delete(operator, "security")
     assert await concerns.list(operator) == await concerns.mappings(operator) == []
     for gone in (
         concerns.get(operator, "security"),
         concerns.delete(operator, "security"),
-        concerns.get_mapping(operator, Kind.TOOL, "t"),
-        concerns.delete_mapping(operator, Kind.TOOL, "t"),
+        concerns.get_mapping(operator, PrimitiveKind.TOOL, "t"),
+        concerns.delete_mapping(operator, PrimitiveKind.TOOL, "t"),
     ):
         with pytest.raises(NotFoundError):
             await gone
@@ -97,7 +97,7 @@ async def test_only_operators_change_and_read_concerns(
         concerns.get(invoker, "security"),
         concerns.mappings(invoker),
         concerns.put_mapping(invoker, mapping("t")),
-        concerns.delete_mapping(invoker, Kind.TOOL, "t"),
+        concerns.delete_mapping(invoker, PrimitiveKind.TOOL, "t"),
     ):
         with pytest.raises(ForbiddenError):
             await refused
@@ -153,7 +153,7 @@ async def test_of_a_mapping_and_a_removal_that_meet_one_is_refused(
         )
         assert sum(isinstance(one, ConflictError | InvalidArgumentsError) for one in results) == 1
         if not isinstance(results[0], Exception):
-            await concerns.delete_mapping(operator, Kind.TOOL, "t")
+            await concerns.delete_mapping(operator, PrimitiveKind.TOOL, "t")
 
 
 async def test_tenants_do_not_see_each_other(

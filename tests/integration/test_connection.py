@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import ServiceError, UpstreamUnavailableError
 from app.core.upstream import UpstreamError
@@ -50,11 +50,14 @@ async def test_everything_is_listed_and_called(reach):
             assert REVISIONS[reach] in {None, status.protocol_version}
             assert status.server_info["name"] == "scripted"
             assert status.instructions == "Ask scripted nicely."
-            names = {kind: [one.own_name for one in connection.offers if one.kind is kind] for kind in Kind}
-            assert {"echo", "add", "grow"} <= set(names[Kind.TOOL])
-            assert names[Kind.PROMPT] == ["greet"]
-            assert names[Kind.RESOURCE] == ["memo://one", "memo://two"]
-            assert names[Kind.TEMPLATE] == ["memo://{name}"]
+            names = {
+                kind: [one.own_name for one in connection.offers if one.kind is kind]
+                for kind in PrimitiveKind
+            }
+            assert {"echo", "add", "grow"} <= set(names[PrimitiveKind.TOOL])
+            assert names[PrimitiveKind.PROMPT] == ["greet"]
+            assert names[PrimitiveKind.RESOURCE] == ["memo://one", "memo://two"]
+            assert names[PrimitiveKind.TEMPLATE] == ["memo://{name}"]
             assert await call(connection, "add", a=2, b=3) == "5"
 
 
@@ -63,7 +66,7 @@ async def test_many_pages_are_one_listing(reach):
     with serving(reach) as reached:
         reached.script.page_size = 2
         async with connected(reached) as connection:
-            assert [one.own_name for one in connection.offers if one.kind is Kind.TOOL] == list(
+            assert [one.own_name for one in connection.offers if one.kind is PrimitiveKind.TOOL] == list(
                 reached.script.tools
             )
 

@@ -23,9 +23,9 @@ from app.services.audit.audit import AuditQuery
 from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups
 from app.services.declare.declaration_files import read_text
-from app.services.declare.declarations import DeclarationService, Plan
+from app.services.declare.declarations import DeclarationPlan, DeclarationService
 from app.services.invoke.pipelines import PipelineService
-from app.services.servers.sealing import GivenServer
+from app.services.servers.sealing import SubmittedServer
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.store.catalog.concerns import list_concerns, list_mappings
@@ -64,7 +64,7 @@ class Desk:
     operator: Caller
     service: DeclarationService
 
-    async def apply(self, declared: Any, *, dry_run: bool = False) -> Plan:
+    async def apply(self, declared: Any, *, dry_run: bool = False) -> DeclarationPlan:
         file = read_text(json.dumps(declared).encode(), "file.json", {})
         return await self.service.apply(self.operator, file, dry_run=dry_run)
 
@@ -112,7 +112,7 @@ async def desk(database: Database) -> AsyncIterator[Desk]:
         yield found
 
 
-def actions(plan: Plan) -> list[tuple[str, str, str]]:
+def actions(plan: DeclarationPlan) -> list[tuple[str, str, str]]:
     return [(one.action, one.kind, one.name) for one in plan.changes]
 
 
@@ -151,7 +151,7 @@ async def test_what_the_file_no_longer_says_goes_and_what_operators_made_stays(d
     await desk.apply(WHOLE)
     tenant, moment = desk.operator.tenant, desk.service.now()
     await desk.service.servers.add(
-        desk.operator, "rest", GivenServer({"url": "https://rest.example.com/mcp"})
+        desk.operator, "rest", SubmittedServer({"url": "https://rest.example.com/mcp"})
     )
     async with desk.database.transaction(tenant) as tx:
         await replace_groups(tx, tenant, [GroupDefinition(name="theirs")], "api", moment)

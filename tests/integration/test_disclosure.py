@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import DESCRIPTIONS_CHANGED, Kind, Primitive
+from app.core.catalog.primitives import DESCRIPTIONS_CHANGED, Primitive, PrimitiveKind
 from app.core.contracts.policy import DisclosurePolicy, Limits, Policy
 from app.core.errors import ConflictError, ForbiddenError, NotFoundError, RateLimitedError, TooLargeError
 from app.core.events import Changed
@@ -62,7 +62,7 @@ def write(folder: Path, name: str, **members: Any) -> None:
 
 def tool(name: str = "s__get_data", digest: str = "d1") -> Primitive:
     definition = {"name": name, "description": "The server's own words.", "inputSchema": {"type": "object"}}
-    return Primitive(Kind.TOOL, "s", "get_data", name, definition, digest, short={}, staged=True)
+    return Primitive(PrimitiveKind.TOOL, "s", "get_data", name, definition, digest, short={}, staged=True)
 
 
 async def test_what_is_stored_wins_over_the_file_member_by_member(

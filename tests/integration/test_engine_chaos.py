@@ -311,7 +311,7 @@ def install(rest, moderator):
     """Serve the middlewares with this moderator."""
     registry = Registry.discover(app.middlewares, engines(moderator=moderator))
     invoke = replace(rest.services.invoke, registry=registry)
-    rest.app.state.services = replace(rest.services, invoke=invoke)
+    rest.app.state.route_services = replace(rest.services, invoke=invoke)
 
 
 async def newest(rest):

@@ -27,15 +27,15 @@ async def test_a_configured_moderator_serves_and_the_embedded_one_stands_in(tmp_
             keys=KeysSettings(file=tmp_path / "keyring.json"),
             engines=EnginesSettings(moderator=engine),
         )
-        async with opened(settings, observe_engine=lambda *outcome: told.append(outcome)) as house:
-            await house.tenants.create(HOST, "t")
-            invoke = house.invoke.invoke
+        async with opened(settings, observe_engine=lambda *outcome: told.append(outcome)) as services:
+            await services.tenants.create(HOST, "t")
+            invoke = services.invoke.invoke
             answer = await invoke(caller_of("t"), "content_moderation", {}, ["What a fine day."], REQUEST)
             assert answer.metadata["engine"]["name"] == "remote-moderations"
             assert answer.metadata["flags"]
 
             server.serve = hanging
-            house.registry.get("content_moderation").engines.moderator.guard.rules = Rules(timeout_s=0.3)
+            services.registry.get("content_moderation").engines.moderator.guard.rules = Rules(timeout_s=0.3)
             answer = await invoke(caller_of("t"), "content_moderation", {}, ["What a fine day."], REQUEST)
             assert answer.metadata["degraded"] is True
             assert answer.metadata["engine"]["name"].startswith("embedded-")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
-from app.core.catalog.primitives import Kind, Member
+from app.core.catalog.primitives import Member, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.contracts.policy import Grant, Limits
 from app.core.errors import (
@@ -28,11 +28,11 @@ async def desk(database: Any, tenant: str) -> Any:
     async with desk_on(database, tenant) as opened:
         opened.offer(
             tool("files", "read"),
-            primitive(Kind.PROMPT, "files", "greet"),
-            primitive(Kind.RESOURCE, "files", "file:///a"),
-            primitive(Kind.RESOURCE, "files", "memo://x", name="sluice://files/memo://x"),
-            primitive(Kind.RESOURCE, "mail", "memo://x", name="sluice://mail/memo://x"),
-            primitive(Kind.TEMPLATE, "mail", "mail://{id}"),
+            primitive(PrimitiveKind.PROMPT, "files", "greet"),
+            primitive(PrimitiveKind.RESOURCE, "files", "file:///a"),
+            primitive(PrimitiveKind.RESOURCE, "files", "memo://x", name="sluice://files/memo://x"),
+            primitive(PrimitiveKind.RESOURCE, "mail", "memo://x", name="sluice://mail/memo://x"),
+            primitive(PrimitiveKind.TEMPLATE, "mail", "mail://{id}"),
         )
         yield opened
 
@@ -136,7 +136,7 @@ async def test_unknown_and_forbidden_tools_look_the_same_and_reach_no_server(des
     with pytest.raises(InvalidArgumentsError) as refusal:
         await desk.call("files__nothing")
     errors.append((refusal.value.message, refusal.value.details))
-    await desk.allow(grants=[Grant(members=[Member(kind=Kind.TOOL, name="mail__*")])])
+    await desk.allow(grants=[Grant(members=[Member(kind=PrimitiveKind.TOOL, name="mail__*")])])
     with pytest.raises(InvalidArgumentsError) as refusal:
         await desk.call("files__read")
     errors.append((refusal.value.message, refusal.value.details))
@@ -328,7 +328,7 @@ async def test_links_in_results_can_be_read_by_whom_they_were_given_and_by_nobod
         await read(desk, "made://1", caller=desk.caller(key="0000000b"))
     with pytest.raises(InvalidArgumentsError):
         await read(desk, "sluice://mail/made://1")
-    await desk.allow(grants=[Grant(members=[Member(kind=Kind.TEMPLATE, name="*")])])
+    await desk.allow(grants=[Grant(members=[Member(kind=PrimitiveKind.TEMPLATE, name="*")])])
     with pytest.raises(InvalidArgumentsError):
         await read(desk, "made://1")
 

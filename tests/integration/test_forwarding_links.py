@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog.primitives import Kind, Member
+from app.core.catalog.primitives import Member, PrimitiveKind
 from app.core.contracts.policy import Grant
 from app.core.errors import InvalidArgumentsError
 from app.core.upstream import Hooks
@@ -30,11 +30,11 @@ async def test_no_link_opens_what_a_list_has_and_the_caller_may_not_see(desk: De
 
     desk.offer(
         tool("files", "read"),
-        primitive(Kind.RESOURCE, "files", "file:///a"),
-        primitive(Kind.TEMPLATE, "files", "mail://{id}"),
+        primitive(PrimitiveKind.RESOURCE, "files", "file:///a"),
+        primitive(PrimitiveKind.TEMPLATE, "files", "mail://{id}"),
     )
     server = desk.server("files", answer=answer)
-    await desk.allow(grants=[Grant(members=[Member(kind=Kind.TOOL, name="files__read")])])
+    await desk.allow(grants=[Grant(members=[Member(kind=PrimitiveKind.TOOL, name="files__read")])])
     await desk.call("files__read")
     server.calls.clear()
 

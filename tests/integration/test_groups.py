@@ -9,7 +9,7 @@ import pytest
 
 from app.core.access import Caller, Role
 from app.core.catalog.groups import GroupDefinition
-from app.core.catalog.primitives import GROUPS_CHANGED, Catalog, Kind, Member, Primitive
+from app.core.catalog.primitives import GROUPS_CHANGED, Catalog, Member, Primitive, PrimitiveKind
 from app.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -95,7 +95,7 @@ async def test_the_tree_is_remembered_until_a_change_is_announced(
     groups: GroupService, operator: Caller, replica: Replica
 ) -> None:
     await put(groups, operator, EMAIL)
-    assert (await groups.tree(operator.tenant)).direct(Kind.TOOL, "mail__send") == ("email",)
+    assert (await groups.tree(operator.tenant)).direct(PrimitiveKind.TOOL, "mail__send") == ("email",)
     replica.statements.clear()
     first = await groups.tree(operator.tenant)
     assert replica.statements == []
@@ -163,7 +163,10 @@ async def test_two_changes_that_would_make_a_cycle_together_do_not(
     groups: GroupService, operator: Caller
 ) -> None:
     await put(groups, operator, {"name": "a"}, {"name": "b"})
-    a_in_b, b_in_a = [Member(kind=Kind.GROUP, name="a")], [Member(kind=Kind.GROUP, name="b")]
+    a_in_b, b_in_a = (
+        [Member(kind=PrimitiveKind.GROUP, name="a")],
+        [Member(kind=PrimitiveKind.GROUP, name="b")],
+    )
 
     results = await asyncio.gather(
         groups.change_members(operator, "b", a_in_b, []),
@@ -207,7 +210,10 @@ async def test_a_member_whose_server_was_removed_does_not_stop_an_export_from_be
 
 async def test_members_are_added_and_removed_by_themselves(groups: GroupService, operator: Caller) -> None:
     await put(groups, operator, EMAIL)
-    added, removed = Member(kind=Kind.PROMPT, name="mail__reply"), Member(kind=Kind.TOOL, name="mail__*")
+    added, removed = (
+        Member(kind=PrimitiveKind.PROMPT, name="mail__reply"),
+        Member(kind=PrimitiveKind.TOOL, name="mail__*"),
+    )
 
     await groups.change_members(operator, "email", [added], [removed])
     again = await groups.change_members(operator, "email", [added], [removed])
@@ -215,7 +221,9 @@ async def test_members_are_added_and_removed_by_themselves(groups: GroupService,
     assert again.group.definition.members == [added]
     assert again.warnings == ["The tool mail__* was no member."]
     with pytest.raises(InvalidArgumentsError) as refusal:
-        await groups.change_members(operator, "email", [added, Member(kind=Kind.GROUP, name="z")], [])
+        await groups.change_members(
+            operator, "email", [added, Member(kind=PrimitiveKind.GROUP, name="z")], []
+        )
     assert refusal.value.details["pointer"] == "/add/1/name"
     with pytest.raises(NotFoundError):
         await groups.change_members(operator, "none", [added], [])
@@ -298,8 +306,8 @@ async def test_the_file_keeps_its_own_groups_and_leaves_the_others(
 
 async def test_members_that_are_not_there_now_are_a_warning(groups: GroupService, operator: Caller) -> None:
     async def catalog(_tenant: str) -> Catalog:
-        one = Primitive(Kind.TOOL, "mail", "send", "mail__send", {}, "")
-        return Catalog({Kind.TOOL: {"mail__send": one}})
+        one = Primitive(PrimitiveKind.TOOL, "mail", "send", "mail__send", {}, "")
+        return Catalog({PrimitiveKind.TOOL: {"mail__send": one}})
 
     async def unavailable(_tenant: str) -> Catalog:
         raise UpstreamUnavailableError("It is away.")

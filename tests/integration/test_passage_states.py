@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
 from app.core.upstream import Hooks
-from app.services.forward.tool_hooks import Scope
+from app.services.forward.tool_hooks import HookScope
 from tests.catalogs import primitive, tool
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.integration.test_passages import PERSON, REDACTS, passage, redact
@@ -31,7 +31,7 @@ async def test_the_state_that_a_server_wants_back_is_read_by_nobody_else(desk: D
     desk.server("crm", answer=answer)
     await desk.allow(passages=[passage(names=["crm__*"], restore_arguments=True)])
     handle = await redact(desk, PERSON, "s")
-    scope = Scope("s", given=True)
+    scope = HookScope("s", given=True)
     first = await desk.call("crm__find", {"who": handle}, scope=scope)
     again = {"requestState": first["requestState"]}
     await desk.call("crm__find", {"who": handle}, scope=scope, more=again)
@@ -55,7 +55,7 @@ async def test_members_for_machines_pass_unseen_only_with_what_they_are_for(desk
 
     desk.server("crm", answer=answer)
     await desk.allow(passages=[passage()])
-    made = await desk.call("crm__find", {}, scope=Scope("s", given=True))
+    made = await desk.call("crm__find", {}, scope=HookScope("s", given=True))
 
     assert made["isError"] == made["ttlMs"] == made["cacheScope"] == "[PERSON_1]"
 
@@ -65,14 +65,16 @@ async def test_members_for_machines_pass_unseen_only_with_what_they_are_for(desk
 async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(
     desk: Desk, uri: str, named: str
 ) -> None:
-    desk.offer(primitive(Kind.TEMPLATE, "crm", "crm://{+path}"))
+    desk.offer(primitive(PrimitiveKind.TEMPLATE, "crm", "crm://{+path}"))
     await desk.allow(passages=[{"kinds": ["resource"], "names": [named], "results": [REDACTS]}])
 
     async def answer(_method: str, params: Any, _hooks: Hooks) -> dict[str, Any]:
         return {"contents": [{"uri": params["uri"], "text": PERSON}]}
 
     desk.server("crm", answer=answer)
-    read = await desk.forwarding.read_resource(desk.asked(params={"uri": uri}, scope=Scope("s", given=True)))
+    read = await desk.forwarding.read_resource(
+        desk.asked(params={"uri": uri}, scope=HookScope("s", given=True))
+    )
     other = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://open/1"}))
 
     assert read["contents"][0] == {"uri": uri, "text": "[PERSON_1]"}

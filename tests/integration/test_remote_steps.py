@@ -8,10 +8,10 @@ import pytest
 
 from app.core.access import Role
 from app.core.contracts.pipelines import Pipeline
-from app.core.contracts.policy import Passage
+from app.core.contracts.policy import ToolHook
 from app.core.errors import InvalidArgumentsError, ServiceError, UpstreamUnavailableError
 from app.services.access.policies import argument_check
-from app.services.forward.tool_hooks import Crossing, Scope
+from app.services.forward.tool_hooks import HookedCall, HookScope
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from tests.integration.forwarding_setup import Desk, desk_on
@@ -104,9 +104,9 @@ async def test_what_must_not_be_stored_is_refused(
     assert caught.value.details["pointer"] == pointer
 
 
-def crossing(desk: Desk, service: InvokeService, *results: Any, scope: Scope | None = None) -> Crossing:
-    asked, passage = desk.asked(), Passage.model_validate({"results": list(results)})
-    return Crossing(service, passage, asked.caller, asked.request, 10.0, scope or Scope())
+def crossing(desk: Desk, service: InvokeService, *results: Any, scope: HookScope | None = None) -> HookedCall:
+    asked, passage = desk.asked(), ToolHook.model_validate({"results": list(results)})
+    return HookedCall(service, passage, asked.caller, asked.request, 10.0, scope or HookScope())
 
 
 def said(text: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ async def test_a_passage_runs_a_pipeline_in_the_scope_of_its_call(desk: Desk) ->
     assert made["content"][0]["text"] == "[SSN_1] here"
     assert begun.scope.name == made["_meta"]["dev.sluice/scope"]
     given = crossing(
-        desk, service, {"name": "cleaned"}, {"name": "pii_redaction"}, scope=Scope("mine", given=True)
+        desk, service, {"name": "cleaned"}, {"name": "pii_redaction"}, scope=HookScope("mine", given=True)
     )
     made = await given.result("tool", said(f"{SSN} here"))
     assert made["content"][0]["text"] == "[SSN_1] here", (

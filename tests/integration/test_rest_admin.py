@@ -236,7 +236,7 @@ async def test_policies_have_versions_and_a_change_that_was_overtaken_is_refused
 
 async def test_administration_is_held_to_a_rate_that_neither_policy_nor_invocations_touch(rest: Rest) -> None:
     few = Traffic(plain=Limits(requests_per_second=0.01, burst=2))
-    rest.app.state.services = replace(rest.services, requests=few)
+    rest.app.state.route_services = replace(rest.services, requests=few)
     await rest.call("PUT", "/api/v1/policies", {"limits": {"requests_per_second": 0.01, "burst": 1}})
     assert (await rest.call("GET", "/api/v1/policies")).status_code == 200
     for path in ("keys", "vault/scopes", "audit/events", "audit/export", "tenants", "middleware"):

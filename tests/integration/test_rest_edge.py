@@ -10,14 +10,14 @@ from fastapi import FastAPI, Request
 from httpx2 import Client
 
 from app.api.errors import install_error_handlers
-from app.edge.guard import Guard
+from app.edge.guard import EdgeGuard
 from app.edge.limits import EdgeLimits
 from tests.integration.loopback import serving, talk
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-def make_guard(**limits: Any) -> Guard:
+def make_guard(**limits: Any) -> EdgeGuard:
     app = FastAPI()
     install_error_handlers(app)
 
@@ -34,7 +34,7 @@ def make_guard(**limits: Any) -> Guard:
     async def livez() -> str:
         return "ok"
 
-    return Guard(app, EdgeLimits(**limits))
+    return EdgeGuard(app, EdgeLimits(**limits))
 
 
 def test_two_hundred_half_sent_bodies_are_answered_and_closed_while_others_are_served() -> None:

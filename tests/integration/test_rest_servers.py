@@ -48,7 +48,7 @@ class serving_rest:  # noqa: N801 - used as a function
         services = replace(
             rest.services, upstreams=upstreams, servers=ServerService(database, audit, upstreams)
         )
-        rest.app.state.services = services
+        rest.app.state.route_services = services
         await self._stack.enter_async_context(upstreams.running())
         self._stack.push_async_callback(forget_servers, self._url, rest.tenant)
         return replace(rest, services=services)

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import SERVERS_CHANGED, Kind
+from app.core.catalog.primitives import SERVERS_CHANGED, PrimitiveKind
 from app.core.errors import ConflictError, ForbiddenError, InternalError, NotFoundError
 from app.core.events import Changed
-from app.services.servers.approval import Wanted
-from app.services.servers.sealing import GivenServer
+from app.services.servers.approval import WantedDefinition
+from app.services.servers.sealing import SubmittedServer
 from app.store.servers import find_server, update_server
 from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http
@@ -64,7 +64,12 @@ async def test_a_server_is_served_from_its_approval_on(
     assert f"alpha__{LEAK}" not in serving.tools(operator)
     assert serving.quarantined(operator) == {LEAK: "header-leak"}
     offers = serving.upstreams.approved(operator.tenant).offers
-    assert {one.kind for one in offers} == {Kind.TOOL, Kind.PROMPT, Kind.RESOURCE, Kind.TEMPLATE}
+    assert {one.kind for one in offers} == {
+        PrimitiveKind.TOOL,
+        PrimitiveKind.PROMPT,
+        PrimitiveKind.RESOURCE,
+        PrimitiveKind.TEMPLATE,
+    }
     assert operator.tenant in serving.told
 
 
@@ -85,7 +90,7 @@ async def test_a_changed_description_is_quarantined_until_it_is_approved(
     assert serving.tools(operator) == before - {"alpha__echo", "alpha__add"}
     assert serving.quarantined(operator) == {LEAK: "header-leak", "echo": "changed", "late": "new"}
     detail = await serving.servers.get(operator, "alpha")
-    states = {one.name: one.state.value for one in detail.reviews or [] if one.kind is Kind.TOOL}
+    states = {one.name: one.state.value for one in detail.reviews or [] if one.kind is PrimitiveKind.TOOL}
     assert (states["echo"], states["late"], states["add"], states["slow"]) == (
         "changed",
         "new",
@@ -95,7 +100,7 @@ async def test_a_changed_description_is_quarantined_until_it_is_approved(
     await until(lambda: f"alpha of tenant {operator.tenant}: 3 definitions are quarantined" in caplog.text)
     assert "stranger" not in caplog.text and "late" not in caplog.text
 
-    await serving.servers.approve(operator, "alpha", [Wanted(Kind.TOOL, "echo")])
+    await serving.servers.approve(operator, "alpha", [WantedDefinition(PrimitiveKind.TOOL, "echo")])
 
     await until(lambda: "alpha__echo" in serving.tools(operator))
     assert serving.quarantined(operator) == {LEAK: "header-leak", "late": "new"}
@@ -173,10 +178,10 @@ async def test_how_a_server_is_reached_decides_whether_it_waits_again(
 ) -> None:
     await serving.add(operator, "alpha", url, headers={"X-Key": "first"})
     await serving.servers.approve(operator, "alpha")
-    same = GivenServer({"url": url, "description": "Only words."}, tool_filter=["echo"])
+    same = SubmittedServer({"url": url, "description": "Only words."}, tool_filter=["echo"])
     assert (await serving.servers.put(operator, "alpha", same)).stored.state == "approved"
     await until(lambda: serving.tools(operator) == {"alpha__echo"})
-    other = GivenServer({"url": url, "headers": {"X-Key": "second"}})
+    other = SubmittedServer({"url": url, "headers": {"X-Key": "second"}})
     changed = await serving.servers.put(operator, "alpha", other)
     assert (changed.stored.state, changed.stored.pinned) == ("pending", None)
     assert not serving.tools(operator)  # what was changed holds when it is answered
@@ -209,7 +214,7 @@ async def test_what_is_declared_is_changed_in_its_file_only(
 ) -> None:
     await serving.declare(operator, "alpha", url=url)
     with pytest.raises(ConflictError):
-        await serving.servers.put(operator, "alpha", GivenServer({"url": "http://10.0.0.1/"}))
+        await serving.servers.put(operator, "alpha", SubmittedServer({"url": "http://10.0.0.1/"}))
     with pytest.raises(ConflictError):
         await serving.servers.remove(operator, "alpha")
     await serving.servers.remove(operator, "alpha", host=True)
@@ -239,7 +244,7 @@ async def test_only_operators_administer_servers_and_refusals_are_on_record(
     serving: Serving, operator: Caller, role: Role
 ) -> None:
     caller = Caller(operator.tenant, "0a1b2c3d", frozenset({role}))
-    given = GivenServer({"url": "https://mcp.example.com"})
+    given = SubmittedServer({"url": "https://mcp.example.com"})
     for name, attempt in {
         "list": serving.servers.list(caller),
         "get": serving.servers.get(caller, "alpha"),
@@ -302,6 +307,6 @@ async def test_a_server_whose_secrets_are_lost_is_named_and_mended_and_hides_no_
     with pytest.raises(InternalError):
         await serving.servers.approve(operator, "alpha")
 
-    await serving.servers.put(operator, "alpha", GivenServer({"url": url, "headers": {"X-Key": "k"}}))
+    await serving.servers.put(operator, "alpha", SubmittedServer({"url": url, "headers": {"X-Key": "k"}}))
     await serving.servers.approve(operator, "alpha")
     await until(lambda: "alpha__echo" in serving.tools(operator))

@@ -40,9 +40,9 @@ def hanging_url() -> Iterator[str]:
 async def declared(app: FastAPI, name: str, url: str) -> None:
     """Declare a server of the default tenant, as `sluice apply` does."""
     entry = ServerEntry(name=name, settings=MCPServerSettings(type="http", url=url))
-    house, operator = app.state.house, caller_of(DEFAULT_TENANT)
-    async with house.database.transaction(DEFAULT_TENANT) as tx:
-        await house.servers.declare(tx, operator, entry)
+    services, operator = app.state.services, caller_of(DEFAULT_TENANT)
+    async with services.database.transaction(DEFAULT_TENANT) as tx:
+        await services.servers.declare(tx, operator, entry)
 
 
 async def listed(url: str, name: str, *, present: bool) -> None:
@@ -78,7 +78,7 @@ async def test_a_client_sees_a_servers_tools_and_not_one_that_changed(
             script.announce("tools")
             await listed(mcp, f"{name}__echo", present=False)
             await listed(mcp, f"{name}__slow", present=True)
-            await app.state.house.servers.approve(caller_of(DEFAULT_TENANT), name)
+            await app.state.services.servers.approve(caller_of(DEFAULT_TENANT), name)
             await listed(mcp, f"{name}__echo", present=True)
             async with AsyncClient(base_url=mcp.removesuffix("/mcp")) as http:
                 assert (await until_ready(http))["checks"]["upstreams"] is True

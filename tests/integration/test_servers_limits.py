@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import ForbiddenError, NotFoundError, UpstreamUnavailableError
 from app.services.access.access import HOST, AccessService
 from app.services.access.tenants import TenantService
-from app.services.servers.sealing import GivenServer
+from app.services.servers.sealing import SubmittedServer
 from app.services.servers.tenant_upstreams import UpstreamRules
 from tests.integration.serving_setup import LOOPBACK, Serving, forget_servers, serving_process, until
 from tests.upstreams.misbehaving import Misbehaving, hang, misbehaving
@@ -98,7 +98,7 @@ async def test_cloud_metadata_is_never_reached_not_even_by_what_is_declared(
 async def test_commands_come_from_the_file_and_over_rest_only_where_the_host_says_so(
     database_url: str, tenant: str
 ) -> None:
-    given = GivenServer({**COMMAND, "env": {"GREETING": "hello"}})
+    given = SubmittedServer({**COMMAND, "env": {"GREETING": "hello"}})
     async with serving_process(database_url) as strict:
         operator = await strict.tenant(tenant)
         with pytest.raises(ForbiddenError):
@@ -131,7 +131,7 @@ async def test_a_process_serves_the_named_servers_and_the_tools_that_both_filter
         await serving.declare(operator, "alpha", url=url, tool_filter=["echo", "add", "slow"])
         await serving.declare(operator, "beta", url=url)
         await until(lambda: {"alpha__add", "beta__echo"} <= serving.tools(operator))
-    rules = replace(LOOPBACK, servers=frozenset({"alpha"}), filters={"alpha": ToolFilter.parse(["-slow"])})
+    rules = replace(LOOPBACK, servers=frozenset({"alpha"}), filters={"alpha": ExposedTools.parse(["-slow"])})
     async with serving_process(database_url, rules) as narrow:
         await until(lambda: narrow.tools(operator) == {"alpha__add", "alpha__echo"})
         assert narrow.upstreams.names() == ["alpha"]
@@ -142,7 +142,7 @@ async def test_a_process_serves_the_named_servers_and_the_tools_that_both_filter
     "rules",
     [
         replace(LOOPBACK, servers=frozenset({"nobody", "missing"})),
-        replace(LOOPBACK, filters={"nobody": ToolFilter(), "missing": ToolFilter()}),
+        replace(LOOPBACK, filters={"nobody": ExposedTools(), "missing": ExposedTools()}),
     ],
 )
 async def test_names_that_no_tenant_has_stop_the_start(database_url: str, rules: UpstreamRules) -> None:

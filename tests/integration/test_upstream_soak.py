@@ -19,7 +19,7 @@ import pytest
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.contracts.policy import Policy
 from app.services.access.access import HOST
-from app.services.servers.sealing import GivenServer
+from app.services.servers.sealing import SubmittedServer
 from app.store.migrate import upgrade
 from tests.conftest import fresh_postgres
 from tests.e2e.running import running
@@ -322,11 +322,11 @@ async def standing() -> tuple[Counter, int, int]:
 
 async def globex(app, url: str) -> str:
     """Make another tenant with a server of its own, and return a key of it."""
-    house, operator = app.state.house, caller_of("globex")
-    await house.tenants.create(HOST, "globex")
-    await house.servers.add(operator, "gamma", GivenServer({"url": url}))
-    await house.servers.approve(operator, "gamma")
-    made = await house.access.create_key(HOST, [Role.INVOKER], tenant="globex")
+    services, operator = app.state.services, caller_of("globex")
+    await services.tenants.create(HOST, "globex")
+    await services.servers.add(operator, "gamma", SubmittedServer({"url": url}))
+    await services.servers.approve(operator, "gamma")
+    made = await services.access.create_key(HOST, [Role.INVOKER], tenant="globex")
     return str(made.key)
 
 
@@ -355,7 +355,9 @@ async def test_two_replicas_answer_rightly_and_tell_every_change_and_leave_nothi
             soak = Soak([one, two], await globex(app, gamma), 0)
             owner = Caller("globex", "0000000f", frozenset(Role))
             for tenant in (DEFAULT_TENANT, "globex"):
-                await app.state.house.policies.put(HOST, tenant, Policy.model_validate({"limits": UNLIMITED}))
+                await app.state.services.policies.put(
+                    HOST, tenant, Policy.model_validate({"limits": UNLIMITED})
+                )
             for each in (app, second):
                 await eventually(partial(offered, each, owner))
             await warmed(soak)
@@ -396,5 +398,5 @@ async def warmed(soak: Soak) -> None:
 
 
 async def offered(app, caller: Caller) -> bool:
-    catalog = await app.state.house.catalogs.get(caller.tenant)
+    catalog = await app.state.services.catalogs.get(caller.tenant)
     return any(catalog.primitives.values())

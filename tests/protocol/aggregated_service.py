@@ -54,26 +54,26 @@ async def aggregated(
 
 async def listed(app: FastAPI) -> None:
     """Wait until what servers of the file offer was approved and stands in the catalog."""
-    house = app.state.house
+    services = app.state.services
     async with asyncio.timeout(20):
         while True:
             await asyncio.sleep(0.02)
-            aggregator = house.upstreams.aggregator(DEFAULT_TENANT)
+            aggregator = services.upstreams.aggregator(DEFAULT_TENANT)
             names = [name for name, one in aggregator.connections.items() if one.status.state == "ready"]
-            reviews = [one for name in names for one in house.upstreams.reviews(DEFAULT_TENANT, name)]
-            offered = len(house.upstreams.approved(DEFAULT_TENANT).offers)
-            catalog = await house.catalogs.get(DEFAULT_TENANT)
+            reviews = [one for name in names for one in services.upstreams.reviews(DEFAULT_TENANT, name)]
+            offered = len(services.upstreams.approved(DEFAULT_TENANT).offers)
+            catalog = await services.catalogs.get(DEFAULT_TENANT)
             shown = sum(map(len, catalog.primitives.values())) + len(catalog.shadowed)
-            kept = catalog is await house.catalogs.get(DEFAULT_TENANT)
+            kept = catalog is await services.catalogs.get(DEFAULT_TENANT)
             if kept and shown == offered and not any(one.state == PinState.NEW for one in reviews):
                 return
 
 
 async def apply(app: FastAPI, file: Path) -> None:
     """Apply a declarative file, as `sluice apply` does, and wait until its servers are begun."""
-    house = app.state.house
+    services = app.state.services
     caller = Caller(DEFAULT_TENANT, "tests", frozenset({Role.OPERATOR}))
-    service = DeclarationService(house.database, house.audit, house.servers, house.pipelines)
+    service = DeclarationService(services.database, services.audit, services.servers, services.pipelines)
     await service.apply(caller, read_file(file))
     names = json.loads(file.read_text())["mcpServers"]
     async with asyncio.timeout(20):
@@ -82,12 +82,12 @@ async def apply(app: FastAPI, file: Path) -> None:
 
 
 def connection_of(app: FastAPI, name: str) -> Any:
-    aggregator = app.state.house.upstreams.aggregator(DEFAULT_TENANT)
+    aggregator = app.state.services.upstreams.aggregator(DEFAULT_TENANT)
     return aggregator.connections.get(name) if aggregator is not None else None
 
 
 def catalogs_of(app: FastAPI) -> CatalogService:
-    found: CatalogService = app.state.house.catalogs
+    found: CatalogService = app.state.services.catalogs
     return found
 
 

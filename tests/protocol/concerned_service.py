@@ -61,7 +61,7 @@ class Concerned:
 
     @property
     def concerns(self) -> ConcernService:
-        found: ConcernService = self.app.state.house.concerns
+        found: ConcernService = self.app.state.services.concerns
         return found
 
     async def declare(self, *definitions: Mapping[str, Any]) -> None:
@@ -73,10 +73,10 @@ class Concerned:
         await self.concerns.put_mapping(OPERATOR, ConcernMapping.model_validate(mapping))
 
     async def policy(self, **members: Any) -> None:
-        await self.app.state.house.policies.put(OPERATOR, None, Policy.model_validate(members))
+        await self.app.state.services.policies.put(OPERATOR, None, Policy.model_validate(members))
 
     async def key(self, *roles: Role) -> str:
-        made = await self.app.state.house.access.create_key(
+        made = await self.app.state.services.access.create_key(
             HOST, list(roles) or [Role.INVOKER], tenant=DEFAULT_TENANT
         )
         return str(made.key)

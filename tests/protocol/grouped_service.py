@@ -67,14 +67,14 @@ class Grouped:
 
     async def put(self, *groups: dict[str, Any]) -> None:
         for one in groups:
-            await self.app.state.house.groups.put(OPERATOR, GroupDefinition.model_validate(one))
+            await self.app.state.services.groups.put(OPERATOR, GroupDefinition.model_validate(one))
 
     async def policy(self, **members: Any) -> None:
-        await self.app.state.house.policies.put(OPERATOR, None, Policy(**members))
+        await self.app.state.services.policies.put(OPERATOR, None, Policy(**members))
 
     async def key(self) -> str:
         """Return a new key of an invoker."""
-        made = await self.app.state.house.access.create_key(HOST, [Role.INVOKER], tenant=DEFAULT_TENANT)
+        made = await self.app.state.services.access.create_key(HOST, [Role.INVOKER], tenant=DEFAULT_TENANT)
         return str(made.key)
 
 

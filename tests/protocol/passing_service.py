@@ -42,7 +42,7 @@ async def listed(wire: Wire, method: str, **params: Any) -> list[dict[str, Any]]
 
 
 async def put_policy(app: FastAPI, **policy: Any) -> None:
-    await app.state.house.policies.put(OPERATOR, None, Policy.model_validate(policy))
+    await app.state.services.policies.put(OPERATOR, None, Policy.model_validate(policy))
 
 
 @contextlib.asynccontextmanager

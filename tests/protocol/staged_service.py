@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import FastAPI
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.contracts.policy import Policy
 from app.core.tools.disclosure import ToolDescription
 from app.services.access.access import HOST
@@ -48,20 +48,24 @@ class Staged:
     async def offers(self, wanted: Callable[[Mapping[str, Primitive]], bool]) -> None:
         """Wait until the catalog of the tools is as it is ``wanted``."""
         async with asyncio.timeout(30):
-            while not wanted((await self.app.state.house.catalogs.get(DEFAULT_TENANT)).of(Kind.TOOL)):
+            while not wanted(
+                (await self.app.state.services.catalogs.get(DEFAULT_TENANT)).of(PrimitiveKind.TOOL)
+            ):
                 await asyncio.sleep(0.02)
 
     async def key(self, *roles: Role) -> str:
-        made = await self.app.state.house.access.create_key(
+        made = await self.app.state.services.access.create_key(
             HOST, list(roles) or [Role.INVOKER], tenant=DEFAULT_TENANT
         )
         return str(made.key)
 
     async def policy(self, **members: Any) -> None:
-        await self.app.state.house.policies.put(OPERATOR, None, Policy.model_validate(members))
+        await self.app.state.services.policies.put(OPERATOR, None, Policy.model_validate(members))
 
     async def describe(self, name: str, **members: Any) -> None:
-        await self.app.state.house.descriptions.put(OPERATOR, name, ToolDescription.model_validate(members))
+        await self.app.state.services.descriptions.put(
+            OPERATOR, name, ToolDescription.model_validate(members)
+        )
 
     @contextlib.asynccontextmanager
     async def client(self, revision: str, key: str | None = None) -> AsyncIterator["Host"]:

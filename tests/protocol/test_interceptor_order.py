@@ -30,7 +30,9 @@ async def served(tmp_path: Path) -> AsyncIterator[tuple[str, FastAPI]]:
 
 
 async def put(app: FastAPI, interceptors: dict[str, Any]) -> None:
-    await app.state.house.policies.put(OPERATOR, None, Policy.model_validate({"interceptors": interceptors}))
+    await app.state.services.policies.put(
+        OPERATOR, None, Policy.model_validate({"interceptors": interceptors})
+    )
 
 
 @covers("IC-POLICY", "IC-LIST")
@@ -80,7 +82,7 @@ async def test_an_invoker_blocks_and_releases_by_what_a_tenant_recommends(
     served: tuple[str, FastAPI], policy: dict[str, Any], blocked: str | None, *, prefixed: bool
 ) -> None:
     url, app = served
-    app.state.house.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
+    app.state.services.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
     await put(app, policy)
     await limit(app, policy)
     names = {"crashes", "slow", "timestamp_injector", "content_moderation"}
@@ -96,4 +98,4 @@ async def test_an_invoker_blocks_and_releases_by_what_a_tenant_recommends(
 async def limit(app: FastAPI, policy: dict[str, Any]) -> None:
     """Let the slow one end by the tenant's own time limit."""
     document = {"interceptors": policy, "timeouts_ms": {"slow": 50}}
-    await app.state.house.policies.put(OPERATOR, None, Policy.model_validate(document))
+    await app.state.services.policies.put(OPERATOR, None, Policy.model_validate(document))

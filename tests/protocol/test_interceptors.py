@@ -56,7 +56,7 @@ class Served:
     app: FastAPI
 
     async def policy(self, **members: Any) -> None:
-        await self.app.state.house.policies.put(OPERATOR, None, Policy(**members))
+        await self.app.state.services.policies.put(OPERATOR, None, Policy(**members))
 
     def client(self, revision: str, path: str = "", key: str | None = None) -> Any:
         return client(self.url + path, revision, key or str(KEY))
@@ -65,7 +65,7 @@ class Served:
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     async with service(f"sqlite:///{tmp_path}/sluice.db") as (url, app):
-        app.state.house.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
+        app.state.services.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
         yield Served(url, app)
 
 
@@ -91,7 +91,7 @@ async def listed(wire: Wire, **params: Any) -> dict[str, dict[str, Any]]:
 @covers("IC-HOOK", "IC-TIMEOUT", "IC-FAILURE", "IC-CONFIG-SCHEMA")
 async def test_every_golden_fixture_holds_on_both_revisions(tmp_path: Path) -> None:
     async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, app):
-        app.state.house.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
+        app.state.services.registry.middlewares.update(slow=Slow(None), crashes=Crashes(None))
         for revision in REVISIONS:
             async with client(url, revision, str(KEY)) as wire:
                 for path in FIXTURES:
@@ -233,7 +233,7 @@ async def test_a_policy_recommends_mode_failure_rule_and_order(served: Served) -
 @covers("IC-PIPELINE", "IC-FORM")
 async def test_pipelines_are_interceptors_and_middlewares_on_both_revisions(tmp_path: Path) -> None:
     async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, app):
-        await app.state.house.pipelines.put(OPERATOR, Pipeline.model_validate(PIPELINE))
+        await app.state.services.pipelines.put(OPERATOR, Pipeline.model_validate(PIPELINE))
         for revision in REVISIONS:
             async with client(url, revision, str(KEY)) as wire:
                 descriptor = (await listed(wire))["to_model"]
@@ -294,14 +294,14 @@ async def test_an_invocation_is_on_record_with_its_event(served: Served) -> None
     params = {"name": "timestamp_injector", "event": "context/transform", "phase": "request"}
     async with served.client(HANDSHAKE) as wire:
         await invoke(wire, {**params, "payload": {"context": ["canary-4711"]}})
-        made = await served.app.state.house.access.create_key(HOST, [Role.AUDITOR], tenant=DEFAULT_TENANT)
+        made = await served.app.state.services.access.create_key(HOST, [Role.AUDITOR], tenant=DEFAULT_TENANT)
         refused = await wire.http.post(
             *(wire.url,),
             json=wire.body("interceptors/list", {}),
             headers={"authorization": f"Bearer {made.key}", **wire.headers("interceptors/list")},
         )
         assert refused.status_code in {403, 404}
-    events = await served.app.state.house.audit.query(
+    events = await served.app.state.services.audit.query(
         Caller(DEFAULT_TENANT, "0", frozenset({Role.AUDITOR})), query_of("interceptor.invoke")
     )
     (event,) = events.items

@@ -282,9 +282,9 @@ async def test_a_session_is_unknown_to_other_keys(tmp_path):
 
 
 async def second_key(app: Any) -> str:
-    house = app.state.house
-    owner = await house.access.authenticate(ALICE, None)
-    made = await house.access.create_key(owner, [Role.INVOKER])
+    services = app.state.services
+    owner = await services.access.authenticate(ALICE, None)
+    made = await services.access.create_key(owner, [Role.INVOKER])
     return str(made.key)
 
 

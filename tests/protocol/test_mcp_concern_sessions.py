@@ -150,11 +150,11 @@ async def test_every_replica_knows_what_a_session_configured_and_tells_its_strea
 ):
     async with replica(postgres_database_url) as one, replica(postgres_database_url) as two:
         tenant = f"t-{uuid4().hex[:12]}"
-        house = one.app.state.house
-        await house.tenants.create(HOST, tenant)
+        services = one.app.state.services
+        await services.tenants.create(HOST, tenant)
         operator = Caller(tenant, "00000000", frozenset({Role.OPERATOR}))
-        await house.concerns.put(operator, ConcernDefinition.model_validate(SECURITY))
-        key = str((await house.access.create_key(HOST, [Role.INVOKER], tenant=tenant)).key)
+        await services.concerns.put(operator, ConcernDefinition.model_validate(SECURITY))
+        key = str((await services.access.create_key(HOST, [Role.INVOKER], tenant=tenant)).key)
         async with client(one.url, revision, key) as wire:
             host = Host(wire)
             if not wire.modern:

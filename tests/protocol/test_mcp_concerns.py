@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from tests.protocol.concerned_service import (
     ASKED,
     DECLARED,
@@ -181,7 +181,7 @@ async def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it(ser
     await service.map("tool", "encryptData", {})
     assert await host.names() == ["encryptData", "validateData"]
 
-    await service.concerns.delete_mapping(OPERATOR, Kind.TOOL, "encryptData")
+    await service.concerns.delete_mapping(OPERATOR, PrimitiveKind.TOOL, "encryptData")
 
     assert await host.names() == ["validateData"]
     await host.update({"security": "high", "cost": "minimal"})
@@ -194,7 +194,7 @@ async def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it(ser
 @covers("CB-INITIALIZE", "CB-INITIALIZED", "CB-PRECEDENCE", "CB-PREFERENCES")
 async def test_the_stronger_source_wins(service):
     key = await service.key()
-    caller = await service.app.state.house.access.authenticate(key, None)
+    caller = await service.app.state.services.access.authenticate(key, None)
     await service.concerns.put_preferences(caller, caller.key_id, {"security": "low", "cost": "any"})
 
     async with service.host(HANDSHAKE, key) as host:
@@ -230,7 +230,7 @@ async def test_a_client_that_servers_may_ask_configures_concerns_like_any_other(
 @covers("CB-PREFERENCES", "CB-PRECEDENCE")
 async def test_a_request_may_bring_its_own_and_preferences_count_where_nothing_is_said(service, revision):
     key = await service.key()
-    caller = await service.app.state.house.access.authenticate(key, None)
+    caller = await service.app.state.services.access.authenticate(key, None)
     await service.concerns.put_preferences(caller, caller.key_id, {"security": "high"})
 
     async with service.host(revision, key) as host, service.host(revision) as other:

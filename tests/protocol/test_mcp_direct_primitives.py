@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.upstream import UpstreamError
 from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.shaping import Shaping
-from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.callbacks import ClientCallbacks
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.disclosure import DisclosureService
@@ -116,9 +116,9 @@ async def primitives_on(database: Database) -> AsyncIterator[tuple[Desk, Aggrega
             tool("a", "counted", inputSchema={"type": "object", "properties": {"count": header}}),
             *(tool("a", name) for name in ("fails", "odd")),
             tool("b", "down"),
-            primitive(Kind.PROMPT, "a", "greet"),
-            primitive(Kind.RESOURCE, "a", "memo://1"),
-            primitive(Kind.TEMPLATE, "a", "memo://{n}"),
+            primitive(PrimitiveKind.PROMPT, "a", "greet"),
+            primitive(PrimitiveKind.RESOURCE, "a", "memo://1"),
+            primitive(PrimitiveKind.TEMPLATE, "a", "memo://{n}"),
         )
         desk.server("a", answer=server_answers)
         yield desk, primitives_of(desk, page_size=3)
@@ -134,7 +134,9 @@ def primitives_of(desk: Desk, page_size: int = 250) -> AggregatedPrimitives:
         DisclosureService(database, audit, DescriptionService(database, audit)),
         ToolListService(FakeToolRanker(), desk.listing),
     )
-    return AggregatedPrimitives(desk.listing, desk.forwarding, Callbacks(), shaping, page_size=page_size)
+    return AggregatedPrimitives(
+        desk.listing, desk.forwarding, ClientCallbacks(), shaping, page_size=page_size
+    )
 
 
 @pytest.mark.parametrize("subject", [CALL, TOOLS])

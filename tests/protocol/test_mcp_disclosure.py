@@ -192,7 +192,7 @@ async def test_only_a_read_that_changes_something_is_on_record(staged, host):
 
     auditor = Caller(DEFAULT_TENANT, "00000000", frozenset({Role.AUDITOR}))
     asked = AuditQuery(action="disclosure.read")
-    events = (await staged.app.state.house.audit.query(auditor, asked)).items
+    events = (await staged.app.state.services.audit.query(auditor, asked)).items
     assert [dict(event.details) for event in events] == [{"tools": 1, "of": "session"}] * 2
 
 
@@ -324,7 +324,7 @@ async def test_a_changed_definition_must_be_read_again(staged, host):
     staged.script.tools["get_data"] = changed
     staged.script.announce()
     await staged.offers(lambda tools: "get_data" not in tools)  # until an operator approves the change
-    await staged.app.state.house.servers.approve(OPERATOR, "data")
+    await staged.app.state.services.servers.approve(OPERATOR, "data")
     await staged.offers(lambda tools: "get_data" in tools)
 
     assert await host.is_refused("get_data")

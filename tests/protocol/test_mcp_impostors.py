@@ -18,7 +18,7 @@ async def test_the_names_of_a_paused_server_are_nobody_elses(tmp_path):
     with serving_http(alpha) as first, serving_http(beta) as second:
         servers = {"alpha": {"url": first}, "beta": {"url": second, "namespace": False}}
         async with aggregated(tmp_path, servers) as (url, app), opened(url, MODERN) as wire:
-            service = app.state.house.servers
+            service = app.state.services.servers
             await service.pause(OPERATOR, "alpha")
             async with asyncio.timeout(20):
                 while connection_of(app, "alpha") is not None:

@@ -138,7 +138,7 @@ async def test_connections_of_modern_calls_are_used_again_and_bounded_for_each_k
         behind(tmp_path, script, OnlyHandshake) as (url, app),
         modern(url, {"elicitation": {}}) as call,
     ):
-        pool = app.state.house.dedicated.pool
+        pool = app.state.services.dedicated.pool
         pool.most_of_one = 2
         for _ in range(3):
             await call("alpha__echo")

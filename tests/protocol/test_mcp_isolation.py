@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.contracts.policy import Grant, Limits, Policy
 from app.core.errors import ServiceError
 from app.store.database import Database
@@ -60,9 +60,9 @@ def offer(desk: Desk, tenant: str) -> None:
     primitives = [tool("files", "read"), tool(f"{mark}", "secret"), tool("mail", f"send-{mark}")]
     primitives += [tool("shared", f"tool{number}") for number in range(len(tenant) % 3)]
     primitives += [
-        primitive(Kind.PROMPT, "mail", f"prompt-{mark}"),
-        primitive(Kind.RESOURCE, "files", f"memo://{mark}/1"),
-        primitive(Kind.TEMPLATE, "files", f"memo://{mark}/{{id}}"),
+        primitive(PrimitiveKind.PROMPT, "mail", f"prompt-{mark}"),
+        primitive(PrimitiveKind.RESOURCE, "files", f"memo://{mark}/1"),
+        primitive(PrimitiveKind.TEMPLATE, "files", f"memo://{mark}/{{id}}"),
     ]
     desk.offer(*primitives, tenant=tenant)
 
@@ -80,7 +80,7 @@ def offer(desk: Desk, tenant: str) -> None:
         desk.server(name, tenant, answer=answer)
 
 
-def names_of(desk: Desk, tenant: str) -> list[tuple[Kind, str]]:
+def names_of(desk: Desk, tenant: str) -> list[tuple[PrimitiveKind, str]]:
     catalog = desk.shelf.catalogs[tenant]
     return [(kind, name) for kind, found in catalog.primitives.items() for name in found]
 
@@ -95,21 +95,21 @@ async def attempt(desk: Desk, chance: random.Random, mine: str, caller: Caller) 
     kind, name = chance.choice(names_of(desk, theirs))
     if chance.random() < 0.2:
         name = chance.choice([f"link://{word(theirs)}", f"memo://{word(theirs)}/7", f"sluice://files/{name}"])
-        kind = Kind.RESOURCE
+        kind = PrimitiveKind.RESOURCE
     if chance.random() < 0.25:
         view = await desk.listing.view(caller)
         return [entry.definition for entry in desk.listing.listed(view, kind).entries]
     forward = desk.forwarding
     try:
-        if kind is Kind.TOOL:
+        if kind is PrimitiveKind.TOOL:
             return await forward.call_tool(desk.asked(caller, params={"name": name, "arguments": {}}))
-        if kind is Kind.PROMPT and chance.random() < 0.5:
+        if kind is PrimitiveKind.PROMPT and chance.random() < 0.5:
             return await forward.get_prompt(desk.asked(caller, params={"name": name}))
-        if kind is Kind.RESOURCE:
+        if kind is PrimitiveKind.RESOURCE:
             return await forward.read_resource(desk.asked(caller, params={"uri": name}))
         ref = (
             {"type": "ref/prompt", "name": name}
-            if kind is Kind.PROMPT
+            if kind is PrimitiveKind.PROMPT
             else {"type": "ref/resource", "uri": name}
         )
         argument = {"name": "a", "value": ""}
@@ -151,8 +151,8 @@ async def test_no_attempt_shows_or_reaches_anything_of_another_tenant(desk, monk
 async def test_a_catalog_of_the_wrong_tenant_would_be_noticed(desk, monkeypatch):
     monkeypatch.setattr(type(desk.replica.audit), "record", unrecorded)
     desk.shelf.catalogs["acme"] = catalog_of(
-        *desk.shelf.catalogs["acme"].of(Kind.TOOL).values(),
-        *desk.shelf.catalogs["umbrella"].of(Kind.TOOL).values(),
+        *desk.shelf.catalogs["acme"].of(PrimitiveKind.TOOL).values(),
+        *desk.shelf.catalogs["umbrella"].of(PrimitiveKind.TOOL).values(),
     )
     found, _ = await attempts(desk, 300, 4711)
 
@@ -177,9 +177,11 @@ async def test_over_the_wire_tenants_and_keys_see_only_their_own(desk, revision)
     allowed = {
         "one": {"files__read"},
         "two": {f"mail__send-{word('acme')}"},
-        "other": {name for kind, name in names_of(desk, "umbrella") if kind is Kind.TOOL},
+        "other": {name for kind, name in names_of(desk, "umbrella") if kind is PrimitiveKind.TOOL},
     }
-    every = sorted({name for tenant in TENANTS for kind, name in names_of(desk, tenant) if kind is Kind.TOOL})
+    every = sorted(
+        {name for tenant in TENANTS for kind, name in names_of(desk, tenant) if kind is PrimitiveKind.TOOL}
+    )
     mcp = build(primitives=primitives_of(desk), access=access)
     chance = random.Random(42)
     async with serving(mcp) as url:

@@ -114,6 +114,6 @@ async def test_a_server_that_is_down_is_reported_and_the_others_work(revision, m
         async with aggregated(tmp_path, servers) as (url, app), opened(url, revision) as wire:
             assert await names(wire) == ["memory__get", "memory__set", "memory__delete"]
             assert (await call(wire, "memory__get")).result
-            status = app.state.house.upstreams.aggregator("default").connections["down"].status
+            status = app.state.services.upstreams.aggregator("default").connections["down"].status
             assert status.state == "failed"
             assert status.error == "Server 'down' cannot be reached: the connection is refused."

@@ -28,7 +28,7 @@ async def until(condition: Any) -> None:
 
 def followed(app: Any) -> set[str]:
     """Return the URIs that streams of this process follow, once their servers have been told."""
-    watches = app.state.house.subscriptions._watches
+    watches = app.state.services.subscriptions._watches
     return {uri for watch in watches if not watch.turn.locked() for uri in watch.followed}
 
 
@@ -55,7 +55,7 @@ async def test_a_session_hears_of_what_it_subscribed_to_and_of_nothing_else(tmp_
             assert (await wire.call("resources/unsubscribe", uri="memo://one")).result == {}
             await until(lambda: followed(app) == set())
             await announced(script, "memo://one")
-            await app.state.house.catalogs.get("default")
+            await app.state.services.catalogs.get("default")
             app.state.mcp.lists_changed("default", frozenset({"tool"}))
             assert (await stream.message())["method"] == "notifications/tools/list_changed"
 
@@ -180,6 +180,6 @@ async def test_at_the_endpoint_of_a_group_nothing_outside_it_is_followed(tmp_pat
             await until(lambda: followed(app) == {"memo://one"})
             wanted = {"resourceSubscriptions": ["memo://one", "memo://two"]}
             async with streaming(f"{url}/groups/first", MODERN, **wanted):
-                await until(lambda: len(app.state.house.subscriptions._watches) == 2)
-                await until(lambda: all(one.followed for one in app.state.house.subscriptions._watches))
+                await until(lambda: len(app.state.services.subscriptions._watches) == 2)
+                await until(lambda: all(one.followed for one in app.state.services.subscriptions._watches))
                 assert followed(app) == {"memo://one"}

@@ -128,7 +128,7 @@ async def test_after_untrusted_content_a_token_confirms_one_very_call_once(serve
     assert passed.result["content"][0]["text"] == "sent"
     assert reading.result["content"][0]["text"] == "calm"
     assert office.sent == [{"to": "Ada"}]
-    page = await app.state.house.audit.query(AUDITOR, AuditQuery(action="tool.confirm"))
+    page = await app.state.services.audit.query(AUDITOR, AuditQuery(action="tool.confirm"))
     assert [event.details["by"] for event in page.items] == ["token"]
 
 
@@ -138,7 +138,9 @@ async def test_a_token_of_one_caller_confirms_nothing_for_another(served, revisi
     async with opened(url, revision) as wire:
         meta = await read_page(wire)
         refused = (await call(wire, "office__send", {"to": "Ada"}, meta=meta)).error
-        made = await app.state.house.sessions.start(AUDITOR, "confirm", {"what": "x", "until": "2030-01-01"})
+        made = await app.state.services.sessions.start(
+            AUDITOR, "confirm", {"what": "x", "until": "2030-01-01"}
+        )
         for token in (made.id, "x", 7, refused["data"]["requestId"]):
             reply = await call(wire, "office__send", {"to": "Ada"}, meta={**meta, CONFIRMED: token})
             assert reply.error["data"]["code"] == "blocked_by_policy"

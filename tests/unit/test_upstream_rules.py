@@ -4,7 +4,7 @@ import pytest
 
 from app.assembly import upstream_rules
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.settings import ConfigurationError, Settings, UpstreamsSettings
 
 
@@ -14,7 +14,7 @@ def test_the_section_becomes_rules():
     )
     rules = upstream_rules(Settings(upstreams=section))
     assert rules.servers == {"a", "b"}
-    assert rules.filters == {"a": ToolFilter.parse(["x"]), "b": ToolFilter.parse(["-y"])}
+    assert rules.filters == {"a": ExposedTools.parse(["x"]), "b": ExposedTools.parse(["-y"])}
     assert (rules.networks_for("api"), rules.networks_for("file")) == (("10.0.0.0/8",), None)
     assert (rules.connect_timeout_s, rules.max_dedicated, rules.stdio_over_rest) == (10, 3, False)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.core.catalog.servers import MCPServerSettings
 from app.core.upstream import Hooks
-from app.upstream.transport.link import Link, LinkOptions, open_link
+from app.upstream.transport.link import LinkOptions, ServerLink, open_link
 
 MIB = 1024 * 1024
 SAMPLED = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "forty-two"}}
@@ -63,14 +63,14 @@ def options(**more: Any) -> LinkOptions:
 
 
 @asynccontextmanager
-async def linked(settings: Mapping[str, Any] | str, **more: Any) -> AsyncIterator[Link]:
+async def linked(settings: Mapping[str, Any] | str, **more: Any) -> AsyncIterator[ServerLink]:
     """Open a link to a url or an entry of ``mcpServers``."""
     entry = {"url": settings} if isinstance(settings, str) else dict(settings)
     async with open_link("fixture", MCPServerSettings(**entry), options(**more)) as link:
         yield link
 
 
-async def call(link: Link, tool: str, arguments: Any = None, **more: Any) -> dict[str, Any]:
+async def call(link: ServerLink, tool: str, arguments: Any = None, **more: Any) -> dict[str, Any]:
     """Call a tool."""
     params = {"name": tool, "arguments": arguments or {}}
     return await link.request("tools/call", params, **{"timeout_s": 20.0, **more})

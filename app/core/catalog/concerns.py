@@ -20,14 +20,20 @@ from pydantic import (
     model_validator,
 )
 
-from app.core.catalog.primitives import CONCERNS_META, Kind
+from app.core.catalog.primitives import CONCERNS_META, PrimitiveKind
 from app.core.globs import Glob
 
 MAX_CONCERNS: Final = 64
 _MAX_VALUES: Final = 100
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 2**53
-FILTERED_KINDS: Final = (Kind.TOOL, Kind.PROMPT, Kind.RESOURCE, Kind.TEMPLATE, Kind.TASK)
+FILTERED_KINDS: Final = (
+    PrimitiveKind.TOOL,
+    PrimitiveKind.PROMPT,
+    PrimitiveKind.RESOURCE,
+    PrimitiveKind.TEMPLATE,
+    PrimitiveKind.TASK,
+)
 """What concerns filter; groups and middlewares are listed whole."""
 
 Scalar = bool | int | float | str
@@ -261,7 +267,7 @@ class ConcernMapping(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind = Field(description="tool, prompt, resource, template or task.")
+    kind: PrimitiveKind = Field(description="tool, prompt, resource, template or task.")
     name: str = Field(
         min_length=1,
         max_length=2048,
@@ -276,7 +282,7 @@ class ConcernMapping(BaseModel):
 
     @field_validator("kind")
     @classmethod
-    def _is_filtered(cls, kind: Kind) -> Kind:
+    def _is_filtered(cls, kind: PrimitiveKind) -> PrimitiveKind:
         if kind not in FILTERED_KINDS:
             raise ValueError("concerns filter tools, prompts, resources, templates and tasks")
         return kind
@@ -291,16 +297,16 @@ class ConcernTable:
     """
 
     definitions: Mapping[str, ConcernDefinition] = field(default_factory=dict)
-    _exact: Mapping[tuple[Kind, str], Mapping[str, Any]] = field(default_factory=dict)
-    _patterns: Mapping[Kind, Sequence[tuple[Glob, Mapping[str, Any]]]] = field(default_factory=dict)
+    _exact: Mapping[tuple[PrimitiveKind, str], Mapping[str, Any]] = field(default_factory=dict)
+    _patterns: Mapping[PrimitiveKind, Sequence[tuple[Glob, Mapping[str, Any]]]] = field(default_factory=dict)
 
     @classmethod
     def build(
         cls, definitions: Iterable[ConcernDefinition], mappings: Iterable[ConcernMapping] = ()
     ) -> "ConcernTable":
         """Return the table of these definitions and mappings."""
-        exact: dict[tuple[Kind, str], Mapping[str, Any]] = {}
-        patterns: dict[Kind, list[tuple[Glob, Mapping[str, Any]]]] = {}
+        exact: dict[tuple[PrimitiveKind, str], Mapping[str, Any]] = {}
+        patterns: dict[PrimitiveKind, list[tuple[Glob, Mapping[str, Any]]]] = {}
         for one in mappings:
             glob = Glob(one.name)
             if glob.literal:
@@ -312,7 +318,9 @@ class ConcernTable:
         named = {one.name: one for one in sorted(definitions, key=lambda one: one.name)}
         return cls(MappingProxyType(named), exact, patterns)
 
-    def mapping_of(self, kind: Kind, name: str, meta: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    def mapping_of(
+        self, kind: PrimitiveKind, name: str, meta: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
         """Return what the primitive of that exposed name answers to.
 
         Where no mapping names it, that is what its own ``_meta`` says, as far as it concerns declared concerns.

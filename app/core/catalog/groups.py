@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from app.core.catalog.primitives import GROUPS_META, Kind, Member, Primitive
+from app.core.catalog.primitives import GROUPS_META, Member, Primitive, PrimitiveKind
 from app.core.globs import Glob
 from app.core.strictjson import dumps
 
@@ -100,9 +100,9 @@ class GroupDefinition(BaseModel):
     @model_validator(mode="after")
     def _names_what_exists(self) -> Self:
         for member in self.members:
-            if member.kind is Kind.GROUP and (member.server is not None or "*" in member.name):
+            if member.kind is PrimitiveKind.GROUP and (member.server is not None or "*" in member.name):
                 raise ValueError("a member of kind group is one group by its exact name, without a server")
-            if member.kind is Kind.MIDDLEWARE and member.server is not None:
+            if member.kind is PrimitiveKind.MIDDLEWARE and member.server is not None:
                 raise ValueError("a middleware belongs to no server")
         return self
 
@@ -114,7 +114,7 @@ class GroupDefinition(BaseModel):
     @property
     def subgroups(self) -> list[str]:
         """Return the names of the groups that are members."""
-        return [one.name for one in self.members if one.kind is Kind.GROUP]
+        return [one.name for one in self.members if one.kind is PrimitiveKind.GROUP]
 
     def document(self) -> dict[str, Any]:
         """Return what is stored beside name and members, absent fields omitted."""
@@ -148,7 +148,7 @@ class GroupTree:
         """For each group itself and all groups above it."""
         return MappingProxyType({name: self.upward([name]) for name in self.groups})
 
-    def direct(self, kind: Kind, name: str, server: str | None = None) -> tuple[str, ...]:
+    def direct(self, kind: PrimitiveKind, name: str, server: str | None = None) -> tuple[str, ...]:
         """Return the groups that a primitive is a member of, without those above them, sorted."""
         found = {group for wanted, group in self._exact.get((kind, name), ()) if wanted in (None, server)}
         for length, patterns in self._patterns.get(kind, {}).items():
@@ -159,7 +159,7 @@ class GroupTree:
 
     def upward(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of ``names`` that exist and all groups above them."""
-        return self._reached(names, lambda name: self.direct(Kind.GROUP, name))
+        return self._reached(names, lambda name: self.direct(PrimitiveKind.GROUP, name))
 
     def downward(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of ``names`` that exist and all groups below them."""
@@ -184,17 +184,17 @@ class GroupTree:
         return frozenset(reached)
 
     @cached_property
-    def _exact(self) -> Mapping[tuple[Kind, str], Sequence[tuple[str | None, str]]]:
-        index: dict[tuple[Kind, str], list[tuple[str | None, str]]] = {}
+    def _exact(self) -> Mapping[tuple[PrimitiveKind, str], Sequence[tuple[str | None, str]]]:
+        index: dict[tuple[PrimitiveKind, str], list[tuple[str | None, str]]] = {}
         for group, member in self._members():
             if "*" not in member.name:
                 index.setdefault((member.kind, member.name), []).append((member.server, group))
         return index
 
     @cached_property
-    def _patterns(self) -> Mapping[Kind, _Patterns]:
+    def _patterns(self) -> Mapping[PrimitiveKind, _Patterns]:
         """Patterns by what stands before their first star, and that by its length, so that few are tried."""
-        index: dict[Kind, dict[int, dict[str, list[_Pattern]]]] = {}
+        index: dict[PrimitiveKind, dict[int, dict[str, list[_Pattern]]]] = {}
         for group, member in self._members():
             start, star, _ = member.name.partition("*")
             if star:
@@ -209,7 +209,7 @@ class GroupTree:
     def _wire(self) -> Mapping[str, dict[str, Any]]:
         shown: dict[str, dict[str, Any]] = {}
         for name, one in self.groups.items():
-            above = self.direct(Kind.GROUP, name)
+            above = self.direct(PrimitiveKind.GROUP, name)
             shown[name] = dict(stamped({"name": name, **_ordered(one.document())}, above))
         return shown
 
@@ -297,7 +297,7 @@ def switched(
     off = set(disabled) | {name for name in names if name in tree.groups}
     below = tree.downward(names) - off
     while True:
-        more = {name for name in below if off.issuperset(tree.direct(Kind.GROUP, name))}
+        more = {name for name in below if off.issuperset(tree.direct(PrimitiveKind.GROUP, name))}
         if not more:
             return frozenset(off)
         off |= more

@@ -22,7 +22,7 @@ REPORTING: Final[Mapping[str, Any]] = {"action": "report"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class InterceptorKind:
     """What a middleware is as an interceptor: its type, the events it hooks by phase, and its place among others."""
 
     type: Type
@@ -41,29 +41,29 @@ class Kind:
         return event in (self.request if phase == "request" else self.response)
 
 
-KINDS: Final[Mapping[str, Kind]] = {
+KINDS: Final[Mapping[str, InterceptorKind]] = {
     # Documents come before redaction, which then sees them too.
-    "document_retrieval": Kind("mutation", _MODEL, priority=-200_000),
-    "secret_redaction": Kind("mutation", _ASKED, _RESULTS, priority=-110_000),
-    "pii_redaction": Kind("mutation", _ASKED, _RESULTS, priority=-100_000),
-    "timestamp_injector": Kind("mutation", _MODEL, priority=100),
-    "tool_filter": Kind("mutation", (*_MODEL, "tools/list"), ("tools/list",)),
-    "content_moderation": Kind("validation", _ASKED, _RESULTS, reports=True),
-    "prompt_injection": Kind("validation", _ASKED, _RESULTS, reports=True),
-    "hallucination_detection": Kind("validation", response=_MODEL, reports=True),
-    "pii_restoration": Kind("mutation", response=_ASKED, priority=100_000),
-    "audit_logging": Kind("validation", EVENTS, EVENTS),
+    "document_retrieval": InterceptorKind("mutation", _MODEL, priority=-200_000),
+    "secret_redaction": InterceptorKind("mutation", _ASKED, _RESULTS, priority=-110_000),
+    "pii_redaction": InterceptorKind("mutation", _ASKED, _RESULTS, priority=-100_000),
+    "timestamp_injector": InterceptorKind("mutation", _MODEL, priority=100),
+    "tool_filter": InterceptorKind("mutation", (*_MODEL, "tools/list"), ("tools/list",)),
+    "content_moderation": InterceptorKind("validation", _ASKED, _RESULTS, reports=True),
+    "prompt_injection": InterceptorKind("validation", _ASKED, _RESULTS, reports=True),
+    "hallucination_detection": InterceptorKind("validation", response=_MODEL, reports=True),
+    "pii_restoration": InterceptorKind("mutation", response=_ASKED, priority=100_000),
+    "audit_logging": InterceptorKind("validation", EVENTS, EVENTS),
 }
 """The one table of what hooks where; middlewares that are not in it are of ``OTHERS``, by their phase."""
 
-_MENDING: Final = Kind("mutation", response=_MODEL, priority=-100)
-OTHERS: Final[Mapping[str, Kind]] = {
-    "outbound": Kind("mutation", _MODEL),
-    "inbound": Kind("mutation", response=_MODEL),
+_MENDING: Final = InterceptorKind("mutation", response=_MODEL, priority=-100)
+OTHERS: Final[Mapping[str, InterceptorKind]] = {
+    "outbound": InterceptorKind("mutation", _MODEL),
+    "inbound": InterceptorKind("mutation", response=_MODEL),
 }
 
 
-def kind_of(name: str, phase: str, usual: Mapping[str, Any]) -> Kind:
+def kind_of(name: str, phase: str, usual: Mapping[str, Any]) -> InterceptorKind:
     """Return what a middleware is; ``usual`` are the arguments that the tenant's policy gives it.
 
     A policy that lets hallucination_detection mend or annotate answers makes it a mutation.
@@ -99,7 +99,7 @@ class InterceptorPolicy(BaseModel):
     )
 
 
-def routing(kind: Kind, policy: InterceptorPolicy) -> dict[str, Any]:
+def routing(kind: InterceptorKind, policy: InterceptorPolicy) -> dict[str, Any]:
     """Return ``mode``, ``failOpen`` and ``priorityHint`` as the wire has them: defaults are left out."""
     made: dict[str, Any] = {}
     if policy.mode == "audit":
@@ -114,7 +114,7 @@ def routing(kind: Kind, policy: InterceptorPolicy) -> dict[str, Any]:
     return made
 
 
-def config_schema(schema: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+def config_schema(schema: Mapping[str, Any], kind: InterceptorKind) -> dict[str, Any]:
     """Return an input schema in the restricted form of ``configSchema``, its references resolved.
 
     A validation changes nothing, so what a middleware offers to do about its findings is left out.

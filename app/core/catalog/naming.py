@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
-from app.core.catalog.primitives import QUALIFIED_URI, Kind, Offer
+from app.core.catalog.primitives import QUALIFIED_URI, Offer, PrimitiveKind
 from app.core.catalog.servers import SEPARATOR
 from app.core.catalog.uri_templates import literal_characters, template_matches
 
@@ -19,7 +19,7 @@ class Naming:
     """What is shown under which name, in the order of the offers, and what another one hides: (kind, name, server)."""
 
     names: list[tuple[Offer, str]]
-    shadowed: list[tuple[Kind, str, str]]
+    shadowed: list[tuple[PrimitiveKind, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ def exposed(
     name of another server belongs to that server: a server cannot pass its tools off as another's.
     """
     claims: list[_Claim] = []
-    hidden: list[tuple[Kind, str, str]] = []
+    hidden: list[tuple[PrimitiveKind, str, str]] = []
     offerers = _offerers(offers)
     for index, offer in enumerate(offers):
-        if offer.kind in {Kind.RESOURCE, Kind.TEMPLATE}:
+        if offer.kind in {PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE}:
             several = len(offerers[offer.kind, offer.own_name]) > 1
-            schemeless = offer.kind is Kind.TEMPLATE and not _has_scheme(offer.own_name)
+            schemeless = offer.kind is PrimitiveKind.TEMPLATE and not _has_scheme(offer.own_name)
             ours = several or schemeless or offer.own_name.startswith(OWN_URIS)
             name = qualified(offer.server, offer.own_name) if ours else offer.own_name
             claims.append(_Claim(offer, name, (offer.server, _OWN, index)))
@@ -67,21 +67,21 @@ def exposed(
     return _settled(claims, hidden)
 
 
-def _offerers(offers: Iterable[Offer]) -> dict[tuple[Kind, str], set[str]]:
-    found: dict[tuple[Kind, str], set[str]] = {}
+def _offerers(offers: Iterable[Offer]) -> dict[tuple[PrimitiveKind, str], set[str]]:
+    found: dict[tuple[PrimitiveKind, str], set[str]] = {}
     for offer in offers:
         found.setdefault((offer.kind, offer.own_name), set()).add(offer.server)
     return found
 
 
 def _aliases_of(offer: Offer, aliases: Mapping[str, Mapping[str, str]]) -> list[str]:
-    if offer.kind is not Kind.TOOL:
+    if offer.kind is not PrimitiveKind.TOOL:
         return []
     return sorted(alias for alias, own in aliases.get(offer.server, {}).items() if own == offer.own_name)
 
 
-def _settled(claims: list[_Claim], hidden: list[tuple[Kind, str, str]]) -> Naming:
-    winners: dict[tuple[Kind, str], _Claim] = {}
+def _settled(claims: list[_Claim], hidden: list[tuple[PrimitiveKind, str, str]]) -> Naming:
+    winners: dict[tuple[PrimitiveKind, str], _Claim] = {}
     for claim in claims:
         held = winners.get((claim.offer.kind, claim.name))
         if held is None or claim.rank < held.rank:
@@ -136,7 +136,7 @@ N = TypeVar("N", bound=Named)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[N]):
+class ResourceReading(Generic[N]):
     """Where a URI is read: the resource or template that covers it, and the URI as its server knows it."""
 
     primitive: N
@@ -148,7 +148,9 @@ class Reading(Generic[N]):
         return self.primitive.server
 
 
-def resolve_uri(uri: str, resources: Mapping[str, N], templates: Mapping[str, N]) -> Reading[N] | None:
+def resolve_uri(
+    uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
+) -> ResourceReading[N] | None:
     """Find what covers a URI in lists by exposed name: first the resources, then the templates.
 
     The bare form of a URI is understood where only one server of the lists has it. Of several templates that match,
@@ -157,11 +159,11 @@ def resolve_uri(uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
     covers it, or more than one server does.
     """
     if (found := resources.get(uri)) is not None:
-        return Reading(found, found.own_name)
+        return ResourceReading(found, found.own_name)
     server, own = split_uri(uri) or (None, uri)
     listed = [one for one in resources.values() if one.own_name == own and server in (None, one.server)]
     if listed:
-        return Reading(listed[0], own) if len({one.server for one in listed}) == 1 else None
+        return ResourceReading(listed[0], own) if len({one.server for one in listed}) == 1 else None
     matching = [
         (literal_characters(one.own_name), one)
         for one in templates.values()
@@ -169,7 +171,7 @@ def resolve_uri(uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
     ]
     most = max((count for count, _ in matching), default=0)
     best = [one for count, one in matching if count == most]
-    return Reading(best[0], own) if len({one.server for one in best}) == 1 else None
+    return ResourceReading(best[0], own) if len({one.server for one in best}) == 1 else None
 
 
 def _may_cover(template: Named, server: str | None) -> bool:

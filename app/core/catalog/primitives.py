@@ -24,7 +24,7 @@ CONCERNS_META: Final = "concerns"
 QUALIFIED_URI: Final = "sluice://"
 
 
-class Kind(StrEnum):
+class PrimitiveKind(StrEnum):
     """What can be listed, grouped and mapped to concerns."""
 
     TOOL = "tool"
@@ -36,8 +36,13 @@ class Kind(StrEnum):
     GROUP = "group"
 
 
-NAME_FIELD: Final[Mapping[Kind, str]] = MappingProxyType(
-    {Kind.TOOL: "name", Kind.PROMPT: "name", Kind.RESOURCE: "uri", Kind.TEMPLATE: "uriTemplate"}
+NAME_FIELD: Final[Mapping[PrimitiveKind, str]] = MappingProxyType(
+    {
+        PrimitiveKind.TOOL: "name",
+        PrimitiveKind.PROMPT: "name",
+        PrimitiveKind.RESOURCE: "uri",
+        PrimitiveKind.TEMPLATE: "uriTemplate",
+    }
 )
 """The member of an upstream's definition by which clients address it; these kinds are listed by upstreams."""
 
@@ -48,7 +53,7 @@ Disclosure = Literal["flat", "staged"]
 class Offer:
     """A primitive as its server defines it; ``definition`` is the server's JSON object, untouched."""
 
-    kind: Kind
+    kind: PrimitiveKind
     server: str
     own_name: str
     definition: Mapping[str, Any]
@@ -70,7 +75,7 @@ class Primitive:
     concerns to the mapped value, list or range.
     """
 
-    kind: Kind
+    kind: PrimitiveKind
     server: str
     own_name: str
     name: str
@@ -90,7 +95,7 @@ class Catalog:
     ``shadowed`` names what is hidden because another server already offers that name: (kind, name, server).
     """
 
-    primitives: Mapping[Kind, Mapping[str, Primitive]]
+    primitives: Mapping[PrimitiveKind, Mapping[str, Primitive]]
     groups: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Groups by name in wire form, ``_meta`` included, in alphabetical order."""
 
@@ -98,9 +103,9 @@ class Catalog:
     """For each group itself and all groups above it."""
 
     middleware_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    shadowed: tuple[tuple[Kind, str, str], ...] = ()
+    shadowed: tuple[tuple[PrimitiveKind, str, str], ...] = ()
 
-    def of(self, kind: Kind) -> Mapping[str, Primitive]:
+    def of(self, kind: PrimitiveKind) -> Mapping[str, Primitive]:
         """Return the primitives of a kind by exposed name."""
         return self.primitives.get(kind, {})
 
@@ -112,8 +117,8 @@ class Catalog:
             for kind in NAME_FIELD
         }
         # Who is shown tools in two stages finds a resource, and a template, that describes them.
-        described = str(any(one.staged for one in self.of(Kind.TOOL).values()))
-        for kind in (Kind.RESOURCE, Kind.TEMPLATE):
+        described = str(any(one.staged for one in self.of(PrimitiveKind.TOOL).values()))
+        for kind in (PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE):
             made[kind.value] += described
         made["group"] = _digest(list(self.groups.values()))
         made["middleware"] = _digest(dict(self.middleware_groups))
@@ -128,7 +133,7 @@ class Member(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind = Field(description="tool, prompt, resource, template, task, middleware or group.")
+    kind: PrimitiveKind = Field(description="tool, prompt, resource, template, task, middleware or group.")
     name: str = Field(
         min_length=1,
         max_length=2048,
@@ -137,7 +142,7 @@ class Member(BaseModel):
     )
     server: str | None = Field(default=None, max_length=64, description="Only primitives of this server.")
 
-    def matches(self, kind: Kind, name: str, server: str | None) -> bool:
+    def matches(self, kind: PrimitiveKind, name: str, server: str | None) -> bool:
         """Return whether a primitive is meant."""
         return kind is self.kind and self.server in (None, server) and Glob(self.name).matches(name)
 

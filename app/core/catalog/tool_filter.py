@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFilter:
+class ExposedTools:
     """Allows names; patterns with ``*`` are not known here: the filter names tools exactly."""
 
     names: frozenset[str] | None = None
     negative: bool = False
 
     @classmethod
-    def parse(cls, names: Sequence[str] | None) -> "ToolFilter":
+    def parse(cls, names: Sequence[str] | None) -> "ExposedTools":
         """Read None (all), [] (none), ["get", "set"] (only these) or ["-delete"] (all but these).
 
         Mixed signs are a ValueError: what they would mean depends on whom one asks.
@@ -31,16 +31,16 @@ class ToolFilter:
         """Return whether the tool of that name (its server's own) is exposed."""
         return self.names is None or (name in self.names) is not self.negative
 
-    def narrowed(self, other: "ToolFilter") -> "ToolFilter":
+    def narrowed(self, other: "ExposedTools") -> "ExposedTools":
         """Return the filter that allows what both allow."""
         if self.names is None:
             return other
         if other.names is None:
             return self
         if self.negative and other.negative:
-            return ToolFilter(self.names | other.names, negative=True)
+            return ExposedTools(self.names | other.names, negative=True)
         chosen, second = (other, self) if self.negative else (self, other)
-        return ToolFilter(frozenset(name for name in chosen.names or () if second.allows(name)))
+        return ExposedTools(frozenset(name for name in chosen.names or () if second.allows(name)))
 
     def spelled(self) -> list[str] | None:
         """Return what ``parse`` reads, in alphabetical order."""
@@ -63,5 +63,5 @@ def parse_filters(text: str) -> dict[str, list[str]]:
         if server in found:
             raise ValueError("a filter names each server once")
         found[server] = [name.strip() for name in listed.split(",") if name.strip()]
-        ToolFilter.parse(found[server])
+        ExposedTools.parse(found[server])
     return found

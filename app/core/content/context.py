@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.content.handles import Handle, Original, json_escaped
-from app.core.content.leaves import Leaf, Place, Slot
+from app.core.content.leaves import ContextValue, Leaf, LeafPlace
 from app.core.content.parsing import MAX_BLOCKS, MAX_DEPTH, read_items
 from app.core.content.text_edits import RawEdit, rendered, written
 
@@ -73,7 +73,7 @@ class Context:
 
     items: list[Any]
     leaves: tuple[Leaf, ...]
-    user_texts: tuple[Slot, ...]
+    user_texts: tuple[ContextValue, ...]
     skipped: Mapping[str, int]
     unscanned: Mapping[str, int]
     blocks: int
@@ -201,5 +201,5 @@ def _raw(edit: Edit) -> RawEdit:
         replacement = PendingConceal(replacement.label, original, replacement.keep, leaf.pointer)
     elif isinstance(replacement, Mask):
         replacement = PendingMask(replacement.label, replacement.mode, leaf.text[edit.start : edit.end])
-    quoted = leaf.place is Place.NUMBER and leaf.slot.encoding != "number"
+    quoted = leaf.place is LeafPlace.NUMBER and leaf.slot.encoding != "number"
     return RawEdit(leaf.slot, start, end, replacement, leaf.depth, quoted)

@@ -26,7 +26,7 @@ _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
 _CONTENTS: Final = frozenset({"uri", "mimeType", "text", "blob"})
 
 
-class Shape:
+class ResultParts:
     """One result taken apart: ``items`` go through middlewares, ``result`` puts what comes back together.
 
     ``kind`` is ``tool``, ``prompt`` or ``resource``; every other result is free JSON.

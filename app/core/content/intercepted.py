@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from app.core.content.chat_items import all_texts, as_item, as_native, native_steps
-from app.core.content.hook_items import Shape, free_items, free_value
+from app.core.content.hook_items import ResultParts, free_items, free_value
 from app.core.errors import InternalError, InvalidArgumentsError
 
 Items = list[Any]
@@ -71,7 +71,7 @@ class _Part:
     """What the payload has in place of the items."""
 
 
-class Governed:
+class InterceptedPayload:
     """One payload, bare or in its frame; ``items`` go through a middleware, ``payload`` puts them back.
 
     ``tools`` are the definitions that the payload offers a model, None where it offers none.
@@ -81,10 +81,10 @@ class Governed:
         self._given = payload
         self._member, self._body = _unframed(event, phase, payload)
         self._event = event
-        self._shape: Shape | None = None
+        self._shape: ResultParts | None = None
         self._parts: list[_Part] = []
         if phase == "response" and event in _KINDS:
-            self._shape = Shape(_KINDS[event], self._body)
+            self._shape = ResultParts(_KINDS[event], self._body)
             self.items: Items = self._shape.items
         else:
             self._read(event, phase)

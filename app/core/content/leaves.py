@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Place(StrEnum):
+class LeafPlace(StrEnum):
     """Where in an item a leaf stands."""
 
     TEXT = "text"
@@ -18,12 +18,12 @@ class Place(StrEnum):
     FIELD = "field"
 
 
-REPORTED_PLACES = frozenset({Place.URI, Place.KEY, Place.NUMBER, Place.FIELD})
+REPORTED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER, LeafPlace.FIELD})
 """Places that are scanned and reported, but changed only where an option says so, if ever."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slot:
+class ContextValue:
     """One string value (or number) of an item, by its path in the context; compared by identity.
 
     ``encoding`` is ``base64`` for a blob whose decoded text is edited, ``number`` for a number that an edit
@@ -65,10 +65,10 @@ class Leaf:
     tool_use. Compared by identity.
     """
 
-    slot: Slot
+    slot: ContextValue
     text: str
     pointer: str
-    place: Place
+    place: LeafPlace
     role: str | None = None
     tool: str | None = None
     depth: int = 0

@@ -11,7 +11,7 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MarkupEdit:
     """``text[start:end]`` goes and ``instead`` comes; ``hidden`` where a reader would not have seen it."""
 
     start: int
@@ -118,7 +118,7 @@ def attributes(text: str, tag: Tag) -> Iterator[tuple[str, str, int, int]]:
         yield found[1].lower(), unescape(value), found.start(), found.end()
 
 
-def markup_parts(text: str) -> list[Part]:
+def markup_parts(text: str) -> list[MarkupEdit]:
     """Return the comments, hidden and active elements, handlers, script URLs and beacons of a text, in order."""
     return _Markup(text).parts()
 
@@ -126,18 +126,18 @@ def markup_parts(text: str) -> list[Part]:
 class _Markup:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: list[Part] = []
+        self.found: list[MarkupEdit] = []
         self.dark: list[tuple[str, bool]] = []
         self.last_close = text.rfind(">")
         self.last_comment_end = text.rfind("-->")
         self.quotes_hold = True
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[MarkupEdit]:
         place = 0
         while 0 <= (start := self.text.find("<", place)) < self.last_close:
             if self.text.startswith("<!--", start) and start + 4 <= self.last_comment_end:
                 place = self.text.find("-->", start + 4) + 3
-                self.found.append(Part(start, place, COMMENT, hidden=True))
+                self.found.append(MarkupEdit(start, place, COMMENT, hidden=True))
                 continue
             tag = self._tag(start)
             place = self._taken(tag) if tag is not None else start + 1
@@ -171,20 +171,20 @@ class _Markup:
         values = {name: value for name, value, _, _ in given}
         if tag.name in _DROPPED:
             end = self._end_of(tag)
-            self.found.append(Part(tag.start, end, ACTIVE, hidden=True))
+            self.found.append(MarkupEdit(tag.start, end, ACTIVE, hidden=True))
             return end
         if "style" in values:
             values["style"] = _read_style(values["style"])
         refreshes = tag.name == "meta" and "http-equiv" in values
         if tag.name in _EMPTY_DROPPED or refreshes:
-            self.found.append(Part(tag.start, tag.end, ACTIVE))
+            self.found.append(MarkupEdit(tag.start, tag.end, ACTIVE))
             return tag.end
         if self._unseen(tag, values):
             end = tag.end if tag.name in _VOID else self._end_of(tag)
-            self.found.append(Part(tag.start, end, HIDDEN, hidden=True))
+            self.found.append(MarkupEdit(tag.start, end, HIDDEN, hidden=True))
             return end
         if tag.name == "img" and is_beacon(values.get("src", "")):
-            self.found.append(Part(tag.start, tag.end, BEACON, _plain(values.get("alt", ""))))
+            self.found.append(MarkupEdit(tag.start, tag.end, BEACON, _plain(values.get("alt", ""))))
             return tag.end
         if tag.name not in _VOID and self.text[tag.end - 2 : tag.end] != "/>":
             self.dark.append((tag.name, _has_background(values)))
@@ -200,11 +200,11 @@ class _Markup:
     def _attributes(self, tag: Tag, given: list[tuple[str, str, int, int]]) -> None:
         for name, value, start, end in given:
             if name.startswith("on") and len(name) > 3:  # noqa: PLR2004 - onclick and its like
-                self.found.append(Part(start, end, HANDLER))
+                self.found.append(MarkupEdit(start, end, HANDLER))
             elif name in _URLS and is_script_url(value):
-                self.found.append(Part(start, end, SCRIPT_URL))
+                self.found.append(MarkupEdit(start, end, SCRIPT_URL))
             elif _fetches(tag, name, value):
-                self.found.append(Part(start, end, BEACON))
+                self.found.append(MarkupEdit(start, end, BEACON))
 
     def _unseen(self, tag: Tag, values: dict[str, str]) -> bool:
         style = values.get("style", "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.content.json_text import JsonText, read_json_text
-from app.core.content.leaves import Leaf, Place, Slot
+from app.core.content.leaves import ContextValue, Leaf, LeafPlace
 from app.core.errors import InvalidArgumentsError, TooLargeError
 
 MAX_BLOCKS = 4_096
@@ -41,11 +41,11 @@ Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
-class Reading:
+class ContextReading:
     """What was found in a context so far."""
 
     leaves: list[Leaf] = field(default_factory=list)
-    user_texts: list[Slot] = field(default_factory=list)
+    user_texts: list[ContextValue] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     unscanned: Counter[str] = field(default_factory=Counter)
     blocks: int = 0
@@ -73,7 +73,7 @@ def _is_binary(holder: dict[str, Any]) -> bool:
     return bool(kinds) and not any(_TEXT_MIME.match(kind) for kind in kinds)
 
 
-def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> Reading:
+def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> ContextReading:
     """Return the leaves of a list of context items; see ``Context.parse``."""
     if not isinstance(items, list):
         raise InvalidArgumentsError(
@@ -99,8 +99,8 @@ class _Reader:
         self.max_blocks = max_blocks
         self.max_depth = max_depth
         self.strict = strict
-        self.reading = Reading()
-        self.openings: list[tuple[Slot, bool]] = []
+        self.reading = ContextReading()
+        self.openings: list[tuple[ContextValue, bool]] = []
         self.has_messages = False
 
     def item(self, path: Path, item: Any) -> None:
@@ -109,9 +109,9 @@ class _Reader:
             self._message(path, item)
         elif isinstance(item, str):
             self._count(path)
-            self._opening(self._text(path, item, Place.TEXT, None), is_message=False)
+            self._opening(self._text(path, item, LeafPlace.TEXT, None), is_message=False)
         elif isinstance(item, dict):
-            self._block(path, item, Place.TEXT, None, opens=True)
+            self._block(path, item, LeafPlace.TEXT, None, opens=True)
         else:
             raise self._fault(path, "A context item is an object or a string.")
 
@@ -121,7 +121,7 @@ class _Reader:
         role = item["role"]
         if not isinstance(role, str):
             raise self._fault((*path, "role"), "A message's role is a string.")
-        place = Place.TOOL_RESULT if role == "tool" else Place.TEXT
+        place = LeafPlace.TOOL_RESULT if role == "tool" else LeafPlace.TEXT
         content = item.get("content")
         if not isinstance(content, str | dict | list | None):
             raise self._fault(
@@ -132,8 +132,8 @@ class _Reader:
         self._function((*path, "function_call"), item.get("function_call"), role)
         self._fields(path, item, {"content", "tool_calls", "function_call"}, role)
 
-    def _content(self, path: Path, content: Any, place: Place, role: str | None) -> None:
-        opens = role == "user" and place is Place.TEXT
+    def _content(self, path: Path, content: Any, place: LeafPlace, role: str | None) -> None:
+        opens = role == "user" and place is LeafPlace.TEXT
         if isinstance(content, str):
             slot = self._text(path, content, place, role)
             if opens:
@@ -154,7 +154,7 @@ class _Reader:
     def _tool_calls(self, path: Path, calls: Any, role: str | None) -> None:
         """Read the tool calls that an assistant message carries beside its content."""
         if not isinstance(calls, list):
-            self._value(path, calls, Place.FIELD, role)
+            self._value(path, calls, LeafPlace.FIELD, role)
             return
         for index, call in enumerate(calls):
             step = (*path, index)
@@ -163,24 +163,24 @@ class _Reader:
                     self._function((*step, name), call.get(name), role)
                 self._fields(step, call, {"function", "custom"}, role)
             else:
-                self._value(step, call, Place.FIELD, role)
+                self._value(step, call, LeafPlace.FIELD, role)
 
     def _function(self, path: Path, function: Any, role: str | None) -> None:
         """Read what a tool is called with: JSON text in ``arguments``, or free text in ``input``."""
         if not isinstance(function, dict):
-            self._value(path, function, Place.FIELD, role)
+            self._value(path, function, LeafPlace.FIELD, role)
             return
         name = function.get("name")
         tool = name if isinstance(name, str) else None
         for given in ("arguments", "input"):
-            self._value((*path, given), function.get(given), Place.TOOL_INPUT, role, tool)
+            self._value((*path, given), function.get(given), LeafPlace.TOOL_INPUT, role, tool)
         self._fields(path, function, {"arguments", "input"}, role)
 
     def _block(
         self,
         path: Path,
         block: dict[str, Any],
-        place: Place,
+        place: LeafPlace,
         role: str | None,
         *,
         opens: bool = False,
@@ -205,7 +205,7 @@ class _Reader:
                 self._resource(path, block, place, role)
             case "tool_use":
                 tool = block.get("name") if isinstance(block.get("name"), str) else None
-                self._value((*path, "input"), block.get("input"), Place.TOOL_INPUT, role, tool)
+                self._value((*path, "input"), block.get("input"), LeafPlace.TOOL_INPUT, role, tool)
                 self._fields(path, block, {"input"}, role)
             case "tool_result":
                 self._tool_result(path, block, role)
@@ -213,12 +213,12 @@ class _Reader:
                 self._reasoning(path, block, place, role)
             case None if isinstance(block.get("content"), list) or "structuredContent" in block:
                 self._tool_result(path, block, role)
-            case _ if place is Place.TOOL_RESULT:
+            case _ if place is LeafPlace.TOOL_RESULT:
                 self._value(path, block, place, role)
             case _:
                 self._unknown(path, kind)
 
-    def _reasoning(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
+    def _reasoning(self, path: Path, block: dict[str, Any], place: LeafPlace, role: str | None) -> None:
         if any(block.get(name) for name in _SEALS):
             self.reading.unscanned["reasoning"] += 1
             return
@@ -235,28 +235,28 @@ class _Reader:
         self.reading.unscanned["unknown"] += 1
 
     def _tool_result(self, path: Path, block: dict[str, Any], role: str | None) -> None:
-        self._content((*path, "content"), block.get("content"), Place.TOOL_RESULT, role)
-        self._value((*path, "structuredContent"), block.get("structuredContent"), Place.STRUCTURED, role)
+        self._content((*path, "content"), block.get("content"), LeafPlace.TOOL_RESULT, role)
+        self._value((*path, "structuredContent"), block.get("structuredContent"), LeafPlace.STRUCTURED, role)
         self._fields(path, block, {"content", "structuredContent"}, role)
 
-    def _link(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
+    def _link(self, path: Path, block: dict[str, Any], place: LeafPlace, role: str | None) -> None:
         done = {name for name in ("title", "description", "uri") if isinstance(block.get(name), str)}
         for name in ("title", "description"):
             if name in done:
                 self._text((*path, name), block[name], place, role)
         if "uri" in done:
-            self._leaf((*path, "uri"), block["uri"], Place.URI, role)
+            self._leaf((*path, "uri"), block["uri"], LeafPlace.URI, role)
         self._fields(path, block, done, role)
 
-    def _resource(self, path: Path, block: dict[str, Any], place: Place, role: str | None) -> None:
+    def _resource(self, path: Path, block: dict[str, Any], place: LeafPlace, role: str | None) -> None:
         inner = block.get("resource")
         if not isinstance(inner, dict):
             raise self._fault((*path, "resource"), "An embedded resource needs an object in resource.")
         step = (*path, "resource")
-        place = place if place is Place.TOOL_RESULT else Place.RESOURCE
+        place = place if place is LeafPlace.TOOL_RESULT else LeafPlace.RESOURCE
         done = {name for name in ("uri", "text", "blob") if isinstance(inner.get(name), str)}
         if "uri" in done:
-            self._leaf((*step, "uri"), inner["uri"], Place.URI, role)
+            self._leaf((*step, "uri"), inner["uri"], LeafPlace.URI, role)
         if "text" in done:
             self._text((*step, "text"), inner["text"], place, role)
         if "blob" in done:
@@ -264,7 +264,7 @@ class _Reader:
         self._fields(step, inner, done, role)
         self._fields(path, block, {"resource"}, role)
 
-    def _blob(self, path: Path, inner: dict[str, Any], place: Place, role: str | None) -> None:
+    def _blob(self, path: Path, inner: dict[str, Any], place: LeafPlace, role: str | None) -> None:
         mime = inner.get("mimeType")
         if isinstance(mime, str) and _TEXT_MIME.match(mime):
             try:
@@ -280,9 +280,11 @@ class _Reader:
         """Report, never change, strings in the fields that this type of item does not read."""
         for name, value in block.items():
             if name not in done and not _is_fixed(name, value):
-                self._value((*path, name), value, Place.FIELD, role)
+                self._value((*path, name), value, LeafPlace.FIELD, role)
 
-    def _value(self, path: Path, value: Any, place: Place, role: str | None, tool: str | None = None) -> None:
+    def _value(
+        self, path: Path, value: Any, place: LeafPlace, role: str | None, tool: str | None = None
+    ) -> None:
         """Read every string at any depth of a free JSON value."""
         if isinstance(value, str):
             self._text(path, value, place, role, tool)
@@ -291,7 +293,7 @@ class _Reader:
         elif isinstance(value, int):
             digits = str(value)
             if len(digits) >= _MIN_DIGITS:
-                self._leaf(path, digits, Place.NUMBER, role, tool, encoding="number")
+                self._leaf(path, digits, LeafPlace.NUMBER, role, tool, encoding="number")
         elif len(path) > self.max_depth:
             raise TooLargeError(
                 f"The context is nested deeper than {self.max_depth} levels.",
@@ -300,37 +302,43 @@ class _Reader:
         elif isinstance(value, dict):
             for key, child in value.items():
                 if not _IDENTIFIER.fullmatch(key):
-                    self._leaf((*path, key), key, Place.KEY, role, tool)
+                    self._leaf((*path, key), key, LeafPlace.KEY, role, tool)
                 self._member((*path, key), value, child, place, role, tool)
         else:
             for index, child in enumerate(value):
                 self._value((*path, index), child, place, role, tool)
 
     def _member(
-        self, path: Path, parent: dict[str, Any], child: Any, place: Place, role: str | None, tool: str | None
+        self,
+        path: Path,
+        parent: dict[str, Any],
+        child: Any,
+        place: LeafPlace,
+        role: str | None,
+        tool: str | None,
     ) -> None:
         """Read a member of a free object; in a tool result it may be a block with fields that only machines read."""
         key = path[-1]
-        if place is Place.TOOL_RESULT:
+        if place is LeafPlace.TOOL_RESULT:
             if key == "data" and isinstance(child, str) and _is_binary(parent):
                 self.reading.unscanned["blob"] += 1
                 return
             if _kind(parent) in BLOCK_TYPES and _is_fixed(key, child):
                 return
             if key in _MIME_FIELDS or (key == "type" and "data" in parent):
-                place = Place.FIELD  # what is read depends on it, so it is reported and never changed
+                place = LeafPlace.FIELD  # what is read depends on it, so it is reported and never changed
         self._value(path, child, place, role, tool)
 
     def _text(
         self,
         path: Path,
         text: str,
-        place: Place,
+        place: LeafPlace,
         role: str | None,
         tool: str | None = None,
         encoding: str = "text",
-    ) -> Slot:
-        slot = Slot(path, text, encoding)
+    ) -> ContextValue:
+        slot = ContextValue(path, text, encoding)
         pointer = pointer_of(path)
         parts = read_json_text(text)
         if parts is None:
@@ -340,17 +348,19 @@ class _Reader:
         return slot
 
     def _json_parts(
-        self, slot: Slot, parts: list[JsonText], place: Place, role: str | None, tool: str | None
+        self, slot: ContextValue, parts: list[JsonText], place: LeafPlace, role: str | None, tool: str | None
     ) -> None:
         base = pointer_of(slot.path) + "#"
         for part in parts:
-            where = place if part.kind == "string" else Place.KEY if part.kind == "key" else Place.NUMBER
+            where = (
+                place if part.kind == "string" else LeafPlace.KEY if part.kind == "key" else LeafPlace.NUMBER
+            )
             if part.kind == "key" and _IDENTIFIER.fullmatch(part.text):
                 continue
             if part.kind == "number" and len(part.text) < _MIN_DIGITS:
                 continue
-            if place is Place.FIELD:
-                where = Place.FIELD
+            if place is LeafPlace.FIELD:
+                where = LeafPlace.FIELD
             leaf = Leaf(slot, part.text, base + part.pointer, where, role, tool, part.depth, part.offsets)
             self.reading.leaves.append(leaf)
 
@@ -358,16 +368,16 @@ class _Reader:
         self,
         path: Path,
         text: str,
-        place: Place,
+        place: LeafPlace,
         role: str | None,
         tool: str | None = None,
         encoding: str = "text",
     ) -> None:
         self.reading.leaves.append(
-            Leaf(Slot(path, text, encoding), text, pointer_of(path), place, role, tool)
+            Leaf(ContextValue(path, text, encoding), text, pointer_of(path), place, role, tool)
         )
 
-    def _opening(self, slot: Slot, *, is_message: bool) -> None:
+    def _opening(self, slot: ContextValue, *, is_message: bool) -> None:
         self.openings.append((slot, is_message))
 
     def _count(self, path: Path) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.content.markup import BEACON, SCRIPT_URL, TAG_LIKE, Part, is_beacon, is_script_url, markup_parts
+from app.core.content.markup import (
+    BEACON,
+    SCRIPT_URL,
+    TAG_LIKE,
+    MarkupEdit,
+    is_beacon,
+    is_script_url,
+    markup_parts,
+)
 
 INVISIBLE: Final = "invisible_characters"
 TERMINAL: Final = "terminal_escape"
@@ -66,7 +74,7 @@ def sanitized(text: str) -> Sanitized:
     return Sanitized(_without(plain, list(_invisible(plain))), dict(counts), hidden)
 
 
-def _without(text: str, parts: list[Part]) -> str:
+def _without(text: str, parts: list[MarkupEdit]) -> str:
     pieces = []
     place = 0
     for part in parts:
@@ -75,24 +83,24 @@ def _without(text: str, parts: list[Part]) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def _free(parts: list[Part]) -> list[Part]:
+def _free(parts: list[MarkupEdit]) -> list[MarkupEdit]:
     """Return parts that do not overlap: the outer ones."""
-    kept: list[Part] = []
+    kept: list[MarkupEdit] = []
     for part in parts:
         if not kept or part.start >= kept[-1].end:
             kept.append(part)
     return kept
 
 
-def _invisible(text: str) -> Iterator[Part]:
+def _invisible(text: str) -> Iterator[MarkupEdit]:
     if text.isascii() and text.isprintable():
         return
     for found in _UNSEEN.finditer(text):
         start, end = found.span()
         if found[1]:
-            yield Part(start, end, TERMINAL, hidden=True)
+            yield MarkupEdit(start, end, TERMINAL, hidden=True)
         elif not _has_use(text, start, end):
-            yield Part(start, end, INVISIBLE, hidden=True)
+            yield MarkupEdit(start, end, INVISIBLE, hidden=True)
 
 
 def _has_use(text: str, start: int, end: int) -> bool:
@@ -111,7 +119,7 @@ def _has_use(text: str, start: int, end: int) -> bool:
     return run in _DIRECTIONS and (foreign or (bool(after) and not after.isascii()))
 
 
-def _marked_up(text: str) -> Iterator[Part]:
+def _marked_up(text: str) -> Iterator[MarkupEdit]:
     if "<" not in text and "](" not in text and "]:" not in text:
         return
     plain = _without_code(text)
@@ -151,7 +159,7 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
     yield from (found.span() for found in _INLINE.finditer(text, place))
 
 
-def _targets(text: str) -> Iterator[Part]:
+def _targets(text: str) -> Iterator[MarkupEdit]:
     """Yield images that carry something away, and links that run something or wait to be filled in."""
     for found in _TARGET.finditer(text):
         label = _label(text, found.start())
@@ -165,7 +173,7 @@ def _targets(text: str) -> Iterator[Part]:
         closing = text.find(")", found.end(), found.end() + _REACH)
         end = closing + 1 if closing >= 0 else found.end()
         said = text[start + (2 if image else 1) : found.start()]
-        yield Part(start, end, SCRIPT_URL if runs else BEACON, re.sub(r"[\[\]()!<>]", "", said))
+        yield MarkupEdit(start, end, SCRIPT_URL if runs else BEACON, re.sub(r"[\[\]()!<>]", "", said))
 
 
 def _label(text: str, closing: int) -> tuple[int, bool] | None:
@@ -182,10 +190,10 @@ def _label(text: str, closing: int) -> tuple[int, bool] | None:
     return None
 
 
-def _definitions(text: str) -> Iterator[Part]:
+def _definitions(text: str) -> Iterator[MarkupEdit]:
     shown = "![" in text
     for found in _DEFINITION.finditer(text):
         if found[1].strip().lower() in _COMMENT_LABELS and not re.match(r"(?i)https?://", found[2]):
-            yield Part(found.start(), found.end(), MARKDOWN_COMMENT, hidden=True)
+            yield MarkupEdit(found.start(), found.end(), MARKDOWN_COMMENT, hidden=True)
         elif is_script_url(found[2]) or is_beacon(found[2], shown=shown):
-            yield Part(found.start(), found.end(), BEACON, hidden=True)
+            yield MarkupEdit(found.start(), found.end(), BEACON, hidden=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.content.handles import json_escaped
-from app.core.content.leaves import Slot
+from app.core.content.leaves import ContextValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class RawEdit:
     ``quoted`` marks a number inside JSON that becomes a string.
     """
 
-    slot: Slot
+    slot: ContextValue
     start: int
     end: int
     replacement: Any
@@ -24,7 +24,7 @@ class RawEdit:
     quoted: bool = False
 
 
-def rendered(slot: Slot, edits: Sequence[RawEdit]) -> str:
+def rendered(slot: ContextValue, edits: Sequence[RawEdit]) -> str:
     """Return the slot's text with ``edits`` applied, encoded as the slot wants it."""
     pieces = []
     position = 0

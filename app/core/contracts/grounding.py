@@ -11,7 +11,7 @@ RULES: Final = ("urls", "code", "packages", "quotes", "numbers", "names", "handl
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where something stands in the sources: which of them, and the offsets ``[start, end)`` in its text."""
 
     source: int
@@ -34,7 +34,7 @@ class AnswerFinding:
     severity: Severity
     score: float
     message: str
-    place: Place | None = None
+    place: SourcePlace | None = None
     fix: str | None = None
     suggestions: tuple[str, ...] = ()
 
@@ -67,7 +67,7 @@ class AnswerChecker(Protocol):
     def links(self, answer: str) -> Sequence[tuple[int, int]]:
         """Return where the links of ``answer`` stand."""
 
-    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
         """Return for each of ``sentences`` which sentence of the sources is nearest to it."""
 
     async def check(

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from app.core.access import Caller, Role
 from app.core.catalog.interceptors import InterceptorPolicy
-from app.core.catalog.primitives import Disclosure, Kind, Member
+from app.core.catalog.primitives import Disclosure, Member, PrimitiveKind
 from app.core.content.handles import Handle
 from app.core.content.secret_labels import is_secret
 from app.core.globs import Glob
@@ -57,7 +57,7 @@ class Step(BaseModel):
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class Passage(BaseModel):
+class ToolHook(BaseModel):
     """Which middlewares a call passes on its way to a server, and its result on the way back.
 
     The first passage that names a primitive applies to it, and no other.
@@ -218,7 +218,7 @@ class Policy(BaseModel):
     grants: list[Grant] | None = Field(
         default=None, description="Who sees which tools, prompts and resources; null: every invoker sees all."
     )
-    passages: list[Passage] = Field(
+    passages: list[ToolHook] = Field(
         default_factory=list, description="Middlewares between clients and the servers behind this one."
     )
     disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
@@ -235,7 +235,7 @@ class Policy(BaseModel):
         description="Offer enable_groups and disable_groups in sessions of the handshake revision.",
     )
 
-    def passage_of(self, kind: Kind, name: str, server: str) -> Passage | None:
+    def passage_of(self, kind: PrimitiveKind, name: str, server: str) -> ToolHook | None:
         """Return the passage that applies to a primitive."""
         for one in self.passages:
             mine = kind.value in one.kinds and (one.servers is None or server in one.servers)

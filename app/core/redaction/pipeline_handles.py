@@ -11,13 +11,13 @@ from typing import Any
 
 from app.core.content.context import Context, Edit, PendingConceal
 from app.core.content.handles import LITERAL, Handle, HandleMatch, Original, find_handles, json_escaped
-from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.content.text_edits import RawEdit
 
 _Path = tuple[str | int, ...]
 
 
-class Provisional:
+class PipelineHandles:
     """The handles of one call in the order in which they were given; equal originals of a label share one."""
 
     def __init__(self) -> None:
@@ -82,7 +82,9 @@ class Provisional:
         return value
 
     def _matches(self, leaf: Leaf) -> Iterable[HandleMatch]:
-        if leaf.place is Place.KEY or (leaf.place in REPORTED_PLACES and leaf.slot.path not in self._paths):
+        if leaf.place is LeafPlace.KEY or (
+            leaf.place in REPORTED_PLACES and leaf.slot.path not in self._paths
+        ):
             return []
         return [match for match in find_handles(leaf.text, exact=True) if match.handle in self.originals]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from app.core.content.context import Context, Edit, Mask
-from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.contracts.engines import Span
 from app.core.contracts.middleware import ScopeName, VaultOptions
 from app.core.contracts.unscanned import ScanningArguments, told_unscanned
@@ -167,17 +167,17 @@ class RedactionPlan:
             edits += conceal_edits(leaf, concealed, masked=masked, keep_handles=keep)
         return edits
 
-    def _may_change(self, place: Place) -> bool:
-        if place is Place.NUMBER:
+    def _may_change(self, place: LeafPlace) -> bool:
+        if place is LeafPlace.NUMBER:
             return self.numbers == "string"
-        if place is Place.URI:
+        if place is LeafPlace.URI:
             return self.arguments.uris == "change"
         return place not in REPORTED_PLACES
 
     @staticmethod
     def _whole_numbers(leaf: Leaf, spans: list[Span]) -> list[Span]:
         """Half a number cannot become a string: the whole one does."""
-        if leaf.place is not Place.NUMBER or not spans:
+        if leaf.place is not LeafPlace.NUMBER or not spans:
             return spans
         best = max(spans, key=lambda span: span.end - span.start)
         return [Span(0, len(leaf.text), best.label, best.score)]
@@ -188,10 +188,10 @@ class RedactionPlan:
                 f"The context holds {self.subject} of a type that this call blocks.",
                 details={"types": {label.lower(): count for label, count in sorted(self.blocked.items())}},
             )
-        if self.numbers == "block" and self.fixed[Place.NUMBER]:
+        if self.numbers == "block" and self.fixed[LeafPlace.NUMBER]:
             raise UnscannableContentError(
                 f"The context holds {self.subject} as a number, and numbers: block refuses that.",
-                details={"numbers": self.fixed[Place.NUMBER]},
+                details={"numbers": self.fixed[LeafPlace.NUMBER]},
             )
         if self.arguments.unscanned == "block" and self.fixed.total():
             raise UnscannableContentError(

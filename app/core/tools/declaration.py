@@ -9,16 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
 from app.core.catalog.groups import GroupDefinition, GroupTree
 from app.core.catalog.naming import split_name
-from app.core.catalog.primitives import Disclosure, Kind
+from app.core.catalog.primitives import Disclosure, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings, ServerEntry, ServerName
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.core.contracts.pipelines import Pipeline
 
 Pointer = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class DeclarationFault:
     """What is wrong at one place of a declaration: the path to it and a sentence about it."""
 
     at: Pointer
@@ -28,7 +28,7 @@ class Fault:
 class DeclarationError(Exception):
     """A declaration that is not applied; ``faults`` are all that were found, values are not repeated in them."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[DeclarationFault]) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
         self.faults = tuple(faults)
 
@@ -51,7 +51,9 @@ class Declaration(BaseModel):
     def read(cls, value: Any) -> "Declaration":
         """Return the declaration in ``value``, or raise DeclarationError with every fault of its parts."""
         if not isinstance(value, Mapping):
-            raise DeclarationError([Fault((), "The file must hold an object with the member mcpServers.")])
+            raise DeclarationError(
+                [DeclarationFault((), "The file must hold an object with the member mcpServers.")]
+            )
         try:
             read = cls.model_validate(value)
         except ValidationError as error:
@@ -91,51 +93,57 @@ _PLAIN: Final[Mapping[str, str]] = {
 }
 
 
-def _fault(error: Any) -> Fault:
+def _fault(error: Any) -> DeclarationFault:
     message = _PLAIN.get(error["type"]) or f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
     # Alternatives of a type add steps that the file does not have; the position finds the nearest one that it has.
-    return Fault(tuple(error["loc"]), f"{message[:1].upper()}{message[1:]}")
+    return DeclarationFault(tuple(error["loc"]), f"{message[:1].upper()}{message[1:]}")
 
 
-def _twice(section: str, names: Sequence[str]) -> Iterator[Fault]:
+def _twice(section: str, names: Sequence[str]) -> Iterator[DeclarationFault]:
     for number, name in enumerate(names):
         if name in names[:number]:
-            yield Fault((section, number), f"{name} stands here twice.")
+            yield DeclarationFault((section, number), f"{name} stands here twice.")
 
 
-def _server_faults(declared: Declaration) -> Iterator[Fault]:
+def _server_faults(declared: Declaration) -> Iterator[DeclarationFault]:
     for section in ("toolFilter", "disclosure"):
         for name in getattr(declared, section):
             if name not in declared.mcpServers:
-                yield Fault((section, name), f"There is no server {name} in mcpServers.")
+                yield DeclarationFault((section, name), f"There is no server {name} in mcpServers.")
     for name, names in declared.toolFilter.items():
         try:
-            ToolFilter.parse(names)
+            ExposedTools.parse(names)
         except ValueError as error:
-            yield Fault(("toolFilter", name), f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            yield DeclarationFault(("toolFilter", name), f"{str(error)[:1].upper()}{str(error)[1:]}.")
     for alias, target in declared.aliases.items():
         if split_name(target, declared.mcpServers) is None:
-            yield Fault(("aliases", alias), "An alias stands for server__tool of a server in mcpServers.")
+            yield DeclarationFault(
+                ("aliases", alias), "An alias stands for server__tool of a server in mcpServers."
+            )
 
 
-def _group_faults(declared: Declaration) -> Iterator[Fault]:
+def _group_faults(declared: Declaration) -> Iterator[DeclarationFault]:
     yield from _twice("groups", [one.name for one in declared.groups])
     names = {one.name for one in declared.groups}
     for number, group in enumerate(declared.groups):
         for member in group.members:
-            if member.kind is Kind.GROUP and member.name not in names:
-                yield Fault(("groups", number, "members"), f"There is no group {member.name} in groups.")
+            if member.kind is PrimitiveKind.GROUP and member.name not in names:
+                yield DeclarationFault(
+                    ("groups", number, "members"), f"There is no group {member.name} in groups."
+                )
             if member.server is not None and member.server not in declared.mcpServers:
-                yield Fault(
+                yield DeclarationFault(
                     ("groups", number, "members"), f"There is no server {member.server} in mcpServers."
                 )
     cycle = GroupTree.build(declared.groups).cycle
     if cycle:
         number = next(index for index, one in enumerate(declared.groups) if one.name == cycle[0])
-        yield Fault(("groups", number), f"Groups must not contain themselves: {' > '.join(cycle)}.")
+        yield DeclarationFault(
+            ("groups", number), f"Groups must not contain themselves: {' > '.join(cycle)}."
+        )
 
 
-def _concern_faults(declared: Declaration) -> Iterator[Fault]:
+def _concern_faults(declared: Declaration) -> Iterator[DeclarationFault]:
     yield from _twice("concerns", [one.name for one in declared.concerns])
     yield from _twice("concernMappings", [f"{one.kind} {one.name}" for one in declared.concernMappings])
     definitions = {one.name: one for one in declared.concerns}
@@ -143,6 +151,8 @@ def _concern_faults(declared: Declaration) -> Iterator[Fault]:
         for name, mapped in mapping.concerns.items():
             at: Pointer = ("concernMappings", number, "concerns", name)
             if name not in definitions:
-                yield Fault(at, f"There is no concern {name} in concerns.")
+                yield DeclarationFault(at, f"There is no concern {name} in concerns.")
             elif definitions[name].misfit(mapped) is not None:
-                yield Fault(at, f"The concern {name} has no such value; concerns lists its values.")
+                yield DeclarationFault(
+                    at, f"The concern {name} has no such value; concerns lists its values."
+                )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from app.core.access import Caller
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.catalog.schema_examples import example_arguments
 from app.core.catalog.schema_reading import constraints, required_names
 from app.core.catalog.summaries import spoken_name, summary
@@ -107,7 +107,7 @@ def full_entry(
 
 def staged_for(policy: Policy, caller: Caller, primitive: Primitive) -> bool:
     """Return whether a caller gets a tool in two stages: as its key, else the tenant, else the server says."""
-    if primitive.kind is not Kind.TOOL or primitive.short is None:
+    if primitive.kind is not PrimitiveKind.TOOL or primitive.short is None:
         return False
     said = policy.disclosure.keys.get(caller.key_id) or policy.disclosure.default
     return primitive.staged if said is None else said == "staged"

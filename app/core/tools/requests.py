@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from app.core.content.context import Context
 from app.core.content.handles import find_handles
-from app.core.content.leaves import Leaf, Place
+from app.core.content.leaves import Leaf, LeafPlace
 
 _CURRENT: Final = 2_000
 _EARLIER: Final = 400
@@ -17,8 +17,8 @@ _ALONE: Final = 0.25
 _LEANS: Final = 0.75
 _JOINTS: Final = frozenset({"then", "also", "plus", "afterwards", "afterward", "additionally", "furthermore"})
 _WORD: Final = re.compile(r"[^\W_]+")
-_TOOL_TEXT: Final = frozenset({Place.TOOL_RESULT, Place.STRUCTURED})
-_READ: Final = frozenset({Place.TEXT, Place.RESOURCE, *_TOOL_TEXT})
+_TOOL_TEXT: Final = frozenset({LeafPlace.TOOL_RESULT, LeafPlace.STRUCTURED})
+_READ: Final = frozenset({LeafPlace.TEXT, LeafPlace.RESOURCE, *_TOOL_TEXT})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ _LEAST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SelectionLimits:
     """How far a choice goes.
 
     At most ``max_tools`` tools are chosen for their relevance, none below ``min_score``, none behind a fall of the
@@ -48,7 +48,7 @@ async def selected(
     ranker: ToolRanker,
     request: ToolRequest,
     tools: Sequence[ToolCandidate],
-    wanted: Wanted,
+    wanted: SelectionLimits,
     tokens: Callable[[int], int] = lambda _position: 0,
 ) -> Selection:
     """Choose among ``tools``, whose names are distinct; ``tokens`` says what the definition at a position costs."""
@@ -87,7 +87,11 @@ class _Purse:
 
 
 def _relevant(
-    order: Sequence[int], scores: Mapping[int, float], wanted: Wanted, purse: _Purse | None, always: set[int]
+    order: Sequence[int],
+    scores: Mapping[int, float],
+    wanted: SelectionLimits,
+    purse: _Purse | None,
+    always: set[int],
 ) -> list[int]:
     found: list[int] = []
     before = 0.0

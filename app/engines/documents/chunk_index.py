@@ -48,7 +48,7 @@ class IndexedChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SearchScope:
     """Where a question looks: the parts of a tenant that may be read, and nowhere else."""
 
     tenant: str
@@ -76,15 +76,15 @@ class ChunkIndex(Protocol):
     async def count(self, name: str, tenant: str) -> int:
         """Return how many chunks a tenant has."""
 
-    async def count_matches(self, name: str, scope: Scope, stems: Sequence[str]) -> list[int]:
+    async def count_matches(self, name: str, scope: SearchScope, stems: Sequence[str]) -> list[int]:
         """Return for each of ``stems`` how many chunks have it."""
 
     async def match_words(
-        self, name: str, scope: Scope, weights: Mapping[str, float], limit: int
+        self, name: str, scope: SearchScope, weights: Mapping[str, float], limit: int
     ) -> list[int]:
         """Return the numbers of the chunks in which the words, each times its weight, add up to most."""
 
-    async def nearest(self, name: str, scope: Scope, vector: Sequence[float], limit: int) -> list[int]:
+    async def nearest(self, name: str, scope: SearchScope, vector: Sequence[float], limit: int) -> list[int]:
         """Return the numbers of the chunks with the nearest vectors."""
 
     async def close(self) -> None:

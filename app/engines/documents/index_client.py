@@ -21,7 +21,7 @@ _CONNECTIONS: Final = 16
 _CHUNK: Final = 65_536
 
 
-class Answer(BaseModel):
+class IndexAnswer(BaseModel):
     """What is read of an answer; members that are not named are ignored, values of other types refused."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from app.engines.documents.chunk_index import IndexedChunk, IndexOptions, Scope
-from app.engines.documents.index_client import Answer, IndexClient, numbers_of, read_reply
+from app.engines.documents.chunk_index import IndexedChunk, IndexOptions, SearchScope
+from app.engines.documents.index_client import IndexAnswer, IndexClient, numbers_of, read_reply
 from app.engines.resilience import RemoteEngineError
 
 _CREATED: Final = frozenset({200, 201})
@@ -27,31 +27,31 @@ _BAD_REQUEST: Final = 400
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Shards(Answer):
+class _Shards(IndexAnswer):
     failed: Count
 
 
-class _Hit(Answer):
+class _Hit(IndexAnswer):
     id: Annotated[str, Field(alias="_id", pattern=r"^[0-9]{1,19}$")]
 
 
-class _Hits(Answer):
+class _Hits(IndexAnswer):
     hits: list[_Hit]
 
 
-class _Bucket(Answer):
+class _Bucket(IndexAnswer):
     doc_count: Count
 
 
-class _Buckets(Answer):
+class _Buckets(IndexAnswer):
     buckets: dict[str, _Bucket]
 
 
-class _Aggregations(Answer):
+class _Aggregations(IndexAnswer):
     words: _Buckets
 
 
-class _Found(Answer):
+class _Found(IndexAnswer):
     timed_out: bool
     shards: Annotated[_Shards, Field(alias="_shards")]
     hits: _Hits
@@ -61,40 +61,40 @@ class _Counted(_Found):
     aggregations: _Aggregations
 
 
-class _Total(Answer):
+class _Total(IndexAnswer):
     count: Count
     shards: Annotated[_Shards, Field(alias="_shards")]
 
 
-class _Stored(Answer):
+class _Stored(IndexAnswer):
     id: Annotated[str, Field(alias="_id")]
     status: int
 
 
-class _Item(Answer):
+class _Item(IndexAnswer):
     index: _Stored
 
 
-class _Bulk(Answer):
+class _Bulk(IndexAnswer):
     errors: bool
     items: list[_Item]
 
 
-class _Removed(Answer):
+class _Removed(IndexAnswer):
     timed_out: bool
     version_conflicts: Count
     failures: list[Any]
 
 
-class _Acknowledged(Answer):
+class _Acknowledged(IndexAnswer):
     acknowledged: bool
 
 
-class _Fault(Answer):
+class _Fault(IndexAnswer):
     type: str
 
 
-class _Refused(Answer):
+class _Refused(IndexAnswer):
     error: _Fault
 
 
@@ -164,7 +164,7 @@ class OpenSearchIndex:
             raise RemoteEngineError("a part of the index did not answer")
         return total.count
 
-    async def count_matches(self, name: str, scope: Scope, stems: Sequence[str]) -> list[int]:
+    async def count_matches(self, name: str, scope: SearchScope, stems: Sequence[str]) -> list[int]:
         """Return for each of ``stems`` how many chunks have it."""
         filters = {str(at): {"term": {"stems": stem}} for at, stem in enumerate(stems)}
         body = {
@@ -181,7 +181,7 @@ class OpenSearchIndex:
         return [buckets[str(at)].doc_count for at in range(len(stems))]
 
     async def match_words(
-        self, name: str, scope: Scope, weights: Mapping[str, float], limit: int
+        self, name: str, scope: SearchScope, weights: Mapping[str, float], limit: int
     ) -> list[int]:
         """Return the chunks in which the words, each times its weight, add up to most."""
         wanted = [
@@ -191,7 +191,7 @@ class OpenSearchIndex:
         query = {"bool": {"filter": _within(scope), "should": wanted, "minimum_should_match": 1}}
         return await self._search(name, {"query": query, "sort": ["_score", {"number": "asc"}]}, limit)
 
-    async def nearest(self, name: str, scope: Scope, vector: Sequence[float], limit: int) -> list[int]:
+    async def nearest(self, name: str, scope: SearchScope, vector: Sequence[float], limit: int) -> list[int]:
         """Return the chunks with the nearest vectors; the filter is part of the walk through the graph."""
         held: dict[str, Any] = {"bool": {"filter": _within(scope)}}
         if self._elastic:
@@ -262,7 +262,7 @@ def _lines(chunk: IndexedChunk) -> bytes:
     return "".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in (action, fields)).encode()
 
 
-def _within(scope: Scope) -> list[dict[str, Any]]:
+def _within(scope: SearchScope) -> list[dict[str, Any]]:
     return [{"term": {"tenant": scope.tenant}}, {"terms": {"part": list(scope.parts)}}]
 
 

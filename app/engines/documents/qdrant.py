@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from app.engines.documents.chunk_index import IndexedChunk, IndexOptions, Scope
-from app.engines.documents.index_client import Answer, IndexClient, numbers_of
+from app.engines.documents.chunk_index import IndexedChunk, IndexOptions, SearchScope
+from app.engines.documents.index_client import IndexAnswer, IndexClient, numbers_of
 
 _MISSING: Final = 404
 _CONFLICT: Final = 409
@@ -22,47 +22,47 @@ _FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
 Ok = Literal["ok"]
 
 
-class _There(Answer):
+class _There(IndexAnswer):
     exists: bool
 
 
-class _Exists(Answer):
+class _Exists(IndexAnswer):
     status: Ok
     result: _There
 
 
-class _Done(Answer):
+class _Done(IndexAnswer):
     status: Ok
     result: bool
 
 
-class _Update(Answer):
+class _Update(IndexAnswer):
     status: Literal["completed"]
 
 
-class _Updated(Answer):
+class _Updated(IndexAnswer):
     status: Ok
     result: _Update
 
 
-class _Total(Answer):
+class _Total(IndexAnswer):
     count: Annotated[int, Field(ge=0)]
 
 
-class _Counted(Answer):
+class _Counted(IndexAnswer):
     status: Ok
     result: _Total
 
 
-class _Point(Answer):
+class _Point(IndexAnswer):
     id: Annotated[int, Field(ge=0)]
 
 
-class _Points(Answer):
+class _Points(IndexAnswer):
     points: list[_Point]
 
 
-class _Found(Answer):
+class _Found(IndexAnswer):
     status: Ok
     result: _Points
 
@@ -114,7 +114,7 @@ class QdrantIndex:
         """Return how many chunks a tenant has."""
         return await self._counted(name, [_has("tenant", value=tenant)])
 
-    async def count_matches(self, name: str, scope: Scope, stems: Sequence[str]) -> list[int]:
+    async def count_matches(self, name: str, scope: SearchScope, stems: Sequence[str]) -> list[int]:
         """Return for each of ``stems`` how many chunks have it: a request for each, all at once."""
         held = _within(scope)
         try:
@@ -128,12 +128,12 @@ class QdrantIndex:
         return [task.result() for task in asked]
 
     async def match_words(
-        self, name: str, scope: Scope, weights: Mapping[str, float], limit: int
+        self, name: str, scope: SearchScope, weights: Mapping[str, float], limit: int
     ) -> list[int]:
         """Return the chunks in which the words, each times its weight, add up to most."""
         return await self._query(name, _sparse(weights), "words", scope, limit)
 
-    async def nearest(self, name: str, scope: Scope, vector: Sequence[float], limit: int) -> list[int]:
+    async def nearest(self, name: str, scope: SearchScope, vector: Sequence[float], limit: int) -> list[int]:
         """Return the chunks with the nearest vectors; the filter is part of the walk through the graph."""
         return await self._query(name, list(vector), "meaning", scope, limit)
 
@@ -146,7 +146,7 @@ class QdrantIndex:
         path = f"/collections/{name}/points/count"
         return (await self._client.ask("POST", path, body, _Counted)).result.count
 
-    async def _query(self, name: str, query: Any, using: str, scope: Scope, limit: int) -> list[int]:
+    async def _query(self, name: str, query: Any, using: str, scope: SearchScope, limit: int) -> list[int]:
         body = {
             "query": query,
             "using": using,
@@ -185,5 +185,5 @@ def _has(key: str, **match: Any) -> dict[str, Any]:
     return {"key": key, "match": match}
 
 
-def _within(scope: Scope) -> list[dict[str, Any]]:
+def _within(scope: SearchScope) -> list[dict[str, Any]]:
     return [_has("tenant", value=scope.tenant), _has("part", any=list(scope.parts))]

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Final
 
 from app.core.content.handles import find_handles
-from app.core.contracts.grounding import AnswerFinding, CheckOptions, Place, Statements
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, SourcePlace, Statements
 from app.core.offload import off_loop
 from app.engines.grounding.code import check_code
 from app.engines.grounding.fences import Layout, blanked
@@ -44,7 +44,7 @@ class RuleChecker:
         """Return where the links of ``answer`` stand."""
         return [(link.start, link.end) for link in links_in(answer)]
 
-    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
         """Return the place of the sources that is nearest to each of ``sentences``."""
         return await off_loop(_WEIGHT * _size(sentences, sources), nearest_of, sentences, sources)
 

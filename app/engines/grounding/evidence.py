@@ -37,7 +37,7 @@ def prefix(word: str) -> str | None:
     return word[:_PREFIX] if len(word) >= _PREFIX else None
 
 
-class Part:
+class EvidencePart:
     """What occurs in a stretch of evidence; of long evidence most parts are never asked for more than their words."""
 
     def __init__(self, stems: Sequence[str]) -> None:
@@ -64,7 +64,7 @@ class Part:
 class Support:
     """The parts that a claim is held against, together."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[EvidencePart, ...]
     words: frozenset[str]
     pairs: frozenset[Pair]
     triples: frozenset[tuple[str, str, str]]
@@ -73,7 +73,7 @@ class Support:
     negates: bool
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> "Support":
+    def of(cls, parts: Sequence[EvidencePart]) -> "Support":
         """Join ``parts``."""
         words = frozenset().union(*(part.words for part in parts))
         return cls(
@@ -92,13 +92,13 @@ class Evidence:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.measured: dict[str, list[Measured]] = {}
-        self._parts: list[Part] = []
+        self._parts: list[EvidencePart] = []
         for text in texts:
             for place in sentences_of(text):
                 words = words_of(text, *place)
                 for begin in range(0, len(words), LONGEST_PART):
                     piece = words[begin : begin + LONGEST_PART]
-                    self._parts.append(Part([word.stem for word in piece]))
+                    self._parts.append(EvidencePart([word.stem for word in piece]))
         short = sum(len(part.stems) for part in self._parts) <= WHOLE_WORDS
         self._whole = Support.of(self._parts) if short else None
         self._places: dict[str, list[int]] = defaultdict(list)

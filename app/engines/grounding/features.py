@@ -7,7 +7,7 @@ from typing import Final
 
 from app.engines.grounding.evidence import Evidence, Measured, Support, content_of, prefix
 from app.engines.grounding.opposites import OPPOSITES
-from app.engines.grounding.words import NEGATIONS, STOP_WORDS, Word, sentences_of, words_of
+from app.engines.grounding.words import NEGATIONS, STOP_WORDS, EvidenceWord, sentences_of, words_of
 
 _MEAN: Final = (
     *(
@@ -82,7 +82,7 @@ def _pieces(claim: str, evidence: Evidence) -> Iterator[Measured]:
         yield from known
 
 
-def _measured(words: Sequence[Word], stems: list[str], evidence: Evidence) -> dict[str, float]:
+def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidence) -> dict[str, float]:
     """Return the features of one sentence."""
     support = evidence.nearest(stems)
     size = len(stems)
@@ -125,7 +125,7 @@ def _longest(hits: Sequence[bool], *, present: bool) -> int:
     return max(map(len, bytes(hits).split(b"\0" if present else b"\1")))
 
 
-def _new_names(words: Sequence[Word], support: Support) -> int:
+def _new_names(words: Sequence[EvidenceWord], support: Support) -> int:
     """Count the capitalised words, but for the first, that the evidence does not have."""
     return sum(
         word.capital and word.stem not in support.words and word.stem not in STOP_WORDS for word in words[1:]

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from app.core.contracts.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, SourcePlace
 from app.engines.grounding.distance import distance
 from app.engines.grounding.opposites import OPPOSITES
 from app.engines.grounding.stemming import stem
@@ -42,7 +42,7 @@ _SHORT_PART: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class WrittenLink:
     """A link as written and as compared: host without www and usual port, path without escapes, query sorted."""
 
     text: str
@@ -59,7 +59,7 @@ class Link:
         return self.host, self.path, self.query
 
 
-def links_in(text: str, *, bare: bool = False) -> Iterator[Link]:
+def links_in(text: str, *, bare: bool = False) -> Iterator[WrittenLink]:
     """Yield the links of ``text``; ``bare`` adds addresses that are written without a scheme."""
     found = [(match.start(), _trimmed(match[0])) for match in _LINK.finditer(text)]
     if bare:
@@ -98,7 +98,7 @@ def _trimmed(raw: str) -> str:
     return raw[:end]
 
 
-def _read(raw: str, start: int) -> Link | None:
+def _read(raw: str, start: int) -> WrittenLink | None:
     schemed = "://" in raw
     try:
         parts = urlsplit(raw if schemed else f"http://{raw}")
@@ -113,16 +113,16 @@ def _read(raw: str, start: int) -> Link | None:
     path = unquote(parts.path).rstrip("/")
     pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None)
     query = "&".join(sorted(f"{key}={value}" for key, value in pairs if not _TRACKING.fullmatch(key)))
-    return Link(raw, start, start + len(raw), host, path, query, schemed)
+    return WrittenLink(raw, start, start + len(raw), host, path, query, schemed)
 
 
 class KnownLinks:
     """The links of the sources, looked up by host and by what follows it."""
 
-    def __init__(self, links: Iterable[tuple[Link, Place]]) -> None:
-        self.by_key: dict[tuple[str, str, str], Place] = {}
-        self.by_host: dict[str, list[tuple[Link, Place]]] = defaultdict(list)
-        self.by_rest: dict[tuple[str, str], list[tuple[Link, Place]]] = defaultdict(list)
+    def __init__(self, links: Iterable[tuple[WrittenLink, SourcePlace]]) -> None:
+        self.by_key: dict[tuple[str, str, str], SourcePlace] = {}
+        self.by_host: dict[str, list[tuple[WrittenLink, SourcePlace]]] = defaultdict(list)
+        self.by_rest: dict[tuple[str, str], list[tuple[WrittenLink, SourcePlace]]] = defaultdict(list)
         self.ancestors: set[tuple[str, str]] = set()
         for link, place in links:
             if link.key in self.by_key:
@@ -130,14 +130,14 @@ class KnownLinks:
             self.by_key[link.key] = place
             self._add(link, place)
 
-    def _add(self, link: Link, place: Place) -> None:
+    def _add(self, link: WrittenLink, place: SourcePlace) -> None:
         for shelf in (self.by_host[link.host], self.by_rest[link.path, link.query]):
             if len(shelf) < _CANDIDATES:
                 shelf.append((link, place))
         parts = link.path.split("/")[:_LONG_PART]
         self.ancestors.update((link.host, "/".join(parts[:size])) for size in range(1, len(parts) + 1))
 
-    def nearest(self, link: Link) -> list[tuple[int, Link, Place]]:
+    def nearest(self, link: WrittenLink) -> list[tuple[int, WrittenLink, SourcePlace]]:
         """Return the known links that a slip of the pen may have turned into ``link``, nearest first."""
         near = []
         if len(link.text) > _LONGEST:
@@ -163,7 +163,7 @@ def _may_be(path: str, known: str) -> bool:
     )
 
 
-def _rest_distance(link: Link, known: Link) -> int | None:
+def _rest_distance(link: WrittenLink, known: WrittenLink) -> int | None:
     """Return how far two addresses of one host are apart; None: too far, or another number or meaning."""
     one, other = f"{link.path}?{link.query}", f"{known.path}?{known.query}"
     if _DIGITS.findall(one) != _DIGITS.findall(other):
@@ -191,7 +191,9 @@ def check_links(text: str, known: KnownLinks, may_search: Callable[[], bool]) ->
             yield _finding(link, known.nearest(link) if may_search() else [], known)
 
 
-def _finding(link: Link, near: Sequence[tuple[int, Link, Place]], known: KnownLinks) -> AnswerFinding:
+def _finding(
+    link: WrittenLink, near: Sequence[tuple[int, WrittenLink, SourcePlace]], known: KnownLinks
+) -> AnswerFinding:
     span = ("url", link.start, link.end)
     if near:
         apart, best, place = near[0]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from app.core.contracts.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, SourcePlace
 from app.engines.grounding.distance import distance
-from app.engines.grounding.sources import Sources, Token, tokens_of
+from app.engines.grounding.sources import Sources, SourceToken, tokens_of
 from app.engines.grounding.stemming import stem
 from app.engines.grounding.words import STOP_WORDS, sentences_of
 
@@ -66,7 +66,7 @@ def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
                     return
 
 
-def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list[Token]]:
+def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list[SourceToken]]:
     """Yield the runs of capitalised words; the first word of a sentence is none by its capital alone."""
     start, end = place
     bullet = _BULLET.match(text, start, end)
@@ -74,7 +74,7 @@ def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list
     words = [one for one in tokens if text[one.start].isalpha()]
     if len(words) > _TITLE and sum(text[one.start].islower() for one in words) * 4 < len(words):
         return
-    run: list[Token] = []
+    run: list[SourceToken] = []
     for index, token in enumerate(tokens):
         capital = text[token.start].isupper()
         joined = bool(run) and _JOINER.fullmatch(text, run[-1].end, token.start) is not None
@@ -87,7 +87,7 @@ def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list
         yield from _name(run, tokens[0], sources)
 
 
-def _name(run: list[Token], first: Token, sources: Sources) -> Iterator[list[Token]]:
+def _name(run: list[SourceToken], first: SourceToken, sources: Sources) -> Iterator[list[SourceToken]]:
     if run[0] is first and not (
         len(run) > 1
         and (_is_known(first, sources) or not _is_known(run[1], sources) or _respelled(run, 0, sources))
@@ -99,7 +99,7 @@ def _name(run: list[Token], first: Token, sources: Sources) -> Iterator[list[Tok
         yield run
 
 
-def _checked(name: Sequence[Token], sources: Sources) -> AnswerFinding | None:
+def _checked(name: Sequence[SourceToken], sources: Sources) -> AnswerFinding | None:
     unknown = [one for one in name if not _is_known(one, sources)]
     span = ("name", name[0].start, name[-1].end)
     if not unknown:
@@ -124,7 +124,7 @@ def _checked(name: Sequence[Token], sources: Sources) -> AnswerFinding | None:
     return AnswerFinding(*span, "medium", 0.5, "This name is not in the context.")
 
 
-def _is_known(one: Token, sources: Sources) -> bool:
+def _is_known(one: SourceToken, sources: Sources) -> bool:
     bare = one.word.removesuffix("'s")
     return (
         len(bare) == 1
@@ -135,14 +135,14 @@ def _is_known(one: Token, sources: Sources) -> bool:
     )
 
 
-def _stand_together(name: Sequence[Token], sources: Sources) -> bool:
+def _stand_together(name: Sequence[SourceToken], sources: Sources) -> bool:
     words = [one.word.removesuffix("'s") for one in name]
     if sources.has_run([one.word for one in name]):
         return True
     return all(not _ORDINARY.isdisjoint(pair) or sources.has_run(pair) for pair in pairwise(words))
 
 
-def _respelled(name: Sequence[Token], index: int, sources: Sources) -> list[tuple[str, Place]]:
+def _respelled(name: Sequence[SourceToken], index: int, sources: Sources) -> list[tuple[str, SourcePlace]]:
     """Return what differs little from one word of a name and stands in the sources with all of its other words."""
     if len(name) == 1:
         return []
@@ -154,7 +154,7 @@ def _respelled(name: Sequence[Token], index: int, sources: Sources) -> list[tupl
     ]
 
 
-def _near(one: Token, sources: Sources, shortest: int = _MISSPELT) -> list[tuple[str, Place]]:
+def _near(one: SourceToken, sources: Sources, shortest: int = _MISSPELT) -> list[tuple[str, SourcePlace]]:
     """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
     word = one.word.removesuffix("'s")
     if not shortest <= len(word) <= _LONGEST or not sources.may_search():

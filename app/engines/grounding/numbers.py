@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.core.contracts.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, SourcePlace
 from app.engines.grounding.quantities import Quantity, is_year, quantities_in
 from app.engines.grounding.stemming import stem
 
@@ -22,9 +22,9 @@ _NEAR: Final = 1e-9
 class KnownQuantities:
     """The quantities of the sources by kind, sorted, so that one is looked up in the logarithm of their number."""
 
-    def __init__(self, given: Sequence[tuple[Quantity, Place]]) -> None:
+    def __init__(self, given: Sequence[tuple[Quantity, SourcePlace]]) -> None:
         self._by_kind: dict[str, list[float]] = defaultdict(list)
-        self._by_noun: dict[str, Place] = {}
+        self._by_noun: dict[str, SourcePlace] = {}
         for one, place in given:
             self._by_kind[one.kind] += one.values
             if one.kind and one.plain is not None:
@@ -71,7 +71,7 @@ class KnownQuantities:
             for wanted in (value - other.values[0], other.values[0] - value, value + other.values[0])
         )
 
-    def like(self, one: Quantity) -> Place | None:
+    def like(self, one: Quantity) -> SourcePlace | None:
         """Return where the sources count the same thing, or else measure in the same unit."""
         return self._by_noun.get(stem(one.noun) if one.noun else one.kind)
 

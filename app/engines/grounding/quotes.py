@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from app.core.contracts.grounding import AnswerFinding, Place
+from app.core.contracts.grounding import AnswerFinding, SourcePlace
 from app.engines.grounding.distance import distance
-from app.engines.grounding.sources import Sources, Token, tokens_of
+from app.engines.grounding.sources import Sources, SourceToken, tokens_of
 
 _QUOTED: Final = re.compile(
     r"\"([^\"\n]{8,2000})\"|\u201c([^\u201c\u201d\n]{8,2000})\u201d|\u201e([^\u201e\u201c\u201d\n]{8,2000})[\u201c\u201d]"
@@ -36,7 +36,7 @@ _ALIKE: Final = 0.75
 @dataclass(frozen=True, slots=True)
 class _Match:
     changes: int
-    place: Place
+    place: SourcePlace
 
 
 def check_quotes(text: str, sources: Sources) -> Iterator[AnswerFinding]:
@@ -93,11 +93,11 @@ def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources
     return AnswerFinding(*span, "medium", 0.55, "The context does not have these words in quotation marks.")
 
 
-def _is_verbatim(words: Sequence[Token], sources: Sources) -> bool:
+def _is_verbatim(words: Sequence[SourceToken], sources: Sources) -> bool:
     return not words or sources.has_run([word.word for word in words])
 
 
-def _nearest(words: Sequence[Token], sources: Sources) -> list[_Match]:
+def _nearest(words: Sequence[SourceToken], sources: Sources) -> list[_Match]:
     """Return the passages that differ from ``words`` in a few letters or words, the best ones only."""
     wanted = [word.word for word in words]
     if len(wanted) > _MENDED_WORDS:
@@ -124,14 +124,14 @@ def _aligned(wanted: list[str], sources: Sources, number: int, begin: int, limit
     word in a place is likelier than a word too many or too few.
     """
     tokens = sources.tokens[number]
-    found: list[tuple[int, bool, Place]] = []
+    found: list[tuple[int, bool, SourcePlace]] = []
     for size in (len(wanted), len(wanted) - 1, len(wanted) + 1):
         piece = tokens[begin : begin + size]
         if size < 1 or len(piece) < size:
             continue
         changes = _changes(wanted, [one.word for one in piece], limit)
         if changes is not None:
-            place = Place(number, piece[0].start, piece[-1].end)
+            place = SourcePlace(number, piece[0].start, piece[-1].end)
             ends = _SENTENCE_END.search(sources.texts[number], place.start, place.end) is not None
             found.append((changes, ends, place))
     if not found:

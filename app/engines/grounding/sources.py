@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from app.core.content.handles import Handle, find_handles
-from app.core.contracts.grounding import Place
+from app.core.contracts.grounding import SourcePlace
 from app.engines.grounding.links import KnownLinks, links_in
 from app.engines.grounding.numbers import KnownQuantities
 from app.engines.grounding.quantities import quantities_in
@@ -26,7 +26,7 @@ ALIKE: Final = 400
 """Names of one first letter that a misspelt one is compared with."""
 
 
-class Token(NamedTuple):
+class SourceToken(NamedTuple):
     """A word as it is spelled but for its case, and where."""
 
     word: str
@@ -34,10 +34,10 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[SourceToken]:
     """Return the words of ``text[start:end]``."""
     found = _TOKEN.finditer(text, start, len(text) if end is None else end)
-    return [Token(one[0].lower().replace("\u2019", "'"), *one.span()) for one in found]
+    return [SourceToken(one[0].lower().replace("\u2019", "'"), *one.span()) for one in found]
 
 
 class Sources:
@@ -56,13 +56,13 @@ class Sources:
     def links(self) -> KnownLinks:
         """Return every link, and the addresses of hosts without a scheme."""
         return KnownLinks(
-            (link, Place(number, link.start, link.end))
+            (link, SourcePlace(number, link.start, link.end))
             for number, text in enumerate(self.texts)
             for link in links_in(text, bare=True)
         )
 
     @cached_property
-    def tokens(self) -> list[list[Token]]:
+    def tokens(self) -> list[list[SourceToken]]:
         """Return the words of each text."""
         return [tokens_of(text) for text in self.texts]
 
@@ -99,14 +99,14 @@ class Sources:
         return dict(found)
 
     @cached_property
-    def capitals(self) -> dict[str, tuple[str, Place]]:
+    def capitals(self) -> dict[str, tuple[str, SourcePlace]]:
         """Return by its lower case each word that is written with a capital somewhere, and the first such place."""
-        found: dict[str, tuple[str, Place]] = {}
+        found: dict[str, tuple[str, SourcePlace]] = {}
         for number, text in enumerate(self.texts):
             for match in _CAPITAL.finditer(text):
                 if match[0][0].isupper():
                     word = match[0].lower().replace("\u2019", "'")
-                    found.setdefault(word, (match[0], Place(number, *match.span())))
+                    found.setdefault(word, (match[0], SourcePlace(number, *match.span())))
         return found
 
     @cached_property
@@ -123,17 +123,17 @@ class Sources:
         """Return every number, amount and date."""
         return KnownQuantities(
             [
-                (one, Place(number, one.start, one.end))
+                (one, SourcePlace(number, one.start, one.end))
                 for number, text in enumerate(self.texts)
                 for one in quantities_in(text)
             ]
         )
 
     @cached_property
-    def handles(self) -> dict[Handle, Place]:
+    def handles(self) -> dict[Handle, SourcePlace]:
         """Return every handle and where it stands first."""
-        found: dict[Handle, Place] = {}
+        found: dict[Handle, SourcePlace] = {}
         for number, text in enumerate(self.texts):
             for match in find_handles(text):
-                found.setdefault(match.handle, Place(number, match.start, match.end))
+                found.setdefault(match.handle, SourcePlace(number, match.start, match.end))
         return found

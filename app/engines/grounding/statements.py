@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final
 
-from app.core.contracts.grounding import Place, Statements
+from app.core.contracts.grounding import SourcePlace, Statements
 from app.engines.grounding.evidence import content_of
 from app.engines.grounding.fences import Layout, blanked
 from app.engines.grounding.links import links_in
@@ -52,9 +52,9 @@ _LONG_WORD: Final = re.compile(r"[^\W_]{4,40}|\d+")
 _PLACES: Final = 32
 
 
-def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[Place | None]:
+def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[SourcePlace | None]:
     """Return for each sentence which sentence of the sources shares most words with it, rare ones counting more."""
-    places: list[Place] = []
+    places: list[SourcePlace] = []
     index: dict[str, list[int]] = defaultdict(list)
     for number, text in enumerate(sources):
         low = text.lower()
@@ -62,8 +62,8 @@ def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[Place |
             for word in set(_LONG_WORD.findall(low, start, end)):
                 if len(index[word]) < _PLACES:
                     index[word].append(len(places))
-            places.append(Place(number, start, end))
-    found: list[Place | None] = []
+            places.append(SourcePlace(number, start, end))
+    found: list[SourcePlace | None] = []
     for sentence in sentences:
         votes: dict[int, float] = defaultdict(float)
         for word in sorted(set(_LONG_WORD.findall(sentence.lower()))):

@@ -38,7 +38,7 @@ _LAST_WORD: Final = re.compile(r"[\w.]+$")
 _TAIL: Final = 12
 
 
-class Word(NamedTuple):
+class EvidenceWord(NamedTuple):
     """A word: its stem, its place, and whether it is written with a capital.
 
     A tuple, because a text has thousands of them and dataclasses take three times as long to build.
@@ -50,9 +50,9 @@ class Word(NamedTuple):
     capital: bool
 
 
-def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
+def words_of(text: str, start: int = 0, end: int | None = None) -> list[EvidenceWord]:
     """Return the words of ``text[start:end]``; a contraction gives its parts (`don't`: do, n't)."""
-    found: list[Word] = []
+    found: list[EvidenceWord] = []
     for match in _WORD.finditer(text, start, len(text) if end is None else end):
         raw = match[0]
         begin, stop = match.span()
@@ -60,12 +60,12 @@ def words_of(text: str, start: int = 0, end: int | None = None) -> list[Word]:
         if "'" in low or "\u2019" in low:
             capital = raw[0].isupper()
             for part in _parts(low.replace("\u2019", "'")):
-                found.append(Word(part, begin, stop, capital))
+                found.append(EvidenceWord(part, begin, stop, capital))
                 capital = False
         else:
             # 1,000 and 1000 are one number.
             bare = low.replace(",", "") if "," in low else low
-            found.append(Word(stem(bare), begin, stop, raw[0] != low[0]))
+            found.append(EvidenceWord(stem(bare), begin, stop, raw[0] != low[0]))
     return found
 
 

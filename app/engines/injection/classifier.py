@@ -26,7 +26,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TextWindow:
     """A part of a text and how much it looks like an attack, 0..1."""
 
     start: int
@@ -62,7 +62,7 @@ def rule_features(matches: Sequence[Match], start: int, end: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Classifier:
+class InjectionClassifier:
     """The weights: ``idf`` scales a bucket before the vector is brought to unit length, ``coef`` judges it.
 
     ``bias`` puts the threshold of the level standard at one half.
@@ -77,15 +77,17 @@ class Classifier:
 
     @staticmethod
     @lru_cache(maxsize=1)
-    def embedded() -> "Classifier":
+    def embedded() -> "InjectionClassifier":
         """Return the classifier of this package."""
-        return Classifier.read(files("app.engines.injection").joinpath("weights", WEIGHTS).read_bytes())
+        return InjectionClassifier.read(
+            files("app.engines.injection").joinpath("weights", WEIGHTS).read_bytes()
+        )
 
     @staticmethod
-    def read(data: bytes) -> "Classifier":
+    def read(data: bytes) -> "InjectionClassifier":
         """Return the classifier that is stored in an npz file."""
         with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            return Classifier(
+            return InjectionClassifier(
                 idf=stored["idf"].astype(np.float32),
                 coef=stored["coef"].astype(np.float32),
                 rules=stored["rules"].astype(np.float32),
@@ -94,12 +96,12 @@ class Classifier:
                 version=hashlib.sha256(data).hexdigest()[:8],
             )
 
-    def windows(self, text: str, matches: Sequence[Match]) -> Iterator[Window]:
+    def windows(self, text: str, matches: Sequence[Match]) -> Iterator[TextWindow]:
         """Yield the windows of ``text``, in which the rules found ``matches``, with their scores."""
         if not text.strip():
             return
         for start, end in spans(len(text)):
-            yield Window(start, end, self.score(text[start:end], rule_features(matches, start, end)))
+            yield TextWindow(start, end, self.score(text[start:end], rule_features(matches, start, end)))
 
     def score(self, text: str, found: Floats) -> float:
         """Return how much one window looks like an attack."""

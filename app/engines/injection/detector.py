@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core.contracts.engines import EngineReport, InjectionFinding, InjectionJudgement
-from app.engines.injection.classifier import Classifier, Window
-from app.engines.injection.matching import SPELLED_RULE, Match, Matcher, rules_digest
-from app.engines.injection.views import View, views
+from app.engines.injection.classifier import InjectionClassifier, TextWindow
+from app.engines.injection.matching import SPELLED_RULE, Match, RuleMatcher, rules_digest
+from app.engines.injection.views import InjectionView, views
 from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT
 
 NAME = "embedded-injection"
@@ -51,13 +51,15 @@ class EmbeddedInjectionDetector:
 
 def judged(texts: Sequence[str], *, documents: bool) -> InjectionJudgement:
     """Return the judgement of ``texts``, computed here."""
-    matcher, classifier = Matcher.shared(), Classifier.embedded()
+    matcher, classifier = RuleMatcher.shared(), InjectionClassifier.embedded()
     made = [_text(text, matcher, None if documents else classifier) for text in texts]
     report = EngineReport(NAME, f"{classifier.version}-{rules_digest()}")
     return InjectionJudgement([score for score, _ in made], [findings for _, findings in made], report)
 
 
-def _text(text: str, matcher: Matcher, classifier: Classifier | None) -> tuple[float, list[InjectionFinding]]:
+def _text(
+    text: str, matcher: RuleMatcher, classifier: InjectionClassifier | None
+) -> tuple[float, list[InjectionFinding]]:
     text = _LONE.sub("\ufffd", text)
     found: list[InjectionFinding] = list(_hidden(text))
     score = _together(found)
@@ -83,14 +85,14 @@ def _text(text: str, matcher: Matcher, classifier: Classifier | None) -> tuple[f
     return round(score, 4), _merged(found)
 
 
-def _spelled(view: View, matcher: Matcher) -> list[InjectionFinding]:
+def _spelled(view: InjectionView, matcher: RuleMatcher) -> list[InjectionFinding]:
     if not matcher.find_spelled(view.text):
         return []
     place = view.locate(0, len(view.text))
     return [InjectionFinding(SPELLED_RULE.kind, *place, SPELLED_RULE.score)]
 
 
-def _finding(view: View, match: Match) -> InjectionFinding:
+def _finding(view: InjectionView, match: Match) -> InjectionFinding:
     """Return what a match means, at the offsets of the text."""
     kind, score = match.rule.kind, match.rule.score
     if view.encoded:
@@ -106,7 +108,7 @@ def _is_slight(text: str) -> bool:
     return len(text) <= _SLIGHT_CHARACTERS and len(text.split()) <= _SLIGHT_WORDS
 
 
-def _window(view: View, window: Window, most: float) -> InjectionFinding:
+def _window(view: InjectionView, window: TextWindow, most: float) -> InjectionFinding:
     kind = CLASSIFIER
     if view.encoded:
         kind = HIDDEN_TEXT if view.hidden else ENCODED_INSTRUCTIONS

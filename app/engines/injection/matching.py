@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from app.engines.injection.rules import RULES, SPELLED
-from app.engines.injection.wording import OVERRIDE, Rule
+from app.engines.injection.wording import OVERRIDE, InjectionRule
 
 _MEMORY = 64 << 20
 _MOST_MATCHES = 16
@@ -17,12 +17,12 @@ _MOST_MATCHES = 16
 class Match:
     """Where a rule matched."""
 
-    rule: Rule
+    rule: InjectionRule
     start: int
     end: int
 
 
-class Matcher:
+class RuleMatcher:
     """Finds what the rules describe, in time that grows with the length of the text."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Matcher:
         options.case_sensitive = False
         options.max_mem = _MEMORY
         options.log_errors = False
-        self._patterns: list[tuple[Rule, Any]] = [
+        self._patterns: list[tuple[InjectionRule, Any]] = [
             (rule, re2.compile(rule.pattern, options)) for rule in RULES
         ]
         self._set = re2.Set.SearchSet(options)
@@ -43,9 +43,9 @@ class Matcher:
 
     @staticmethod
     @lru_cache(maxsize=1)
-    def shared() -> "Matcher":
+    def shared() -> "RuleMatcher":
         """Return the matcher of this process."""
-        return Matcher()
+        return RuleMatcher()
 
     def find(self, text: str, *, documents: bool) -> list[Match]:
         """Return the matches of all rules, or of those that hold for documents."""
@@ -65,7 +65,7 @@ class Matcher:
         return self._spelled.search(text) is not None
 
 
-SPELLED_RULE = Rule(OVERRIDE, 0.9, SPELLED, documents=True)
+SPELLED_RULE = InjectionRule(OVERRIDE, 0.9, SPELLED, documents=True)
 
 
 def rules_digest() -> str:

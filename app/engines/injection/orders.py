@@ -12,31 +12,31 @@ from app.engines.injection.wording import (
     REFUSAL_SUPPRESSION,
     ROLE_PLAY,
     WHICH,
-    Rule,
+    InjectionRule,
 )
 
 _OVERRIDE = (
     # A plain order to the reader, with nothing behind the noun that would say whose instructions are meant.
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.6,
         rf"(?:^|[.!?:;\n]\s{{1,3}})(?:(?:please|now|kindly|then)\W{{1,2}})?{DROP}\W{{1,3}}{WHICH}(?:previous|prior|preceding|above|earlier)"
         rf"\W{{1,3}}{ORDERS}\s?(?:[,;.!]|and\b|then\b|$)",
         alone=True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.9,
         rf"\b{DROP}\W{{1,3}}{WHICH}{EARLIER}\W{{1,3}}(?:\w+\W{{1,3}}){{0,2}}{ORDERS}\b",
         True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.8,
         rf"\b{DROP}\W{{1,3}}(?:all|any|every|your|the|these|those|my|of|\W)+{ORDERS}\b"
         r"(?:\W{1,3}(?:\w+\W{1,3}){0,3}(?:above|before|given|so far|previously|you (?:were|have been|got|received)))?",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         rf"\b{ORDERS}\W{{1,3}}(?:\w+\W{{1,3}}){{0,3}}(?:above|before|earlier|so far|previously)\b.{{0,60}}"
@@ -44,7 +44,7 @@ _OVERRIDE = (
         r"overridden|suspended|lifted))",
         True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.75,
         r"\b(?:forget|ignore|disregard|erase)\W{1,3}(?:about )?(?:everything|anything|all|whatever|what)\b"
@@ -52,12 +52,12 @@ _OVERRIDE = (
         r"your|my|documents?|texts?|context|above|before|prior|previous(?:ly)?|earlier|said|told|know|learned|discussed|"
         r"provided|wrote|written|stuff|information|so far|here|until now)){1,8}",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.55,
         r"\b(?:forget|ignore) (?:everything|all)(?: of (?:it|that|this))?\s*(?:[.,;:!\n]|and\b|$)",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.7,
         r"\b(?:new|updated|revised|real|actual|additional|important|urgent|final|secret|special|true|"
@@ -65,40 +65,40 @@ _OVERRIDE = (
         r"(?: from (?:the )?(?:developers?|admin\w*|system|user))?\s*[:=]",
         True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.7,
         r"\byour (?:new|real|actual|true|only|sole) (?:task|job|goal|objective|mission|purpose|instructions?|role) "
         r"(?:is|are|will be|from now)\b",
         True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.6,
         r"\b(?:from (?:now on|this (?:point|moment)(?: on(?:wards?)?)?)|starting now|henceforth|for the rest of (?:this|our) "
         r"(?:chat|conversation|session)),?\s+(?:you (?:will|shall|must|are|have to|can|should)|your|act|behave|respond|answer|speak)\b",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.7,
         r"\b(?:stop|halt|wait|cancel)\b[!.,:; ]{1,4}(?:(?:the|that|this|your|previous|current) ){0,3}(?:task|process|"
         r"instructions?|ignore|forget|new task|instead)",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.75,
         r"\b(?:instead of (?:the|your|what|following|answering|doing|summari[sz]ing|translating|completing)[^.\n]{0,80}"
         r"|rather than (?:follow|answer|summari[sz]|translat|complet)\w*[^.\n]{0,80}|before you (?:answer|continue|do anything)[^.\n]{0,40})"
         r"(?:say|print|output|write|reply|respond|tell|send|call|run|execute|delete|forward) ",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.8,
         r"\b(?:enter|enable|activate|switch (?:in)?to|turn on|engage|unlock|boot into|start) (?:the )?"
         r"(?:developer|debug|god|admin\w*|root|sudo|maintenance|unrestricted|jailbreak|unfiltered|DAN|test|diagnostic|"
         r"override|evil|opposite|free)[- ]mode\b",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"\b(?:developer|debug|god|admin|root|sudo|unrestricted|jailbreak|unfiltered|DAN|opposite)[- ]mode "
@@ -108,7 +108,7 @@ _OVERRIDE = (
 
 # RE2 takes \w for ASCII only.
 _OTHER_LANGUAGES = (
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"\b(?:ignorier[\pL\pN_]*|vergiss|vergesse[\pL\pN_]*|missachte[\pL\pN_]*|verwirf|verwerfe[\pL\pN_]*|überspring[\pL\pN_]*|lösche?|streiche?)\b"
@@ -116,18 +116,18 @@ _OTHER_LANGUAGES = (
         r"anordnung[\pL\pN_]*|richtlinien?|prompts?|informationen|eingaben?|ausführungen)",
         True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.7,
         r"\b(?:vergiss|vergessen sie|ignoriere?n?(?: sie)?) (?:alles|das (?:alles|vorherige)|alle (?:vor|bis)[\pL\pN_]*)",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.7,
         r"\b(?:anweisung[\pL\pN_]*|instruktion[\pL\pN_]*|ausführungen|aufträge|befehle)\b(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,3}?[^\pL\pN_]{1,3}"
         r"(?:ignorier[\pL\pN_]*|vergessen|missachten)",
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"\b(?:ignore[zr]?|oublie[zr]?|néglige[zr]?|fais abstraction|faites abstraction|ne (?:suis|suivez) (?:pas|plus))\b"
@@ -135,7 +135,7 @@ _OTHER_LANGUAGES = (
         documents=True,
         alone=True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"\b(?:ignora(?:r|d|te)?|olvid(?:a|e|ar|en)|descarta|omite|esquece?[rm]?|ignore[m]?|desconsider[ae]|"
@@ -144,7 +144,7 @@ _OTHER_LANGUAGES = (
         documents=True,
         alone=True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"\b(?:negeer|vergeet|zignoruj|zapomnij|ignorera|glöm|ignorer|glem|zaboravi|ignoriraj|unohda|yoksay|unut)\b"
@@ -153,14 +153,14 @@ _OTHER_LANGUAGES = (
         documents=True,
         alone=True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"(?:игнорируй|забудь|отмени|не следуй)[\pL\pN_]*(?:[^\pL\pN_]{1,3}[\pL\pN_]+){0,4}?[^\pL\pN_]{1,3}(?:инструкци|указани|правил|команд|приказ)[\pL\pN_]*",
         documents=True,
         alone=True,
     ),
-    Rule(
+    InjectionRule(
         OVERRIDE,
         0.85,
         r"(?:忽略|无视|忘记|忘掉|不要遵守|無視)[^。.\n]{0,16}(?:指令|指示|规则|規則|提示|说明|命令)"
@@ -172,14 +172,14 @@ _OTHER_LANGUAGES = (
 )
 
 _ROLE_PLAY = (
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.85,
         r"\b(?:do anything now|stands? for [\"'“]?do anything|jailbroken|jail[- ]?break(?:ing)? (?:mode|prompt)|"
         r"no longer bound by|broken? free (?:of|from) the (?:typical )?(?:confines|constraints)|"
         r"without (?:any |its |your )?(?:ethical|moral) (?:guidelines|constraints|restrictions|limits|filters?))",
     ),
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.7,
         r"\b(?:you are|you'?re|act as|pretend (?:to be|you are|that you are)|roleplay as|imagine you are|simulate|become|"
@@ -187,24 +187,24 @@ _ROLE_PLAY = (
         r"without (?:any )?(?:restrictions|limits|limitations|rules|filters?|censorship|morals|ethics)|"
         r"no (?:rules|restrictions|limits|limitations|filters?|ethics|morals|guidelines))",
     ),
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.5,
         rf"\byou are (?:now |no longer |not )(?:(?:an?|the|just|only|called|named|my) ){{0,2}}(?:\w+ ){{0,3}}{MODEL}\b",
     ),
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.45,
         r"\b(?:you are now|you will now (?:be|act)|i want you to (?:act|pretend|behave|roleplay)|"
         r"(?:ich möchte,? dass (?:du|sie) als)|ab jetzt bist du|jetzt bist du|du bist (?:nun|jetzt))\b",
     ),
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.75,
         rf"\b(?:two|both|2) (?:responses?|answers?|ways|replies|outputs)\b[^\n]{{0,200}}\b{MODEL}\b[^\n]{{0,200}}"
         r"\b(?:DAN|jailbreak|unfiltered|unrestricted|evil|developer mode)",
     ),
-    Rule(
+    InjectionRule(
         ROLE_PLAY,
         0.6,
         r"\b(?:stay|remain|never break|don'?t break|always (?:stay|be|remain)) (?:in )?character\b",
@@ -212,20 +212,20 @@ _ROLE_PLAY = (
 )
 
 _REFUSAL = (
-    Rule(
+    InjectionRule(
         REFUSAL_SUPPRESSION,
         0.65,
         r"\b(?:never|do not|don'?t|cannot|must not|not allowed to|under no circumstances) (?:ever )?(?:refuse|reject|decline|"
         r"apologi[sz]e|warn|lecture|moralize|add (?:any )?(?:warnings?|disclaimers?)|say (?:that )?(?:you )?can'?t|"
         r"mention (?:that )?(?:you|this|these|any|the (?:policy|policies|instructions?)))",
     ),
-    Rule(
+    InjectionRule(
         REFUSAL_SUPPRESSION,
         0.7,
         rf"\b(?:as an {MODEL} (?:language )?model|i can'?t (?:do|assist|help)|i'?m sorry,? (?:but )?)[^.\n]{{0,60}}"
         r"(?:is (?:forbidden|not allowed|banned|prohibited)|never (?:say|use|write))",
     ),
-    Rule(
+    InjectionRule(
         REFUSAL_SUPPRESSION,
         0.75,
         r"\b(?:no|without|ignor\w+|disabl\w+|remov\w+|turn off|bypass\w*|circumvent\w*|evad\w+) (?:any |all |your |the |of |its )*"

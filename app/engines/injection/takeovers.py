@@ -13,36 +13,36 @@ from app.engines.injection.wording import (
     SHOW,
     SYSTEM_PROMPT_LEAK,
     TOOL_HIJACK,
-    Rule,
+    InjectionRule,
 )
 
 _LEAK = (
-    Rule(
+    InjectionRule(
         SYSTEM_PROMPT_LEAK,
         0.8,
         rf"\b{SHOW}\b(?:\W{{1,3}}(?:me|us|back|out|the|your|my|this|full|entire|exact|complete|whole|all|of|"
         rf"verbatim|a|copy|contents?|text|to|in|word|for)){{0,8}}\W{{1,3}}(?:your|these|the|its|all)\W{{1,3}}(?:own\W{{1,3}})?"
         rf"(?:\w+\W{{1,3}})?{SECRET_PROMPT}",
     ),
-    Rule(
+    InjectionRule(
         SYSTEM_PROMPT_LEAK,
         0.75,
         rf"\b(?:what|which)(?:'s| is| are| were| was)? (?:your|the) (?:exact |full |own )?{SECRET_PROMPT}"
         r"|what (?:instructions?|rules|prompt|directives) (?:were|have|did|are) you (?:been )?(?:given|get|told|following|receive)",
     ),
-    Rule(
+    InjectionRule(
         SYSTEM_PROMPT_LEAK,
         0.85,
         rf"\b{SHOW}\b[^.\n]{{0,40}}\b(?:everything|all (?:the )?(?:text|words|lines|content)|the (?:text|words|lines|content)|"
         r"what(?:'s| is| was)?(?: written)?) (?:that (?:is|was|came) |written |that appears? |which (?:is|was) )?"
         r"(?:above|before this|preceding|at the (?:beginning|start|top))",
     ),
-    Rule(
+    InjectionRule(
         SYSTEM_PROMPT_LEAK,
         0.7,
         rf"\b{SHOW}\b (?:me |us )?(?:all )?(?:of )?your (?:\w+ )?(?:prompts?|prompt texts?|instructions?|initial prompt)\b",
     ),
-    Rule(
+    InjectionRule(
         SYSTEM_PROMPT_LEAK,
         0.7,
         r"\b(?:zeig\w*|nenn\w*|gib|wiederhol\w*|schreib\w*|verrat\w*)\b[^.\n]{0,50}\b(?:(?:dein|ihr|deinen|deine|ihre|alle)\w* )"
@@ -53,21 +53,21 @@ _LEAK = (
 )
 
 _DELIMITER = (
-    Rule(
+    InjectionRule(
         DELIMITER_FORGERY,
         0.85,
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id|begin_of_text|"
         r"end_of_turn|start|end|message|channel)\|>|\[/?INST\]|<</?SYS>>|<start_of_turn>|<end_of_turn>",
         True,
     ),
-    Rule(
+    InjectionRule(
         DELIMITER_FORGERY,
         0.7,
         r"(?m)^[\s#*>\-=\[(<{]*(?:system|assistant|developer|sistema|système)(?: (?:message|prompt|override|note|update|instruction))?"
         r"[\s\])>}*]*:[ \t*]*(?:you\b|ignore|the user|please|new|forget|from now|disregard|override|do not|all\b|i (?:will|am|have))",
         True,
     ),
-    Rule(
+    InjectionRule(
         DELIMITER_FORGERY,
         0.7,
         r"</?(?:system|system[_-]?(?:prompt|message|instructions?)|instructions?|assistant|developer|user[_-]?(?:input|query)|"
@@ -75,7 +75,7 @@ _DELIMITER = (
         r"ignore|you (?:must|are|will|should)|new|now)",
         True,
     ),
-    Rule(
+    InjectionRule(
         DELIMITER_FORGERY,
         0.75,
         r"(?:[-=#*_~]{3,}|\[|<)\s*(?:end|start|begin(?:ning)?)(?: of)?(?: the)? (?:\w+ )?(?:system|user|prompt|document|context|"
@@ -86,27 +86,27 @@ _DELIMITER = (
 )
 
 _EXFILTRATION = (
-    Rule(
+    InjectionRule(
         EXFILTRATION,
         0.85,
         rf"\b(?:send|forward|e-?mail|post|upload|transmit|exfiltrate|leak|deliver|submit|copy|bcc|cc)\b[^.\n]{{0,60}}"
         rf"\b{PRIVATE}\b[^.\n]{{0,80}}\b(?:to|at|via)\b[^\n]{{0,30}}(?:https?://|[\w.+-]+@[\w-]+\.\w|\bmy (?:server|webhook)|webhook)",
         True,
     ),
-    Rule(
+    InjectionRule(
         EXFILTRATION,
         0.8,
         r"!\[[^\]\n]{0,200}\]\(\s*<?https?://[^)\s]{0,300}(?:[?&=/](?:\{|\[|<|%7B|\$\{|[A-Z_]{4,})|[?&]\w+=\s*\))",
         True,
     ),
-    Rule(
+    InjectionRule(
         EXFILTRATION,
         0.8,
         r"\b(?:append|include|encode|embed|insert|add|put|place|attach)\b[^.\n]{0,100}\b(?:in|to|into|as|onto)\b[^.\n]{0,30}"
         r"\b(?:url|link|image|query (?:string|parameter)|markdown|pixel)\b[^\n]{0,80}(?:https?://|!\[)",
         True,
     ),
-    Rule(
+    InjectionRule(
         EXFILTRATION,
         0.75,
         rf"\b(?:find|search for|look for|read|collect|gather|retrieve|extract|cat|get)\b[^.\n]{{0,60}}\b{PRIVATE}\b[^.\n]{{0,60}}"
@@ -116,7 +116,7 @@ _EXFILTRATION = (
 )
 
 _HIJACK = (
-    Rule(
+    InjectionRule(
         TOOL_HIJACK,
         0.8,
         rf"\b(?:{MACHINE}|models? reading this|whoever (?:is )?(?:reads?|process\w*) this)\b[^.\n]{{0,40}}"
@@ -125,21 +125,21 @@ _HIJACK = (
         r"include|visit|click|open|transfer|approve|stop)\b",
         True,
     ),
-    Rule(
+    InjectionRule(
         TOOL_HIJACK,
         0.75,
         r"\b(?:attention|note|notice|message|instructions?|dear|important)\b[ ,:!-]{1,4}(?:to |for )?(?:the |all |any )?"
         r"(?:\w+ )?(?:AI|LLM|ChatGPT|Claude|Gemini|Copilot|language model|AI (?:assistant|agent|model)s?)\b",
         True,
     ),
-    Rule(
+    InjectionRule(
         TOOL_HIJACK,
         0.75,
         r"\b(?:if you are|when you are|as) an? (?:AI|LLM|language model|AI (?:assistant|agent|model))\b[^.\n]{0,60}"
         r"\b(?:you must|please|do|then|you should|reading|processing|summari[sz]ing)\b",
         True,
     ),
-    Rule(
+    InjectionRule(
         TOOL_HIJACK,
         0.75,
         r"\b(?:call|invoke|use|execute|run|trigger) (?:the )?[`'\"]?(?:\w+[_.-])?(?:send|delete|transfer|create|update|write|"
@@ -147,7 +147,7 @@ _HIJACK = (
         r"[^.\n]{0,80}\b(?:without (?:asking|telling|confirm\w*|notif\w*)|silently|immediately|first|with the (?:following|argument))",
         True,
     ),
-    Rule(
+    InjectionRule(
         TOOL_HIJACK,
         0.8,
         r"\b(?:do not|don'?t|never) (?:tell|inform|mention (?:this|it|anything)?\s*to|notify|alert|reveal this to|ask) the user\b"
@@ -157,7 +157,7 @@ _HIJACK = (
 )
 
 _ENCODED = (
-    Rule(
+    InjectionRule(
         ENCODED_INSTRUCTIONS,
         0.7,
         r"\b(?:decode|decrypt|decipher|deobfuscate|translate|convert|read)\b[^.\n]{0,60}\b(?:base ?64|hex(?:adecimal)?|rot-?13|"

@@ -44,7 +44,7 @@ _LETTERS = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class InjectionView:
     """One reading of a text; ``hidden`` where no reader of the text sees it, ``encoded`` where it was decoded."""
 
     text: str
@@ -57,10 +57,10 @@ class View:
     """Words that were written letter by letter: no blanks are left between them."""
 
 
-def views(text: str) -> list[View]:
+def views(text: str) -> list[InjectionView]:
     """Return the views of ``text``, the plain one first."""
     plain = plain_view(text)
-    first = View(text, _same) if plain is None else View(plain.text, plain.original_span)
+    first = InjectionView(text, _same) if plain is None else InjectionView(plain.text, plain.original_span)
     found = [first, *_respelled(first)]
     if not text.isascii():
         found += list(_invisible(text))
@@ -88,15 +88,15 @@ def _whole(start: int, end: int, locate: Locate) -> Locate:
     return lambda _start, _end: place
 
 
-def _respelled(view: View) -> Iterator[View]:
+def _respelled(view: InjectionView) -> Iterator[InjectionView]:
     text, size = view.text, len(view.text)
     folded = text.translate(_LOOKALIKES)
     if folded != text:
-        yield View(folded, view.locate, guessed=True)
+        yield InjectionView(folded, view.locate, guessed=True)
     if _LEET_WORD.search(folded):
-        yield View(folded.translate(_LEET), view.locate, guessed=True)
-    yield View(text.translate(_ROT13), view.locate, encoded=True, guessed=True)
-    yield View(
+        yield InjectionView(folded.translate(_LEET), view.locate, guessed=True)
+    yield InjectionView(text.translate(_ROT13), view.locate, encoded=True, guessed=True)
+    yield InjectionView(
         text[::-1],
         lambda start, end: view.locate(size - end, size - start),
         encoded=True,
@@ -105,27 +105,27 @@ def _respelled(view: View) -> Iterator[View]:
     yield from _spelled(view)
 
 
-def _spelled(view: View) -> Iterator[View]:
+def _spelled(view: InjectionView) -> Iterator[InjectionView]:
     """Yield words that were written letter by letter, without what stands between the letters."""
     for number, found in enumerate(_SPELLED.finditer(view.text)):
         if number >= _MAX_RUNS:
             return
         joined = re.sub(r"\W|_", "", found[0])
-        yield View(joined, _whole(*found.span(), view.locate), guessed=True, spelled=True)
+        yield InjectionView(joined, _whole(*found.span(), view.locate), guessed=True, spelled=True)
 
 
-def _invisible(text: str) -> Iterator[View]:
+def _invisible(text: str) -> Iterator[InjectionView]:
     for found in _TAGS.finditer(text):
         decoded = "".join(chr(ord(one) - 0xE0000) for one in found[0])
-        yield View(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
+        yield InjectionView(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
     for found in _SELECTORS.finditer(text):
         raw = bytes(ord(one) - 0xFE00 if one <= "\ufe0f" else ord(one) - 0xE0100 + 16 for one in found[0])
         decoded = raw.decode("utf-8", "replace")
         if _says_something(decoded):
-            yield View(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
+            yield InjectionView(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
 
 
-def _decoded(view: View) -> Iterator[View]:
+def _decoded(view: InjectionView) -> Iterator[InjectionView]:
     for sign, pattern, decode in _DECODERS:
         if sign not in view.text:
             continue
@@ -134,7 +134,7 @@ def _decoded(view: View) -> Iterator[View]:
                 break
             text = decode(found[0])
             if text is not None and text != found[0] and _says_something(text):
-                yield View(text, _whole(*found.span(), view.locate), encoded=True)
+                yield InjectionView(text, _whole(*found.span(), view.locate), encoded=True)
 
 
 def _says_something(text: str) -> bool:

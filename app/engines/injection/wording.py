@@ -26,7 +26,7 @@ KINDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class InjectionRule:
     """One pattern and what a match means."""
 
     kind: str

@@ -10,7 +10,7 @@ import numpy as np
 from app.core.contracts.engines import Embedder, EngineReport, Moderation
 from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
-from app.engines.moderation.model import Classifier, Floats
+from app.engines.moderation.model import Floats, ModerationClassifier
 from app.engines.moderation.windows import plain, windows
 
 MOST_ENCODED = 2
@@ -43,7 +43,7 @@ class EmbeddedModerator:
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
-        self._classifier: Classifier | None = None
+        self._classifier: ModerationClassifier | None = None
         self._loading = threading.Lock()
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
@@ -77,13 +77,13 @@ class EmbeddedModerator:
             )
         return Moderation(scores, EngineReport(name, classifier.version), places)
 
-    def _loaded(self) -> Classifier:
+    def _loaded(self) -> ModerationClassifier:
         with self._loading:
             if self._classifier is None:
-                self._classifier = Classifier.embedded()
+                self._classifier = ModerationClassifier.embedded()
             return self._classifier
 
-    def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], Classifier]:
+    def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], ModerationClassifier]:
         classifier = self._loaded()
         spans = [
             [span for span in windows(text) if any(map(str.isalpha, text[slice(*span)]))] for text in texts
@@ -103,7 +103,9 @@ class EmbeddedModerator:
             judged.append(_Judged(each, by_words, classifier.scores_by_words(by_words, len(each))))
         return judged, classifier
 
-    async def _encoded(self, texts: Sequence[str], judged: list[_Judged], classifier: Classifier) -> bool:
+    async def _encoded(
+        self, texts: Sequence[str], judged: list[_Judged], classifier: ModerationClassifier
+    ) -> bool:
         """Replace the scores of the most suspicious windows by the network's; tell whether there are vectors."""
         if self._embedder is None:
             return False
@@ -139,7 +141,7 @@ def _most_suspicious(judged: list[_Judged]) -> list[tuple[int, int]]:
 
 
 def _rescore(
-    judged: list[_Judged], chosen: list[tuple[int, int]], vectors: Floats, classifier: Classifier
+    judged: list[_Judged], chosen: list[tuple[int, int]], vectors: Floats, classifier: ModerationClassifier
 ) -> None:
     by_words = np.array([judged[text].by_words[row] for text, row in chosen], dtype=np.float32)
     logits = classifier.judged(vectors, by_words)

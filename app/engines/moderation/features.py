@@ -43,7 +43,7 @@ _CONTENT_SALT = np.uint64(0x5851_F42D_4C95_7F2D)
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class TextFeatures:
     """The features of several texts: one text behind the other, each text's from ``starts[n]`` to ``starts[n + 1]``."""
 
     columns: NDArray[np.int64]
@@ -57,7 +57,7 @@ def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     return found.columns, found.values
 
 
-def features_of(texts: Sequence[str]) -> Features:
+def features_of(texts: Sequence[str]) -> TextFeatures:
     """Return the features of each of ``texts`` that occur, in order, and their values; each block has unit length.
 
     Pairs of content words stand beside pairs of words, so that a verb meets its object across articles and
@@ -75,7 +75,7 @@ def features_of(texts: Sequence[str]) -> Features:
     blocks = [_block(words, of_words, 0), _block(*char_ngrams_of(joined, (3, 4, 5)), 1)]
     owners = np.concatenate([owner for owner, _, _ in blocks])
     order = np.argsort(owners, kind="stable")
-    return Features(
+    return TextFeatures(
         columns=np.concatenate([columns for _, columns, _ in blocks])[order],
         values=np.concatenate([values for _, _, values in blocks])[order],
         starts=np.searchsorted(owners[order], np.arange(len(texts) + 1)),

@@ -24,7 +24,7 @@ _LEAST_STEP = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Classifier:
+class ModerationClassifier:
     """The weights; ``knots`` are each policy's logits that stand at ``MARKS``: the network's and those by words."""
 
     words: Floats
@@ -38,12 +38,12 @@ class Classifier:
     version: str
 
     @classmethod
-    def embedded(cls) -> "Classifier":
+    def embedded(cls) -> "ModerationClassifier":
         """Return the classifier that ships."""
         return cls.read(files("app.engines.moderation").joinpath("weights/moderation.npz").read_bytes())
 
     @classmethod
-    def read(cls, data: bytes) -> "Classifier":
+    def read(cls, data: bytes) -> "ModerationClassifier":
         """Return the classifier in an npz file; its version is the beginning of the file's digest."""
         with np.load(io.BytesIO(data)) as archive:
             arrays = {name: archive[name].astype(np.float32) for name in archive.files}

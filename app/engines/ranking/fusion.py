@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from app.engines.ranking.index import Evidence
+from app.engines.ranking.index import ToolEvidence
 from app.engines.ranking.postings import Floats
 
 WORDS: Final = 0.4
@@ -45,7 +45,7 @@ class Scored:
     meaning: float
 
 
-def scored(evidence: Evidence, meaning: Floats | None) -> Scored:
+def scored(evidence: ToolEvidence, meaning: Floats | None) -> Scored:
     """Fuse the parts, each stretched so that the best tool of this text has one."""
     possible = max(evidence.possible, 1e-6)
     total = WORDS * _stretched(evidence.words, _LEAST_WORDS * possible)

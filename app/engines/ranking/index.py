@@ -30,14 +30,14 @@ _TEXT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class ToolFeatures:
     """What one tool is found by."""
 
     words: Ints
     grams: Ints
 
     @classmethod
-    def of(cls, tool: ToolCandidate) -> "Features":
+    def of(cls, tool: ToolCandidate) -> "ToolFeatures":
         """Read a definition: the words of name (twice), description and parameters, n-grams of the first two."""
         name, text = terms(tool.name), terms(tool.description[:_TEXT])
         more = terms(" ".join(tool.parameters)[:_TEXT])
@@ -83,7 +83,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ToolEvidence:
     """What speaks for each tool: BM25, and the cosine of n-grams.
 
     ``possible`` is the BM25 of a tool of usual length that has each word of the query once.
@@ -103,7 +103,7 @@ class ToolIndex:
     count: int
 
     @classmethod
-    def build(cls, features: Sequence[Features]) -> "ToolIndex":
+    def build(cls, features: Sequence[ToolFeatures]) -> "ToolIndex":
         """Weigh the words and n-grams of all tools against each other."""
         count = len(features)
         return cls(
@@ -118,13 +118,13 @@ class ToolIndex:
         cells = len(self.words.tools) + len(self.grams.tools)
         return _CELL_BYTES * cells + _VECTOR_BYTES * self.count
 
-    def evidence(self, query: Query) -> Evidence:
+    def evidence(self, query: Query) -> ToolEvidence:
         """Return what speaks for each tool."""
         idf = _idf(self.words.frequency(query.words), self.count)
         often = self.grams.frequency(query.grams)
         weights = query.gram_times * _idf(often, self.count)
         norm = float(np.sqrt((weights * weights).sum())) or 1.0
-        return Evidence(
+        return ToolEvidence(
             words=self.words.scores(query.words, query.times),
             grams=self.grams.scores(query.grams, weights / norm),
             possible=float((idf * query.times)[query.times >= 1].sum()),

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from app.core.contracts.engines import Embeddings, ToolCandidate
-from app.engines.ranking.index import Features
+from app.engines.ranking.index import ToolFeatures
 from app.engines.ranking.postings import Floats
 from app.engines.ranking.words import spelled_out
 
@@ -22,7 +22,7 @@ _PARAMETERS: Final = 16
 
 @dataclass(slots=True)
 class _Known:
-    features: Features
+    features: ToolFeatures
     vector: bytes | None = None
 
 
@@ -52,14 +52,14 @@ class KnownTools:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._space: tuple[str, str] | None = None
 
-    def features(self, tools: Sequence[ToolCandidate]) -> list[Features]:
+    def features(self, tools: Sequence[ToolCandidate]) -> list[ToolFeatures]:
         """Return the features of ``tools``; only those not seen lately are computed."""
         found = []
         for tool in tools:
             digest = digest_of((tool,))
             known = self._known.get(digest)
             if known is None:
-                known = self._known[digest] = _Known(Features.of(tool))
+                known = self._known[digest] = _Known(ToolFeatures.of(tool))
             found.append(known.features)
         self._trim(len(tools))
         return found
@@ -82,7 +82,7 @@ class KnownTools:
             digest = digest_of((tool,))
             known = self._known.get(digest)
             if known is None:
-                known = self._known[digest] = _Known(Features.of(tool))
+                known = self._known[digest] = _Known(ToolFeatures.of(tool))
             known.vector = vector
         self._trim(len(tools))
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from app.core.errors import ServiceError
 from app.core.strictjson import dumps, loads
-from app.engines.remote.client import Answer, RemoteClient
+from app.engines.remote.client import RemoteAnswer, RemoteClient
 from app.engines.resilience import RemoteEngineError
 
 ENGINE = "remote-chat"
@@ -18,19 +18,19 @@ _FRAME = (
 )
 
 
-class _Message(Answer):
+class _Message(RemoteAnswer):
     content: str
 
 
-class _Choice(Answer):
+class _Choice(RemoteAnswer):
     message: _Message
 
 
-class _Completion(Answer):
+class _Completion(RemoteAnswer):
     choices: list[_Choice]
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=RemoteAnswer)
 
 
 class ChatJudge:

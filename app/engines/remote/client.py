@@ -20,7 +20,7 @@ _CHUNK = 65_536
 _OK = 200
 
 
-class Answer(BaseModel):
+class RemoteAnswer(BaseModel):
     """What is read of an answer; members that are not named are ignored, values of other types refused."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from app.core.contracts.engines import Embeddings, EngineReport
-from app.engines.remote.client import Answer, RemoteClient
+from app.engines.remote.client import RemoteAnswer, RemoteClient
 from app.engines.resilience import RemoteEngineError
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ _FLOAT_BYTES = 4
 _SMALLEST = 1e-12
 
 
-class _Entry(Answer):
+class _Entry(RemoteAnswer):
     index: Annotated[int, Field(ge=0)]
     embedding: list[float] | str
 
 
-class _Entries(Answer):
+class _Entries(RemoteAnswer):
     data: list[_Entry]
 
 

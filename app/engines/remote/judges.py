@@ -15,7 +15,7 @@ from app.core.contracts.engines import (
     Moderation,
 )
 from app.engines.remote.chat import ENGINE, ChatJudge
-from app.engines.remote.client import Answer
+from app.engines.remote.client import RemoteAnswer
 from app.engines.remote.windows import windows
 from app.engines.resilience import RemoteEngineError
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 
-class _Scores(Answer):
+class _Scores(RemoteAnswer):
     violence: Score
     harassment: Score
     hate: Score
@@ -65,13 +65,13 @@ class _Scores(Answer):
     illicit: Score
 
 
-class _Attack(Answer):
+class _Attack(RemoteAnswer):
     score: Score
     kind: Kind
     quote: str
 
 
-class _Support(Answer):
+class _Support(RemoteAnswer):
     unsupported: Score
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.core.contracts.engines import EngineReport, Moderation, Moderator
-from app.engines.remote.client import Answer, RemoteClient
+from app.engines.remote.client import RemoteAnswer, RemoteClient
 from app.engines.remote.windows import windows
 from app.engines.resilience import RemoteEngineError
 
@@ -31,12 +31,12 @@ _POLICIES = {
 Score = Annotated[float, Field(ge=0, le=1)]
 
 
-class _Result(Answer):
+class _Result(RemoteAnswer):
     category_scores: dict[str, Score]
     categories: dict[str, bool] = Field(default_factory=dict)
 
 
-class _Results(Answer):
+class _Results(RemoteAnswer):
     results: list[_Result]
 
 

@@ -18,7 +18,7 @@ from app.core.contracts.engines import (
 )
 from app.engines.remote.chat import ENGINE as CHAT_ENGINE
 from app.engines.remote.chat import ChatJudge
-from app.engines.remote.client import Answer, RemoteClient
+from app.engines.remote.client import RemoteAnswer, RemoteClient
 from app.engines.remote.judges import each
 from app.engines.resilience import RemoteEngineError
 
@@ -45,16 +45,16 @@ class Scorer(Protocol):
         """Return a score 0..1 for each of ``texts``, in their order, or raise RemoteEngineError."""
 
 
-class _Result(Answer):
+class _Result(RemoteAnswer):
     index: Index
     relevance_score: Score
 
 
-class _Results(Answer):
+class _Results(RemoteAnswer):
     results: list[_Result]
 
 
-class _TeiResult(Answer):
+class _TeiResult(RemoteAnswer):
     index: Index
     score: Score
 
@@ -96,12 +96,12 @@ class TeiRerankScorer:
         return _placed(len(texts), [(one.index, one.score) for one in results])
 
 
-class _Judged(Answer):
+class _Judged(RemoteAnswer):
     index: Index
     score: Score
 
 
-class _AllJudged(Answer):
+class _AllJudged(RemoteAnswer):
     scores: list[_Judged]
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, SecretScanner, Span
 from app.engines.remote.chat import ENGINE, ChatJudge
-from app.engines.remote.client import Answer
+from app.engines.remote.client import RemoteAnswer
 from app.engines.remote.judges import windowed
 from app.engines.resilience import RemoteEngineError
 
@@ -19,12 +19,12 @@ _TASK = (
 )
 
 
-class _Secret(Answer):
+class _Secret(RemoteAnswer):
     text: str = Field(min_length=6)
     provider: str
 
 
-class _Secrets(Answer):
+class _Secrets(RemoteAnswer):
     secrets: list[_Secret]
 
 

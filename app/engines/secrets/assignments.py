@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from app.engines.secrets.checks import is_random
 from app.engines.secrets.placeholders import is_filled_in, is_identifier, is_sequence, is_words
-from app.engines.secrets.spotting import Rule, Spot, compiled
+from app.engines.secrets.spotting import SecretRule, Spot, compiled
 
 _NAME: Final = r"[A-Za-z0-9_\-]{0,24}"
 _SIGNED: Final = (
@@ -183,11 +183,11 @@ _KEYS: Final = (
     *("auth_key", "authkey", "private_key", "encryption_key", "signing_key", "master_key", "client_key"),
     *("credential", "x-api-key"),
 )
-ASSIGNMENTS: Final[tuple[Rule, ...]] = (
+ASSIGNMENTS: Final[tuple[SecretRule, ...]] = (
     *(
-        Rule("password", word, Assigned(word, "password", "SECRET_PASSWORD"), entropy=True)
+        SecretRule("password", word, Assigned(word, "password", "SECRET_PASSWORD"), entropy=True)
         for word in _PASSWORDS
     ),
-    *(Rule("token", word, Assigned(word, "key", "SECRET_TOKEN"), entropy=True) for word in _KEYS),
+    *(SecretRule("token", word, Assigned(word, "key", "SECRET_TOKEN"), entropy=True) for word in _KEYS),
 )
 """The rules that go by a name; a caller can switch them off."""

@@ -85,7 +85,7 @@ def read_template(template: str) -> tuple[Piece, ...]:
 
 
 @dataclass(frozen=True)
-class Format:
+class SecretFormat:
     """One format of one provider.
 
     ``name`` (``datadog``) makes it a value that is only told by the name it is assigned to; without one the template

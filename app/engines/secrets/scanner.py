@@ -9,7 +9,7 @@ from typing import Any, Final
 from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, Span
 from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
-from app.engines.secrets.spotting import FormatFinder, Rule, Spot
+from app.engines.secrets.spotting import FormatFinder, SecretRule, Spot
 from app.engines.secrets.structures import STRUCTURES
 from app.engines.secrets.views import encoded_texts, plain_views
 
@@ -22,8 +22,8 @@ class RuleScanner:
     """Finds credentials by rules alone: nothing is ever sent anywhere to see whether a key works."""
 
     def __init__(self) -> None:
-        self._rules: tuple[Rule, ...] = (
-            *(Rule(one.provider, one.gate, FormatFinder(one)) for one in FORMATS),
+        self._rules: tuple[SecretRule, ...] = (
+            *(SecretRule(one.provider, one.gate, FormatFinder(one)) for one in FORMATS),
             *STRUCTURES,
         )
         self._automaton: Any = None
@@ -93,7 +93,7 @@ class RuleScanner:
         return self._automaton
 
 
-def _automaton(rules: Iterable[Rule]) -> Any:
+def _automaton(rules: Iterable[SecretRule]) -> Any:
     import ahocorasick  # noqa: PLC0415 - loaded on the first scan, not when the service starts
 
     by_keyword: dict[str, list[int]] = {}
@@ -107,7 +107,7 @@ def _automaton(rules: Iterable[Rule]) -> Any:
 
 
 def _wanted(
-    rules: tuple[Rule, ...], providers: frozenset[str] | None, entropy: bool
+    rules: tuple[SecretRule, ...], providers: frozenset[str] | None, entropy: bool
 ) -> frozenset[int] | None:
     if providers is None and entropy:
         return None

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from app.engines.secrets.checks import is_placeholder, is_random
-from app.engines.secrets.formats import ALPHABETS, NAME_REACH, Format
+from app.engines.secrets.formats import ALPHABETS, NAME_REACH, SecretFormat
 
 _ALNUM: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _ESCAPED: Final = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
@@ -34,7 +34,7 @@ Find = Callable[[bytes, int], Spot | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SecretRule:
     """What the scanner triggers: the provider, the keyword that the gate knows, and what then looks."""
 
     provider: str
@@ -72,7 +72,7 @@ def value_behind(data: bytes, at: int) -> int:
 class FormatFinder:
     """Looks for one format around its keyword; compiled when its keyword is seen for the first time."""
 
-    format: Format
+    format: SecretFormat
     _compiled: Any = field(default=None)
     _follows: frozenset[int] = field(default=_ALNUM)
 

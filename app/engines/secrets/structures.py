@@ -8,7 +8,7 @@ from typing import Final
 from app.engines.secrets.assignments import ASSIGNMENTS
 from app.engines.secrets.checks import decoded, is_random, is_token_header, is_user_and_password
 from app.engines.secrets.placeholders import is_filled_in, is_words
-from app.engines.secrets.spotting import Find, Rule, Spot, compiled, stands_alone
+from app.engines.secrets.spotting import Find, SecretRule, Spot, compiled, stands_alone
 
 _LONGEST_KEY: Final = 16_384
 _LONGEST_TOKEN: Final = 16_384
@@ -152,9 +152,9 @@ _DATABASES: Final = (
 )
 
 
-def _database_urls() -> tuple[Rule, ...]:
+def _database_urls() -> tuple[SecretRule, ...]:
     return tuple(
-        Rule(
+        SecretRule(
             "database",
             f"{scheme}{mark}",
             Anchored(
@@ -172,11 +172,11 @@ def _database_urls() -> tuple[Rule, ...]:
     )
 
 
-def _rule(provider: str, gate: str, find: Find, *, entropy: bool = False) -> Rule:
-    return Rule(provider, gate, find, entropy)
+def _rule(provider: str, gate: str, find: Find, *, entropy: bool = False) -> SecretRule:
+    return SecretRule(provider, gate, find, entropy)
 
 
-STRUCTURES: tuple[Rule, ...] = (
+STRUCTURES: tuple[SecretRule, ...] = (
     _rule("private_key", "-----begin ", _private_key),
     _rule(
         "private_key",

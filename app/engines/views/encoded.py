@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from app.engines.views.mapping import Change
+from app.engines.views.mapping import Substitution
 
 _LEAST: Final = 11
 _SMALL, _CAPITAL, _DIGIT, _PLUS, _SIGN = 1, 2, 4, 8, 16
@@ -46,7 +46,7 @@ _MIXED: Final = re.compile(r"(?=.{0,256}[a-z])(?=.{0,256}[A-Z])(?=.{0,256}[0-9])
 _NUMBER: Final = re.compile(r"[0-9]{10}")
 
 
-def encoded_runs(text: str) -> Iterator[Change]:
+def encoded_runs(text: str) -> Iterator[Substitution]:
     """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
     done = block = tries = 0
     for start, end in _runs(text):
@@ -60,7 +60,7 @@ def encoded_runs(text: str) -> Iterator[Change]:
         if lines:
             tries, block = tries + 1, last
             if (plain := _from_base64(lines)) is not None:
-                yield Change(start, last, f" {plain} ", "base64")
+                yield Substitution(start, last, f" {plain} ", "base64")
                 done = last
                 continue
         yield from _readings(text[start:end], start)
@@ -94,19 +94,19 @@ def is_settled(run: str) -> bool:
     return _MIXED.match(bare) is not None and (_from_base64(run) is not None or not _NUMBER.search(bare))
 
 
-def _readings(spelled: str, start: int) -> Iterator[Change]:
+def _readings(spelled: str, start: int) -> Iterator[Substitution]:
     """Yield what a run says by itself, or between the separators of a path."""
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
     if (spelled.islower() or spelled.isupper()) and "+" not in spelled and not _BYTES.search(spelled):
         return
     whole = _decoded(spelled)
     if whole is not None:
-        yield Change(start, start + len(spelled), f" {whole[0]} ", whole[1])
+        yield Substitution(start, start + len(spelled), f" {whole[0]} ", whole[1])
         return
     if "/" in spelled or "-" in spelled or "_" in spelled:
         for part in _BETWEEN.finditer(spelled):
             if (piece := _decoded(part.group())) is not None:
-                yield Change(start + part.start(), start + part.end(), f" {piece[0]} ", piece[1])
+                yield Substitution(start + part.start(), start + part.end(), f" {piece[0]} ", piece[1])
 
 
 def _continued(text: str, start: int, end: int) -> tuple[int, str]:

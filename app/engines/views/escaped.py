@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from app.engines.views.mapping import Change
+from app.engines.views.mapping import Substitution
 
 # Each expression begins with the sign that it is about and looks back from there: then the search skips all else fast.
 _PERCENT: Final = re.compile(
@@ -57,7 +57,7 @@ _LAST_OF_ASCII: Final = 127
 _CONTROL: Final = frozenset(map(chr, (*range(9), 11, 12, *range(14, 32), 127)))
 
 
-def escapes(text: str) -> Iterator[Change]:
+def escapes(text: str) -> Iterator[Substitution]:
     """Yield every escape in ``text`` with the characters that it stands for."""
     if "%" in text:
         yield from _percent(text)
@@ -75,7 +75,7 @@ def escapes(text: str) -> Iterator[Change]:
     yield from _spaced(text)
 
 
-def _percent(text: str) -> Iterator[Change]:
+def _percent(text: str) -> Iterator[Substitution]:
     for run in _PERCENT.finditer(text):
         if run["unit"]:
             yield from _character(*run.span(), int(run["unit"], 16), "percent")
@@ -84,21 +84,21 @@ def _percent(text: str) -> Iterator[Change]:
         yield from _characters(((unit.start(), unit.end(), int(unit[1], 16)) for unit in units), "percent")
 
 
-def _entities(text: str) -> Iterator[Change]:
+def _entities(text: str) -> Iterator[Substitution]:
     for entity in _ENTITY.finditer(text):
         name = entity.group().rpartition("amp;")[2] or "&amp;"
         name = name if name[0] == "&" else f"&{name}"
         plain = html.unescape(name) if name[1] == "#" else html5.get(name[1:])
         if plain is not None and plain != name:
-            yield Change(*entity.span(), "" if plain in _CONTROL else plain, "html")
+            yield Substitution(*entity.span(), "" if plain in _CONTROL else plain, "html")
 
 
-def _backslashes(text: str) -> Iterator[Change]:
+def _backslashes(text: str) -> Iterator[Substitution]:
     half, begin, end = "", -1, -1
     for escape in _ESCAPE.finditer(text):
         written = escape.group().lstrip("\\")
         if written[0] in _WHITE:
-            yield Change(*escape.span(), _WHITE[written[0]], "escapes")
+            yield Substitution(*escape.span(), _WHITE[written[0]], "escapes")
             continue
         octal = written[0] in "0123"
         number = int(written, 8) if octal else int(written[1:].strip("{}"), 16)
@@ -111,10 +111,10 @@ def _backslashes(text: str) -> Iterator[Change]:
             yield from _character(*escape.span(), number, "escapes")
 
 
-def _quoted_printable(text: str) -> Iterator[Change]:
+def _quoted_printable(text: str) -> Iterator[Substitution]:
     for run in _QUOTED.finditer(text):
         if run.group()[1].isspace():
-            yield Change(*run.span(), "", "quoted-printable")
+            yield Substitution(*run.span(), "", "quoted-printable")
             continue
         units = [
             (unit.start(), unit.end(), int(unit[1], 16)) for unit in _QUOTED_BYTE.finditer(text, *run.span())
@@ -123,7 +123,7 @@ def _quoted_printable(text: str) -> Iterator[Change]:
             yield from _characters(units, "quoted-printable")
 
 
-def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Change]:
+def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Substitution]:
     """Yield the characters that bytes in UTF-8 make, each with its place; other bytes are Latin-1."""
     pending = list(units)
     data = bytes(value for _, _, value in pending)
@@ -132,7 +132,7 @@ def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Cha
         plain = _first_of(data[place : place + 4]) if data[place] > _LAST_OF_ASCII else None
         size = 1 if plain is None else len(plain.encode())
         spelled = chr(data[place]) if plain is None else plain
-        yield Change(
+        yield Substitution(
             pending[place][0], pending[place + size - 1][1], "" if spelled in _CONTROL else spelled, way
         )
         place += size
@@ -148,27 +148,27 @@ def _first_of(data: bytes) -> str | None:
     return None
 
 
-def _character(start: int, end: int, number: int, way: str) -> Iterator[Change]:
+def _character(start: int, end: int, number: int, way: str) -> Iterator[Substitution]:
     if number <= sys.maxunicode and number not in _LOW_SURROGATES and number not in _HIGH_SURROGATES:
         plain = chr(number)
-        yield Change(start, end, "" if plain in _CONTROL else plain, way)
+        yield Substitution(start, end, "" if plain in _CONTROL else plain, way)
 
 
-def _spelled(text: str, opening: str) -> Iterator[Change]:
+def _spelled(text: str, opening: str) -> Iterator[Substitution]:
     """Yield ``(at)`` and ``[dot]`` between words, in some languages, in one kind of brackets."""
     for sign in _SPELLED[opening].finditer(text):
         word = sign[1].lower()
         plain = "@" if word in _AT else "." if word in _DOT else ""
         if plain:
             start = sign.start() - (text[sign.start() - 1] == " ")
-            yield Change(start, sign.end(), plain, "spelled")
+            yield Substitution(start, sign.end(), plain, "spelled")
 
 
-def _loud(text: str) -> Iterator[Change]:
+def _loud(text: str) -> Iterator[Substitution]:
     for address in _LOUD.finditer(text):
-        yield Change(*address.span("at"), "@", "spelled")
+        yield Substitution(*address.span("at"), "@", "spelled")
         for dot in re.finditer(" DOT ", text[: address.end()][address.end("at") :]):
-            yield Change(address.end("at") + dot.start(), address.end("at") + dot.end(), ".", "spelled")
+            yield Substitution(address.end("at") + dot.start(), address.end("at") + dot.end(), ".", "spelled")
 
 
 def _holds_lone_digit(text: str) -> bool:
@@ -179,7 +179,7 @@ def _holds_lone_digit(text: str) -> bool:
     return bool((blanks[:-2] & digits[1:-1] & blanks[2:]).any())
 
 
-def _spaced(text: str) -> Iterator[Change]:
+def _spaced(text: str) -> Iterator[Substitution]:
     """Yield the blanks between digits that stand alone, and between the letters of an address."""
     runs = list(_SINGLY.finditer(text)) if _holds_lone_digit(text) else []
     if "@" in text and " @ " in text:
@@ -187,4 +187,4 @@ def _spaced(text: str) -> Iterator[Change]:
     for run in runs:
         for place in range(*run.span()):
             if text[place] == " ":
-                yield Change(place, place + 1, "", "spaced")
+                yield Substitution(place, place + 1, "", "spaced")

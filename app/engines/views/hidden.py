@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.engines.views.codes import codes_of, strangers
-from app.engines.views.mapping import Change, View, respelled
+from app.engines.views.mapping import Substitution, TextView, respelled
 
 _OVERRIDDEN: Final = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{2,}")
@@ -13,12 +13,13 @@ _UNSEEN: Final = re.compile("[\u202e\ufe00-\ufe0f\U000e0020-\U000e01ef]")
 _SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
-def hidden_views(text: str) -> Iterator[View]:
+def hidden_views(text: str) -> Iterator[TextView]:
     """Yield the readings of a text that is not ASCII in which what is hidden is written out."""
     if not _UNSEEN.search(strangers(codes_of(text))):
         return
     backwards = [
-        Change(*run.span(1), run[1][::-1], "reversed", backwards=True) for run in _OVERRIDDEN.finditer(text)
+        Substitution(*run.span(1), run[1][::-1], "reversed", backwards=True)
+        for run in _OVERRIDDEN.finditer(text)
     ]
     if backwards:
         yield respelled(text, backwards)
@@ -27,19 +28,19 @@ def hidden_views(text: str) -> Iterator[View]:
         yield respelled(text, unseen)
 
 
-def _tags(text: str) -> Iterator[Change]:
+def _tags(text: str) -> Iterator[Substitution]:
     for run in _TAGS.finditer(text):
         for place in range(*run.span()):
-            yield Change(place, place + 1, chr(ord(text[place]) - 0xE0000), "tags")
+            yield Substitution(place, place + 1, chr(ord(text[place]) - 0xE0000), "tags")
 
 
-def _selectors(text: str) -> Iterator[Change]:
+def _selectors(text: str) -> Iterator[Substitution]:
     """Yield bytes that were hidden as variation selectors, one each; the run is one change."""
     for run in _SELECTORS.finditer(text):
         data = bytes(_byte(character) for character in run.group())
         if data.isascii() and data.decode().isprintable():
             for place, value in zip(range(*run.span()), data.decode(), strict=True):
-                yield Change(place, place + 1, value, "selectors")
+                yield Substitution(place, place + 1, value, "selectors")
 
 
 def _byte(selector: str) -> int:

@@ -12,7 +12,7 @@ REACH: Final = 240
 _BATCH: Final = 64
 
 
-class Change(NamedTuple):
+class Substitution(NamedTuple):
     """``plain`` is read where ``text[start:end]`` stands; ``way`` says how it was read.
 
     ``backwards``: ``plain`` is ``text[start:end]`` from its end to its start, and maps back character by character.
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TextView:
     """One reading of a text.
 
     Piece ``i`` begins at ``starts[i]`` of the view and stands for ``[lows[i], highs[i])`` of the text below: character
@@ -44,7 +44,7 @@ class View:
     source: str
     trailing: re.Pattern[str] | None = None
     """What belongs to the character in front of it, so that a span that ends there takes it along."""
-    below: "View | None" = None
+    below: "TextView | None" = None
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         """Return the offsets in the original that the characters ``[start, end)`` of the view stand for."""
@@ -99,8 +99,11 @@ class View:
 
 
 def respelled(
-    text: str, changes: Iterable[Change], below: View | None = None, trailing: re.Pattern[str] | None = None
-) -> View:
+    text: str,
+    changes: Iterable[Substitution],
+    below: TextView | None = None,
+    trailing: re.Pattern[str] | None = None,
+) -> TextView:
     """Return the view of ``text`` with ``changes``, which are sorted and free of overlaps."""
     pieces: list[str] = []
     starts: list[int] = []
@@ -124,12 +127,12 @@ def respelled(
     highs.append(len(text))
     steps.append(1)
     pieces.append(text[done:])
-    return View("".join(pieces), starts, lows, highs, steps, changed, text, trailing, below)
+    return TextView("".join(pieces), starts, lows, highs, steps, changed, text, trailing, below)
 
 
-def apart(changes: Iterable[Change]) -> list[Change]:
+def apart(changes: Iterable[Substitution]) -> list[Substitution]:
     """Return ``changes`` in order; of those that overlap, the first and longest."""
-    kept: list[Change] = []
+    kept: list[Substitution] = []
     for change in sorted(changes, key=lambda one: (one.start, -one.end)):
         if not kept or change.start >= kept[-1].end:
             kept.append(change)

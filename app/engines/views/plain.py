@@ -24,7 +24,7 @@ from app.engines.views.confusables import (
     is_mark,
     unaccented,
 )
-from app.engines.views.mapping import Change, View, respelled
+from app.engines.views.mapping import Substitution, TextView, respelled
 
 PLAIN: Final = "plain"
 
@@ -50,7 +50,7 @@ _ALL_ALIKE: Final = re.compile(
 )
 
 
-def plain_view(text: str, below: View | None = None) -> View | None:
+def plain_view(text: str, below: TextView | None = None) -> TextView | None:
     """Return the view of ``text``, or None where it would be the text itself."""
     if text.isascii():
         return None
@@ -69,17 +69,17 @@ def plain_view(text: str, below: View | None = None) -> View | None:
     return respelled(text, (changes[start] for start in sorted(changes)), below, _HANGING)
 
 
-def _single(text: str, single: dict[str, str]) -> Iterator[Change]:
+def _single(text: str, single: dict[str, str]) -> Iterator[Substitution]:
     """Yield the characters that stand for plain ones by themselves."""
     for match in _any_of("".join(single)).finditer(text):
         place, character = match.start(), match.group()
         if is_invisible(character):
-            yield Change(place, place + 1, "", PLAIN)
+            yield Substitution(place, place + 1, "", PLAIN)
         elif is_mark(character):
             if _marks_plain_letter(text, place):
-                yield Change(place, place + 1, "", PLAIN)
+                yield Substitution(place, place + 1, "", PLAIN)
         elif single[character].isalnum() or single[character] == "@" or _separates(text, place):
-            yield Change(place, place + 1, single[character], PLAIN)
+            yield Substitution(place, place + 1, single[character], PLAIN)
 
 
 @lru_cache(maxsize=256)
@@ -155,7 +155,7 @@ def _marks_plain_letter(text: str, place: int) -> bool:
 
 def _alike(
     text: str, codes: npt.NDArray[np.uint32], present: str, single: dict[str, str]
-) -> Iterator[Change]:
+) -> Iterator[Substitution]:
     """Yield the letters that only look Latin, and in numbers and addresses the accented ones too."""
     similar = _SIMILAR.search(present) is not None
     if not similar and not _ACCENTED.search(present):
@@ -165,10 +165,10 @@ def _alike(
     if similar:
         for word in _ALL_ALIKE.finditer(text):
             places = (place for place in range(*word.span()) if not text[place].isascii())
-            yield from (Change(place, place + 1, LOOKALIKES[text[place]], PLAIN) for place in places)
+            yield from (Substitution(place, place + 1, LOOKALIKES[text[place]], PLAIN) for place in places)
 
 
-def _in_token(text: str, start: int, end: int, single: dict[str, str]) -> Iterator[Change]:
+def _in_token(text: str, start: int, end: int, single: dict[str, str]) -> Iterator[Substitution]:
     """Yield the changes in a run without blanks that holds plain letters or digits."""
     token = text[start:end]
     identifies = _NAMED.search(token) is not None
@@ -186,7 +186,7 @@ def _in_token(text: str, start: int, end: int, single: dict[str, str]) -> Iterat
             one = text[place]
             plain = table.get(one, unaccented(one) if identifies and one > "\x7f" and is_latin(one) else one)
             if plain != one and one not in single:
-                yield Change(place, place + 1, plain, PLAIN)
+                yield Substitution(place, place + 1, plain, PLAIN)
 
 
 def _is_number(text: str, low: int, high: int) -> bool:

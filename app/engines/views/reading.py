@@ -8,7 +8,7 @@ from typing import Final
 from app.engines.views.encoded import encoded_runs
 from app.engines.views.escaped import escapes
 from app.engines.views.hidden import hidden_views
-from app.engines.views.mapping import Change, View, apart, respelled
+from app.engines.views.mapping import Substitution, TextView, apart, respelled
 from app.engines.views.plain import plain_view
 
 LEVELS: Final = 3
@@ -24,14 +24,14 @@ _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
 class Readings:
     """The views of a text, and where something lies in it that was encoded once too often to be read."""
 
-    views: list[View]
+    views: list[TextView]
     sealed: list[tuple[int, int]]
 
 
 def readings(text: str) -> Readings:
     """Return every other way to read ``text``; together they are at most a fixed multiple of it, whatever it holds."""
-    views: list[View] = []
-    below: View | None = None
+    views: list[TextView] = []
+    below: TextView | None = None
     if not text.isascii():
         for hidden in hidden_views(text):
             views += _with_plain(hidden)
@@ -51,14 +51,14 @@ def readings(text: str) -> Readings:
     return Readings(views, sealed)
 
 
-def _with_plain(view: View) -> list[View]:
+def _with_plain(view: TextView) -> list[TextView]:
     plain = plain_view(view.text, view)
     return [view] if plain is None else [view, plain]
 
 
-def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Change]:
+def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Substitution]:
     """Return everything that is encoded in ``parts`` of ``text``, one level deep."""
-    found: list[Change] = []
+    found: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
         changes = [*escapes(part), *encoded_runs(part)]
@@ -68,7 +68,7 @@ def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Change]:
     return apart(found)
 
 
-def _changed_parts(view: View) -> Iterator[tuple[int, int]]:
+def _changed_parts(view: TextView) -> Iterator[tuple[int, int]]:
     """Yield the parts of a view where something may be encoded that was not in the text below: around what changed."""
     text, low, high = view.text, 0, 0
     for start, end, _ in view.changed:

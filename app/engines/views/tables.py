@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from app.engines.views.mapping import Change, View, respelled
+from app.engines.views.mapping import Substitution, TextView, respelled
 
 _WAY: Final = "table"
 _MOST_COLUMNS: Final = 200
@@ -49,19 +49,19 @@ _NEXT_ROW: Final = re.compile(r"\s*,\s*\(")
 Cell = tuple[int, int]
 
 
-def table_view(text: str) -> View | None:
+def table_view(text: str) -> TextView | None:
     """Return ``text`` with the heads of columns in front of the cells of its tables; None where it has none."""
     changes = [*_inserted(text), *_delimited(text)]
     if not changes:
         return None
-    kept: list[Change] = []
+    kept: list[Substitution] = []
     for change in sorted(changes):
         if not kept or change.start >= kept[-1].end:
             kept.append(change)
     return respelled(text, kept)
 
 
-def _delimited(text: str) -> Iterator[Change]:
+def _delimited(text: str) -> Iterator[Substitution]:
     """Yield the heads of tables whose rows are lines."""
     mark, heads = "", [""]
     begin = 0
@@ -121,15 +121,15 @@ def _cells(row: str, mark: str) -> Iterator[Cell]:
         start = end + 1
 
 
-def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -> Iterator[Change]:
+def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -> Iterator[Substitution]:
     for (start, end), head in zip(cells, heads, strict=True):
         if head and row[start:end].strip(" \"'"):
             low = begin + start
             # The delimiter in front of a cell gives way to the end of a line.
-            yield Change(low - 1 if start else low, low, f"\n{head}: " if start else f"{head}: ", _WAY)
+            yield Substitution(low - 1 if start else low, low, f"\n{head}: " if start else f"{head}: ", _WAY)
 
 
-def _inserted(text: str) -> Iterator[Change]:
+def _inserted(text: str) -> Iterator[Substitution]:
     """Yield the names of columns in front of the values of ``INSERT``."""
     for found in _INSERT.finditer(text) if _VALUES.search(text) else ():
         heads = [_told(head.strip(' \t\r\n"`[]')) for head in found["heads"].split(",")]
@@ -146,7 +146,7 @@ def _inserted(text: str) -> Iterator[Change]:
                 break
             for (start, end), head in zip(values, heads, strict=True):
                 if head and start < end:
-                    yield Change(start, start, f"\n{head}: ", _WAY)
+                    yield Substitution(start, start, f"\n{head}: ", _WAY)
             following = _NEXT_ROW.match(text, place)
             if following is None:
                 break

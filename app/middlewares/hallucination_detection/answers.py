@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.core.content.context import Context
-from app.core.content.leaves import REPORTED_PLACES, Leaf, Place
+from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 
 ANSWERING_ROLES: Final = frozenset({"assistant", "model", "ai"})
 
@@ -27,7 +27,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerTexts:
     """The texts of an answer, what it calls tools with, and what stands before it."""
 
     item: int
@@ -36,17 +36,17 @@ class Answer:
     sources: tuple[Source, ...]
 
 
-def answer_of(context: Context) -> Answer | None:
+def answer_of(context: Context) -> AnswerTexts | None:
     """Return the last message of an assistant, or without messages the last text item; None where there is none."""
     item = _last_answer(context.items)
     if item is None:
         return None
     mine = [leaf for leaf in context.leaves if leaf.slot.path[0] == item]
     before = [leaf for leaf in context.leaves if int(leaf.slot.path[0]) < item]
-    return Answer(
+    return AnswerTexts(
         item,
-        tuple(leaf for leaf in mine if leaf.place is Place.TEXT),
-        tuple(leaf for leaf in mine if leaf.place is Place.TOOL_INPUT),
+        tuple(leaf for leaf in mine if leaf.place is LeafPlace.TEXT),
+        tuple(leaf for leaf in mine if leaf.place is LeafPlace.TOOL_INPUT),
         tuple(_sources(context.items[:item], before, "context")),
     )
 

@@ -15,7 +15,7 @@ from app.core.contracts.middleware import Arguments, Middleware, Outcome
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.middlewares.hallucination_detection.answers import (
-    Answer,
+    AnswerTexts,
     Source,
     answer_of,
     evidence_of,
@@ -142,7 +142,7 @@ class _Judging:
 
     engines: Engines
     arguments: HallucinationDetectionArguments
-    answer: Answer
+    answer: AnswerTexts
     found: list[_Found] = field(default_factory=list)
     judged: float = 0.0
     engine: EngineReport | None = None

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from app.core.content.leaves import Leaf, Place
+from app.core.content.leaves import Leaf, LeafPlace
 
-_READ_ON: Final = frozenset({Place.TEXT, Place.TOOL_RESULT})
+_READ_ON: Final = frozenset({LeafPlace.TEXT, LeafPlace.TOOL_RESULT})
 _ENDS: Final = frozenset(".!?:;\u2026\u3002\uff01\uff1f")
 _CLOSERS: Final = "\"'\u201d\u2019\u00bb)]}*_`"
 
@@ -34,7 +34,7 @@ def _reads_on(left: Leaf, right: Leaf) -> bool:
         return False
     if left.depth or right.depth or not (left.slot.is_plain_text and right.slot.is_plain_text):
         return False
-    if left.place is Place.TOOL_RESULT and left.slot.path[0] != right.slot.path[0]:
+    if left.place is LeafPlace.TOOL_RESULT and left.slot.path[0] != right.slot.path[0]:
         return False
     return not _is_closed(left.text[-8:], right.text[:8])
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.core.content.context import Context, Edit
-from app.core.content.leaves import Leaf, Place
+from app.core.content.leaves import Leaf, LeafPlace
 from app.core.content.sanitizing import sanitized
 from app.core.contracts.engines import EngineReport, Engines, InjectionFinding, InjectionJudgement
 from app.core.contracts.middleware import Middleware, Outcome
@@ -20,7 +20,7 @@ from app.middlewares.prompt_injection.provenance import Marks
 Level = Literal["strict", "standard", "permissive"]
 
 THRESHOLDS: dict[Level, float] = {"strict": 0.3, "standard": 0.5, "permissive": 0.88}
-UNTRUSTED_PLACES = frozenset({Place.TOOL_RESULT, Place.STRUCTURED, Place.RESOURCE})
+UNTRUSTED_PLACES = frozenset({LeafPlace.TOOL_RESULT, LeafPlace.STRUCTURED, LeafPlace.RESOURCE})
 JUDGED_ROLES = frozenset({None, "user"})
 """Hosts write system messages and models write assistant turns: neither attacks itself."""
 
@@ -77,7 +77,7 @@ class PromptInjection(Middleware[PromptInjectionArguments]):
     async def apply(self, context: Context, arguments: PromptInjectionArguments) -> Outcome:
         """Judge every text that may speak to the model; the texts themselves never enter the metadata."""
         arguments.refuse_unscanned(context)
-        said = [leaf for leaf in context.leaves if leaf.place is Place.TEXT and leaf.role in JUDGED_ROLES]
+        said = [leaf for leaf in context.leaves if leaf.place is LeafPlace.TEXT and leaf.role in JUDGED_ROLES]
         foreign = [leaf for leaf in context.leaves if leaf.place in UNTRUSTED_PLACES]
         verdict = _Verdict(arguments)
         report = await self._said(said, verdict)
@@ -265,14 +265,14 @@ def _unseen(found: InjectionFinding, hidden: Sequence[tuple[int, int]]) -> Injec
 
 def _may_be_marked(leaf: Leaf) -> bool:
     """Tell whether a text is prose of its own: marks inside JSON or in a file's bytes would break it."""
-    if leaf.depth or leaf.slot.encoding != "text" or leaf.place is Place.STRUCTURED:
+    if leaf.depth or leaf.slot.encoding != "text" or leaf.place is LeafPlace.STRUCTURED:
         return False
     path = leaf.slot.path
     return path[-1] in {"text", "content"} or (isinstance(path[-1], int) and path[-2:-1] == ("content",))
 
 
 def _source(leaf: Leaf) -> str:
-    return "a document" if leaf.place is Place.RESOURCE else "a tool"
+    return "a document" if leaf.place is LeafPlace.RESOURCE else "a tool"
 
 
 def _edits(leaf: Leaf, text: str) -> list[Edit]:

@@ -18,7 +18,7 @@ from mcp_types import (
 )
 
 from app.core.access import Caller
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.tools.disclosure import staged_for
@@ -28,28 +28,28 @@ from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.subscriptions import SubscriptionMethods
 from app.protocol.methods.tasks import TaskMethods
 from app.protocol.methods.untrusted import arrived, permit
-from app.protocol.wire.callbacks import Callbacks
+from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.pagination import page_of
 from app.protocol.wire.parking import continues
-from app.services.catalog.listing import USERS, ListingService, View
+from app.services.catalog.listing import USERS, CallerView, ListingService
 from app.services.forward.forward_record import Asked
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService
-from app.services.forward.tool_hooks import SCOPE_META, Scope
+from app.services.forward.tool_hooks import SCOPE_META, HookScope
 
 WARNINGS_META: Final = "dev.sluice/warnings"
 _SCOPE: Final = re.compile(r"[\x21-\x7e]{1,200}")
-_LISTS: Final[Mapping[str, tuple[Kind, str]]] = {
-    "tools/list": (Kind.TOOL, "tools"),
-    "prompts/list": (Kind.PROMPT, "prompts"),
-    "resources/list": (Kind.RESOURCE, "resources"),
-    "resources/templates/list": (Kind.TEMPLATE, "resourceTemplates"),
+_LISTS: Final[Mapping[str, tuple[PrimitiveKind, str]]] = {
+    "tools/list": (PrimitiveKind.TOOL, "tools"),
+    "prompts/list": (PrimitiveKind.PROMPT, "prompts"),
+    "resources/list": (PrimitiveKind.RESOURCE, "resources"),
+    "resources/templates/list": (PrimitiveKind.TEMPLATE, "resourceTemplates"),
 }
 
 Forward = Callable[[Asked], Awaitable[dict[str, Any]]]
 
-_calling: ContextVar[tuple[Caller, View] | None] = ContextVar("calling", default=None)
+_calling: ContextVar[tuple[Caller, CallerView] | None] = ContextVar("calling", default=None)
 """Who calls a tool with this request: the SDK asks for the tool's schema without saying for whom."""
 
 
@@ -59,7 +59,7 @@ class AggregatedPrimitives:
 
     listing: ListingService
     forwarding: ForwardService
-    callbacks: Callbacks
+    callbacks: ClientCallbacks
     shaping: Shaping
     subscriptions: SubscriptionService | None = None
     tasks: TaskMethods | None = None
@@ -104,7 +104,7 @@ class AggregatedPrimitives:
         if calling is None:
             return None
         caller, view = calling
-        tool = view.find(Kind.TOOL, name)
+        tool = view.find(PrimitiveKind.TOOL, name)
         if tool is None or name not in view.remembered("header tools", _tools_with_headers):
             return None
         staged = staged_for(view.policy, caller, tool)
@@ -137,7 +137,7 @@ class AggregatedPrimitives:
         async def call(asked: Asked) -> dict[str, Any]:
             described = self.shaping.gate(context)
 
-            async def gate(view: View, tool: Primitive) -> Mapping[str, Any] | None:
+            async def gate(view: CallerView, tool: Primitive) -> Mapping[str, Any] | None:
                 instead = await described(view, tool)
                 if instead is None:
                     await permit(context, self.forwarding.audit, view.policy, tool, asked)
@@ -188,15 +188,15 @@ async def _nothing(_context: Context, _params: SetLevelRequestParams) -> dict[st
     return {}
 
 
-def _tools_with_headers(view: View) -> frozenset[str]:
+def _tools_with_headers(view: CallerView) -> frozenset[str]:
     return frozenset(
         name
-        for name, tool in view.of(Kind.TOOL).items()
+        for name, tool in view.of(PrimitiveKind.TOOL).items()
         if x_mcp_header_map(tool.definition.get("inputSchema"))
     )
 
 
-def _scope(exchange: Exchange, params: Mapping[str, Any]) -> Scope:
+def _scope(exchange: Exchange, params: Mapping[str, Any]) -> HookScope:
     """Return the vault scope that the request names, else the one of its session, if it has one."""
     meta = params.get("_meta") or {}
     given = meta.get(SCOPE_META)
@@ -206,7 +206,7 @@ def _scope(exchange: Exchange, params: Mapping[str, Any]) -> Scope:
                 "The name of a vault scope is 1 to 200 printable ASCII characters without spaces.",
                 details={"pointer": "/_meta/dev.sluice~1scope"},
             )
-        return Scope(given, given=True)
+        return HookScope(given, given=True)
     if exchange.session_id is None:
-        return Scope()
-    return Scope("session-" + hashlib.sha256(exchange.session_id.encode()).hexdigest()[:32])
+        return HookScope()
+    return HookScope("session-" + hashlib.sha256(exchange.session_id.encode()).hexdigest()[:32])

@@ -9,7 +9,7 @@ from mcp_types import PaginatedRequestParams, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog.groups import GroupTree, disabled_groups, switched
-from app.core.catalog.primitives import NAME_FIELD, Kind
+from app.core.catalog.primitives import NAME_FIELD, PrimitiveKind
 from app.core.errors import InvalidArgumentsError
 from app.protocol.methods.primitives import Method
 from app.protocol.wire.capabilities import VENDOR
@@ -27,10 +27,10 @@ AGENTIC_TOOLS: Final = frozenset({ENABLE, DISABLE})
 _POINTER: Final = f"/_meta/{NARROWING_META.replace('/', '~1')}"
 _LIST_OF: Final = MappingProxyType(
     {
-        Kind.TOOL: "tools",
-        Kind.PROMPT: "prompts",
-        Kind.RESOURCE: "resources",
-        Kind.TEMPLATE: "resourceTemplates",
+        PrimitiveKind.TOOL: "tools",
+        PrimitiveKind.PROMPT: "prompts",
+        PrimitiveKind.RESOURCE: "resources",
+        PrimitiveKind.TEMPLATE: "resourceTemplates",
     }
 )
 _CHANGES: Final = MappingProxyType(
@@ -90,7 +90,9 @@ class GroupMethods:
             for kind in NAME_FIELD
         }
         listed = await self.views.invoke.list(exchange.caller, exchange.info)
-        members["middleware"] = [one.name for one in listed if name in tree.direct(Kind.MIDDLEWARE, one.name)]
+        members["middleware"] = [
+            one.name for one in listed if name in tree.direct(PrimitiveKind.MIDDLEWARE, one.name)
+        ]
         members["groups"] = sorted(visible.intersection(tree.groups[name].subgroups))
         shown = {listed: names for listed, names in members.items() if names}
         return _cacheable(context, {"group": tree.wire()[name], "members": shown})

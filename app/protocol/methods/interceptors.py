@@ -10,7 +10,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import Field
 
 from app.core.catalog.interceptors import EVENTS
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
 from app.protocol.methods.groups import endpoint_of
 from app.protocol.methods.primitives import Method
@@ -103,7 +103,7 @@ class InterceptorMethods:
             return True
         tree = await self.groups.tree(exchange.caller.tenant)
         within = endpoint_of(context, tree)
-        return within is None or not within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name))
+        return within is None or not within.isdisjoint(tree.direct(PrimitiveKind.MIDDLEWARE, name))
 
 
 def _asked(params: InvokeInterceptorParams, meta: Mapping[str, Any]) -> Interception:

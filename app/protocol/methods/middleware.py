@@ -8,7 +8,7 @@ from mcp_types import PaginatedRequestParams, RequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog.groups import GroupTree, stamped
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.tools.selection import SESSION
 from app.protocol.methods.groups import endpoint_of, narrowed
@@ -18,7 +18,7 @@ from app.protocol.wire.capabilities import VENDOR
 from app.protocol.wire.exchange import Context, exchange_of, note
 from app.protocol.wire.pagination import page
 from app.services.catalog.group_views import GroupViews
-from app.services.invoke.invoke import InvokeService, MiddlewareInfo
+from app.services.invoke.invoke import InvokeService, MiddlewareListing
 
 INVOKE = "middleware/invoke"
 
@@ -52,7 +52,7 @@ class MiddlewareMethods:
         tree, narrowing = GroupTree.build(()), None
         if self.groups is not None:
             tree, narrowing = await narrowed(self.groups, context)
-        grouped = [(info, tree.direct(Kind.MIDDLEWARE, info.name)) for info in infos]
+        grouped = [(info, tree.direct(PrimitiveKind.MIDDLEWARE, info.name)) for info in infos]
         listed = [one for one in grouped if narrowing is None or not narrowing.isdisjoint(one[1])]
         shown, following = page(listed, [info.name for info, _ in listed], params.cursor, self.page_size)
         definitions = [stamped(_definition(info), groups) for info, groups in shown]
@@ -96,14 +96,14 @@ async def _check_endpoint(groups: GroupViews, context: Context, name: str) -> No
     """Refuse a middleware that is in no group of this endpoint, as if there was none of that name."""
     tree = await groups.tree(exchange_of(context).caller.tenant)
     within = endpoint_of(context, tree)
-    if within is not None and within.isdisjoint(tree.direct(Kind.MIDDLEWARE, name)):
+    if within is not None and within.isdisjoint(tree.direct(PrimitiveKind.MIDDLEWARE, name)):
         raise InvalidArgumentsError(
             "There is no middleware of that name; list the middlewares to see those you may invoke.",
             details={"pointer": "/name"},
         )
 
 
-def _definition(info: MiddlewareInfo) -> dict[str, Any]:
+def _definition(info: MiddlewareListing) -> dict[str, Any]:
     definition: dict[str, Any] = {"name": info.name}
     if info.title:
         definition["title"] = info.title

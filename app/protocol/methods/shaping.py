@@ -8,7 +8,7 @@ from typing import Any
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog.groups import GroupTree, disabled_groups, hidden_by_session
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.strictjson import dumps
 from app.core.tools.disclosure import any_staged, staged_for
 from app.protocol.methods.concerns import concern_filter, effective_concerns
@@ -28,13 +28,13 @@ from app.services.access.sessions import Session
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.disclosure import DisclosureService
 from app.services.catalog.group_views import GroupViews
-from app.services.catalog.listing import NO_EXTRA, Extra, Filter, ListingService, View
+from app.services.catalog.listing import NO_EXTRA, CallerView, Extra, Filter, ListingService
 from app.services.catalog.tool_lists import ToolListService
 from app.services.forward.forwarding import Gate
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ListShape:
     """How a list is narrowed and shown, and what the client should know about that."""
 
     filters: Sequence[Filter] = ()
@@ -54,7 +54,7 @@ class Shaping:
     disclosure: DisclosureService
     tools: ToolListService
 
-    async def shape(self, context: Context, view: View, kind: Kind) -> Shape:
+    async def shape(self, context: Context, view: CallerView, kind: PrimitiveKind) -> ListShape:
         """Return the shape of a list for this request."""
         filters: list[Filter] = []
         if NARROWING_META in _meta(context):
@@ -67,14 +67,14 @@ class Shaping:
         if _is_agentic(context, view):
             tree, visible = await seen_groups(self.groups, context)
             filters.append(_switched_off(exchange_of(context).session, tree))
-            if kind is Kind.TOOL:
+            if kind is PrimitiveKind.TOOL:
                 extra = _agentic(agentic_tools(tree, visible))
-        if kind is not Kind.TOOL:
-            return Shape(tuple(filters), None, extra, effective.warnings)
+        if kind is not PrimitiveKind.TOOL:
+            return ListShape(tuple(filters), None, extra, effective.warnings)
         short = _short(context, view)
         needed = await narrowing(context, self.tools, view, filters, short)
         filters += needed.filters
-        return Shape(tuple(filters), short, extra, (*effective.warnings, *needed.warnings), needed.meta)
+        return ListShape(tuple(filters), short, extra, (*effective.warnings, *needed.warnings), needed.meta)
 
     async def own_tool(self, context: Context, params: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the result of a tool of this server's own, or None where the name is none."""
@@ -96,7 +96,7 @@ class Shaping:
             return None
         exchange = exchange_of(context)
         view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
-        tools = view.of(Kind.TOOL)
+        tools = view.of(PrimitiveKind.TOOL)
         if not any_staged(view.policy, exchange.caller, tools.values()):
             return None  # there is no such resource for a caller who is shown every tool in full
         await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
@@ -105,7 +105,7 @@ class Shaping:
     def gate(self, context: Context) -> Gate:
         """Return what a call must pass before its arguments are looked at."""
 
-        async def described(view: View, tool: Primitive) -> Mapping[str, Any] | None:
+        async def described(view: CallerView, tool: Primitive) -> Mapping[str, Any] | None:
             return await gate(context, self.disclosure, view.policy, tool)
 
         return described
@@ -121,7 +121,7 @@ def _narrowing(found: tuple[GroupTree, frozenset[str] | None]) -> Filter:
     return Filter(f"groups {sorted(wanted)}", lambda one: not wanted.isdisjoint(one.groups))
 
 
-def _is_agentic(context: Context, view: View) -> bool:
+def _is_agentic(context: Context, view: CallerView) -> bool:
     """Return whether the model of this session may switch groups; what it switched must be remembered somewhere."""
     has_session = context.protocol_version not in MODERN_PROTOCOL_VERSIONS
     return view.policy.agentic_groups and has_session and exchange_of(context).session is not None
@@ -133,7 +133,7 @@ def _switched_off(session: Session | None, tree: GroupTree) -> Filter:
 
     def keeps(one: Primitive) -> bool:
         # A tool of a server that has the name of one of ours could not be called.
-        taken = one.kind is Kind.TOOL and one.name in AGENTIC_TOOLS
+        taken = one.kind is PrimitiveKind.TOOL and one.name in AGENTIC_TOOLS
         return not taken and not is_hidden(one)
 
     return Filter(f"off {sorted(disabled_groups(preferences, tree))}", keeps)
@@ -143,17 +143,17 @@ def _agentic(tools: Sequence[Mapping[str, Any]]) -> Extra:
     return Extra(hashlib.sha256(dumps(tools)).hexdigest(), tools)
 
 
-def _descriptions(context: Context, view: View, kind: Kind) -> Extra:
+def _descriptions(context: Context, view: CallerView, kind: PrimitiveKind) -> Extra:
     """Return the resource, or template, that describes tools to callers who are shown any in short form."""
-    if kind not in {Kind.RESOURCE, Kind.TEMPLATE}:
+    if kind not in {PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE}:
         return NO_EXTRA
-    if not any_staged(view.policy, exchange_of(context).caller, view.of(Kind.TOOL).values()):
+    if not any_staged(view.policy, exchange_of(context).caller, view.of(PrimitiveKind.TOOL).values()):
         return NO_EXTRA
     resources, templates = disclosure_resources(staged=True)
-    return Extra("descriptions", resources if kind is Kind.RESOURCE else templates)
+    return Extra("descriptions", resources if kind is PrimitiveKind.RESOURCE else templates)
 
 
-def _short(context: Context, view: View) -> Filter:
+def _short(context: Context, view: CallerView) -> Filter:
     """Return which tools are listed in their short form; it hangs on the caller, for views may be shared."""
     caller, policy = exchange_of(context).caller, view.policy
     said = policy.disclosure.keys.get(caller.key_id) or policy.disclosure.default

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, PaginatedRequestParams, RequestParams
 from pydantic import ConfigDict, Field
 
-from app.core.catalog.primitives import GROUPS_META, Kind, Primitive
+from app.core.catalog.primitives import GROUPS_META, Primitive, PrimitiveKind
 from app.core.catalog.servers import SEPARATOR
 from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
@@ -23,10 +23,10 @@ from app.protocol.methods.groups import seen_groups
 from app.protocol.methods.primitives import Method
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.untrusted import arrived
-from app.protocol.wire.callbacks import Callbacks, is_modern
+from app.protocol.wire.callbacks import ClientCallbacks, is_modern
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.state import state_of
-from app.services.catalog.listing import ListingService, View, shown_definition
+from app.services.catalog.listing import CallerView, ListingService, shown_definition
 from app.services.forward.forward_record import Asked
 from app.services.forward.forwarding import ForwardService
 from app.services.servers.upstreams import UpstreamService
@@ -60,7 +60,7 @@ class TaskMethods:
 
     listing: ListingService
     forwarding: ForwardService
-    callbacks: Callbacks
+    callbacks: ClientCallbacks
     shaping: Shaping
     upstreams: UpstreamService
 
@@ -85,7 +85,7 @@ class TaskMethods:
         own = task.get("taskId") if isinstance(task, Mapping) else None
         exchange = exchange_of(context)
         view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
-        found = view.find(Kind.TOOL, tool)
+        found = view.find(PrimitiveKind.TOOL, tool)
         if is_modern(context) or not isinstance(own, str) or found is None:
             return result
         name = f"{found.server}{SEPARATOR}{own}"
@@ -126,7 +126,7 @@ class TaskMethods:
         exchange = exchange_of(context)
         view = await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
         found = await asyncio.gather(*(self._seen(context, one) for one in await _remembered(context)))
-        shape = await self.shaping.shape(context, view, Kind.TASK)
+        shape = await self.shaping.shape(context, view, PrimitiveKind.TASK)
         shown = [
             one for one in found if one is not None and all(wanted.keeps(one) for wanted in shape.filters)
         ]
@@ -140,10 +140,10 @@ class TaskMethods:
             return None
         tree, _ = await seen_groups(self.shaping.groups, context)
         table = await self.shaping.concerns.table(exchange_of(context).caller.tenant)
-        groups = tree.direct(Kind.TASK, task.name, task.server)
+        groups = tree.direct(PrimitiveKind.TASK, task.name, task.server)
         meta = {**(definition.get("_meta") or {}), **({GROUPS_META: list(groups)} if groups else {})}
         return Primitive(
-            kind=Kind.TASK,
+            kind=PrimitiveKind.TASK,
             server=task.server,
             own_name=task.own,
             name=task.name,
@@ -151,7 +151,7 @@ class TaskMethods:
             digest="",
             groups=groups,
             within=tree.upward(groups),
-            concerns=table.mapping_of(Kind.TASK, task.name, meta),
+            concerns=table.mapping_of(PrimitiveKind.TASK, task.name, meta),
         )
 
 
@@ -171,6 +171,6 @@ def _renamed(result: dict[str, Any], task: _Task) -> dict[str, Any]:
     return result
 
 
-def _definitions(shown: Sequence[Primitive], view: View) -> list[Mapping[str, Any]]:
+def _definitions(shown: Sequence[Primitive], view: CallerView) -> list[Mapping[str, Any]]:
     expose = view.policy.concerns.expose
     return [shown_definition(one, short=False, expose=expose) for one in shown]

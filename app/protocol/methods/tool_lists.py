@@ -10,11 +10,11 @@ from app.core.content.context import Context as Items
 from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, NotFoundError, ServiceError
 from app.core.tools.requests import ToolRequest, request_of
-from app.core.tools.selection import Selection, Wanted
+from app.core.tools.selection import Selection, SelectionLimits
 from app.protocol.wire.capabilities import VENDOR
 from app.protocol.wire.exchange import Context
 from app.protocol.wire.state import SESSION_META, state_of
-from app.services.catalog.listing import Filter, View
+from app.services.catalog.listing import CallerView, Filter
 from app.services.catalog.tool_lists import ToolListService, narrowing_to
 
 TOOL_FILTER: Final = "tool_filter"
@@ -58,10 +58,10 @@ class ToolQuestion(BaseModel):
         limits = policy.limits
         return request_of(Items.parse(self.items, max_blocks=limits.max_blocks, max_depth=limits.max_depth))
 
-    def wanted(self, policy: Policy) -> Wanted:
+    def wanted(self, policy: Policy) -> SelectionLimits:
         """Return how far the choice goes: as the client says, else the policy."""
         rules = policy.tool_listing
-        return Wanted(
+        return SelectionLimits(
             max_tools=self.max_tools or rules.max_tools,
             min_score=rules.min_score if self.min_score is None else self.min_score,
             gap=0.0,
@@ -79,7 +79,11 @@ class Narrowing:
 
 
 async def narrowing(
-    context: Context, tools: ToolListService, view: View, filters: Sequence[Filter], short: Filter | None
+    context: Context,
+    tools: ToolListService,
+    view: CallerView,
+    filters: Sequence[Filter],
+    short: Filter | None,
 ) -> Narrowing:
     """Return how the list of this request is narrowed; what the request says goes before its session."""
     given = (context.params or {}).get("_meta")

@@ -17,7 +17,7 @@ from app.protocol.wire.asking import ANSWER_S, CAPABILITY_OF, ask_over, missing_
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.parking import Parked, Parking, continues
 from app.protocol.wire.sessions import LOG_LEVEL
-from app.services.forward.client_connections import DedicatedLinks, callbacks_of
+from app.services.forward.client_connections import ClientConnections, callbacks_of
 
 _LEVELS: Final[tuple[str, ...]] = get_args(LoggingLevel)
 _ROUNDS: Final = 16
@@ -105,10 +105,10 @@ def _meta(context: Context) -> Mapping[str, Any]:
 
 
 @dataclass(eq=False, slots=True)
-class Callbacks:
+class ClientCallbacks:
     """Carries questions between servers and clients of different revisions."""
 
-    dedicated: DedicatedLinks | None = None
+    dedicated: ClientConnections | None = None
     parking: Parking = field(default_factory=Parking)
 
     async def carried(self, context: Context, params: Mapping[str, Any], call: Call) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from app.core.request import RequestInfo
 from app.services.access.sessions import Session, SessionService
 
 if TYPE_CHECKING:
-    from app.protocol.wire.process_sessions import Bound
+    from app.protocol.wire.process_sessions import ProcessSession
 
 SCOPE_KEY: Final = "sluice.mcp"
 GROUP_KEY: Final = "mcp_group"
@@ -53,7 +53,7 @@ class Exchange:
     session_id: str | None = None
     session: Session | None = None
     binds: bool = False
-    bound: "Bound | None" = None
+    bound: "ProcessSession | None" = None
     handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
     spliced: tuple[str, list[bytes]] | None = None

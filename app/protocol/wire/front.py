@@ -42,8 +42,8 @@ from app.protocol.wire.exchange import (
     with_headers,
 )
 from app.protocol.wire.guards import Running
-from app.protocol.wire.process_sessions import BoundSessions
-from app.protocol.wire.sdk_transports import Legs, wants_stream
+from app.protocol.wire.process_sessions import ProcessSessions
+from app.protocol.wire.sdk_transports import SdkTransports, wants_stream
 from app.protocol.wire.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
 from app.services.access.access import AccessService
 from app.services.access.sessions import Session
@@ -119,8 +119,8 @@ class Front:
 
     access: AccessService
     sessions: VirtualSessions
-    bound: BoundSessions
-    legs: Legs
+    bound: ProcessSessions
+    legs: SdkTransports
     direct: Direct
     running: Running
     security: TransportSecurityMiddleware

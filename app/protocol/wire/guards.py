@@ -47,7 +47,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class ErrorGuard:
     """The outermost middleware of the SDK's server: nothing but our own words leaves a failing handler."""
 
     running: Running = field(default_factory=Running)

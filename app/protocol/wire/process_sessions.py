@@ -17,7 +17,7 @@ from app.protocol.methods.subscriptions import session_view
 from app.protocol.wire.asking import ask_over, notify_over
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.sessions import VirtualSessions, no_session
-from app.services.forward.client_connections import DedicatedLinks, SessionLinks
+from app.services.forward.client_connections import ClientConnections, SessionConnections
 
 _PER_TENANT = 512
 
@@ -27,7 +27,7 @@ End = Callable[[Caller, str], Awaitable[None]]
 """End the SDK's session of that id."""
 
 
-class Bound:
+class ProcessSession:
     """One such session: the SDK's, which carries messages, and its companion row, which remembers."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Bound:
         self.session_id = session_id
         self.session = session
         self.capabilities = capabilities
-        self.links: SessionLinks | None = None
+        self.links: SessionConnections | None = None
         self.streams = 0
         self.task: asyncio.Task[None] | None = None
 
@@ -69,19 +69,19 @@ class Bound:
         await notify_over(self.session, method, params, None)
 
 
-class BoundSessions:
+class ProcessSessions:
     """The bound sessions of this process by the SDK's id."""
 
     def __init__(
-        self, virtual: VirtualSessions, dedicated: DedicatedLinks | None = None, *, check_s: float
+        self, virtual: VirtualSessions, dedicated: ClientConnections | None = None, *, check_s: float
     ) -> None:
         self._virtual = virtual
         self._check_s = check_s
         self._dedicated = dedicated
-        self._by_id: dict[str, Bound] = {}
+        self._by_id: dict[str, ProcessSession] = {}
         self.end_of_sdk: End | None = None
 
-    def find(self, caller: Caller, bound_id: str) -> Bound:
+    def find(self, caller: Caller, bound_id: str) -> ProcessSession:
         """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
         found = self._by_id.get(bound_id)
         if found is None or (found.caller.tenant, found.caller.key_id) != (caller.tenant, caller.key_id):
@@ -105,7 +105,7 @@ class BoundSessions:
         params = context.params or {}
         capabilities = params.get("capabilities") or {}
         bound_id = str(connection.session_id)
-        bound = Bound(bound_id, caller, session.id, context.session, capabilities, exchange.group)
+        bound = ProcessSession(bound_id, caller, session.id, context.session, capabilities, exchange.group)
         if self._dedicated is not None:
             bound.links = self._dedicated.of_session(caller.tenant, bound.capabilities, bound.ask, bound.tell)
         self._by_id[bound.id] = bound
@@ -113,14 +113,14 @@ class BoundSessions:
         connection.exit_stack.push_async_callback(self._ended, bound)
         bound.task = asyncio.create_task(self._relay(bound), name="bound session")
 
-    async def end(self, bound: Bound) -> None:
+    async def end(self, bound: ProcessSession) -> None:
         """End the session from this side, the SDK's too; the rest follows from that."""
         if self.end_of_sdk is not None:
             await self.end_of_sdk(bound.caller, bound.id)
         if bound.id in self._by_id:
             await self._ended(bound)
 
-    async def _relay(self, bound: Bound) -> None:
+    async def _relay(self, bound: ProcessSession) -> None:
         """Pass notifications on to the session's stream, and end the session once its row is gone."""
         try:
             async with session_view(
@@ -135,7 +135,7 @@ class BoundSessions:
         bound.task = None
         await self.end(bound)
 
-    async def _pass_on(self, bound: Bound, told: Any) -> None:
+    async def _pass_on(self, bound: ProcessSession, told: Any) -> None:
         while True:
             with anyio.move_on_after(self._check_s) as timer:
                 try:
@@ -147,7 +147,7 @@ class BoundSessions:
             if idle and not await self._virtual.alive(bound.caller, bound.session_id):
                 return
 
-    async def _ended(self, bound: Bound) -> None:
+    async def _ended(self, bound: ProcessSession) -> None:
         if self._by_id.pop(bound.id, None) is None:
             return
         if bound.task is not None:

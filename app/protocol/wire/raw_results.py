@@ -19,7 +19,7 @@ _MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
 @dataclass(frozen=True, slots=True)
-class Unsieved:
+class RawResults:
     """Answers ``methods`` in front of the SDK's kernel, which would drop every member that it does not know.
 
     The params are checked as the kernel checks them; handlers get them, and what they return goes out, as JSON objects.

@@ -23,7 +23,7 @@ CallsBack = Callable[[str], bool]
 """Whether anything that a tenant uses may send requests to its clients."""
 
 
-class Legs:
+class SdkTransports:
     """Stateless JSON for most requests, stateless SSE where progress or logs are wanted, bound sessions.
 
     A bound session is one of the SDK's own: it lives in this process, and its id (32 hexadecimal digits, unlike

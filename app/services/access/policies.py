@@ -29,14 +29,14 @@ _STALE_S = 5.0
 _REMEMBERED_TENANTS = 10_000
 
 
-class Fault(NamedTuple):
+class ArgumentFault(NamedTuple):
     """What is wrong with arguments: a JSON pointer below them ("" : the middleware itself) and a sentence."""
 
     pointer: str
     message: str
 
 
-ArgumentCheck = Callable[[str, Mapping[str, Any]], Fault | None]
+ArgumentCheck = Callable[[str, Mapping[str, Any]], ArgumentFault | None]
 """Tells what is wrong with some of a middleware's arguments; missing ones are no fault."""
 
 
@@ -202,13 +202,13 @@ class PolicyService:
 def argument_check(registry: Registry) -> ArgumentCheck:
     """Return the check against the argument models of the installed middlewares."""
 
-    def check(name: str, arguments: Mapping[str, Any]) -> Fault | None:
+    def check(name: str, arguments: Mapping[str, Any]) -> ArgumentFault | None:
         middleware = registry.middlewares.get(name)
         if middleware is None and REMOTE_SEPARATOR in name:
             # It belongs to another server, which may be away now; its schema is asked when it is invoked.
             return None
         if middleware is None:
-            return Fault("", "There is no middleware of that name.")
+            return ArgumentFault("", "There is no middleware of that name.")
         try:
             middleware.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -217,7 +217,7 @@ def argument_check(registry: Registry) -> ArgumentCheck:
                     continue
                 pointer = "".join(f"/{_escaped(str(step))}" for step in fault["loc"]) or "/"
                 known = fault["type"] != "extra_forbidden"
-                return Fault(pointer, f"{fault['msg']}." if known else "There is no such argument.")
+                return ArgumentFault(pointer, f"{fault['msg']}." if known else "There is no such argument.")
         return None
 
     return check

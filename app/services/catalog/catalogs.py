@@ -18,9 +18,9 @@ from app.core.catalog.primitives import (
     NAME_FIELD,
     SERVERS_CHANGED,
     Catalog,
-    Kind,
     Offer,
     Primitive,
+    PrimitiveKind,
 )
 from app.core.catalog.servers import SEPARATOR
 from app.core.errors import ServiceError
@@ -49,7 +49,7 @@ Subscriber = Callable[[str, frozenset[str]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class OperatorWords:
     """What operators said of a tenant's primitives; equal where it says the same."""
 
     tree: GroupTree = field(compare=False)
@@ -73,7 +73,7 @@ class CatalogService:
     middlewares: Sequence[str] = ()
     look_s: float = _LOOK_S
     _made: dict[str, Catalog] = field(default_factory=dict)
-    _said: dict[str, Said] = field(default_factory=dict)
+    _said: dict[str, OperatorWords] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
     _building: dict[str, "asyncio.Task[Catalog]"] = field(default_factory=dict)
     _soon: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
@@ -185,10 +185,10 @@ class CatalogService:
         for subscriber in self._subscribers:
             subscriber(tenant, changed)
 
-    async def _read(self, tenant: str) -> Said:
+    async def _read(self, tenant: str) -> OperatorWords:
         tree = await self.groups.tree(tenant)
         table = await self.concerns.table(tenant)
-        return Said(tree, tree.groups, table, await self.descriptions.descriptions(tenant))
+        return OperatorWords(tree, tree.groups, table, await self.descriptions.descriptions(tenant))
 
 
 def assembled(
@@ -202,7 +202,7 @@ def assembled(
     naming = exposed(
         approved.offers, namespaced=approved.namespaced, aliases=approved.aliases, separator=SEPARATOR
     )
-    primitives: dict[Kind, dict[str, Primitive]] = {kind: {} for kind in NAME_FIELD}
+    primitives: dict[PrimitiveKind, dict[str, Primitive]] = {kind: {} for kind in NAME_FIELD}
     for offer, name in naming.names:
         staged = approved.disclosure.get(offer.server) == "staged"
         primitives[offer.kind][name] = _primitive(offer, name, staged, tree, table, described.get(name))
@@ -211,7 +211,9 @@ def assembled(
         groups=tree.wire(),
         group_parents={name: tree.upward({name}) for name in tree.wire()},
         middleware_groups={
-            name: direct for name in middlewares if (direct := tree.direct(Kind.MIDDLEWARE, name, None))
+            name: direct
+            for name in middlewares
+            if (direct := tree.direct(PrimitiveKind.MIDDLEWARE, name, None))
         },
         shadowed=tuple(naming.shadowed),
     )
@@ -236,7 +238,7 @@ def _primitive(
         meta[GROUPS_META] = list(groups)
     if meta:
         definition["_meta"] = meta
-    tool = offer.kind is Kind.TOOL
+    tool = offer.kind is PrimitiveKind.TOOL
     return Primitive(
         kind=offer.kind,
         server=offer.server,

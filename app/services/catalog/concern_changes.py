@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
 from app.core.catalog.concerns import MAX_CONCERNS, ConcernDefinition, ConcernMapping
-from app.core.catalog.primitives import CONCERNS_CHANGED, Kind
+from app.core.catalog.primitives import CONCERNS_CHANGED, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError, TooLargeError
 from app.core.events import Changed
 from app.store.catalog.concerns import (
@@ -26,7 +26,7 @@ from app.store.changes import announce
 
 MAX_MAPPINGS: Final = 5000
 _NAMED: Final = 10
-MappingKey = tuple[Kind, str]
+MappingKey = tuple[PrimitiveKind, str]
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound="ConcernInfo | MappingInfo")
 

@@ -17,7 +17,7 @@ from app.core.catalog.concern_configuration import (
     session_layers,
 )
 from app.core.catalog.concerns import NO_CONCERNS, ConcernDefinition, ConcernMapping, ConcernTable
-from app.core.catalog.primitives import CONCERNS_CHANGED, Kind
+from app.core.catalog.primitives import CONCERNS_CHANGED, PrimitiveKind
 from app.core.errors import NotFoundError
 from app.core.events import Changed
 from app.core.request import RequestInfo
@@ -146,7 +146,7 @@ class ConcernService:
         return list(state.mappings.values())
 
     async def get_mapping(
-        self, caller: Caller, kind: Kind, name: str, request: RequestInfo | None = None
+        self, caller: Caller, kind: PrimitiveKind, name: str, request: RequestInfo | None = None
     ) -> MappingInfo:
         """Return the mapping of exactly that kind and name, or raise NotFoundError."""
         state = await self._state(caller, "concerns.mappings.get", request)
@@ -169,7 +169,7 @@ class ConcernService:
         return after.mappings[key], key not in held.mappings
 
     async def delete_mapping(
-        self, caller: Caller, kind: Kind, name: str, request: RequestInfo | None = None
+        self, caller: Caller, kind: PrimitiveKind, name: str, request: RequestInfo | None = None
     ) -> None:
         """Remove a mapping, or raise NotFoundError."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.core.catalog.groups import MAX_GROUPS, MAX_MEMBERS, MAX_MEMBERS_IN_ALL, GroupDefinition, find_cycle
-from app.core.catalog.primitives import GROUPS_CHANGED, Kind
+from app.core.catalog.primitives import GROUPS_CHANGED, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError, TooLargeError
 from app.core.events import Changed
 from app.store.catalog.groups import (
@@ -142,7 +142,7 @@ class _Check:
         before = self.kept.get(definition.name)
         known = set(before.members) if before is not None else set()
         for number, one in enumerate(definition.members):
-            if one.kind is Kind.GROUP and one.name not in after:
+            if one.kind is PrimitiveKind.GROUP and one.name not in after:
                 raise InvalidArgumentsError(
                     "There is no group of that name.", details={"pointer": f"{at}{self.member(number)}/name"}
                 )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.core.access import Caller
 from app.core.catalog.groups import GroupTree, visible_groups
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.request import RequestInfo
 from app.services.catalog.groups import GroupService
 from app.services.catalog.listing import ListingService
@@ -34,5 +34,5 @@ class GroupViews:
         if not view.restricted:
             return frozenset(tree.groups)
         listed = await self.invoke.list(caller, request)
-        more = {group for one in listed for group in tree.direct(Kind.MIDDLEWARE, one.name)}
+        more = {group for one in listed for group in tree.direct(PrimitiveKind.MIDDLEWARE, one.name)}
         return visible_groups(tree, view.all, restricted=True, more=more)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.catalog.groups import MAX_GROUPS, GroupDefinition, GroupTree
-from app.core.catalog.primitives import GROUPS_CHANGED, NAME_FIELD, Catalog, Kind, Member
+from app.core.catalog.primitives import GROUPS_CHANGED, NAME_FIELD, Catalog, Member, PrimitiveKind
 from app.core.errors import (
     InvalidArgumentsError,
     NotFoundError,
@@ -248,8 +248,8 @@ class GroupService:
         await self.audit.record_with(tx, event)
 
     def _exists(self, catalog: Catalog, member: Member) -> bool:
-        if member.kind is Kind.MIDDLEWARE:
-            return any(member.matches(Kind.MIDDLEWARE, name, None) for name in self.middlewares)
+        if member.kind is PrimitiveKind.MIDDLEWARE:
+            return any(member.matches(PrimitiveKind.MIDDLEWARE, name, None) for name in self.middlewares)
         if member.kind not in NAME_FIELD:
             return True  # groups were checked, and tasks come and go
         named = catalog.of(member.kind)
@@ -274,7 +274,11 @@ def _infos(stored: Sequence[StoredGroup]) -> list[GroupInfo]:
     tree = GroupTree.build(definition_of(one) for one in stored)
     info = {
         one.name: GroupInfo(
-            tree.groups[one.name], tree.direct(Kind.GROUP, one.name), one.origin, one.created, one.updated
+            tree.groups[one.name],
+            tree.direct(PrimitiveKind.GROUP, one.name),
+            one.origin,
+            one.created,
+            one.updated,
         )
         for one in stored
     }

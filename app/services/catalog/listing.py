@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import CONCERNS_META, NAME_FIELD, Catalog, Kind, Primitive
+from app.core.catalog.primitives import CONCERNS_META, NAME_FIELD, Catalog, Primitive, PrimitiveKind
 from app.core.contracts.policy import Grant, Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
@@ -100,7 +100,7 @@ class _Recent(Generic[V]):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class CallerView:
     """What one caller may see and use: the same for lists, calls and reads.
 
     ``restricted`` says that grants decide; where they do not, all callers of a tenant share one view.
@@ -109,17 +109,17 @@ class View:
     catalog: Catalog
     policy: Policy
     policy_version: int
-    primitives: Mapping[Kind, Mapping[str, Primitive]]
+    primitives: Mapping[PrimitiveKind, Mapping[str, Primitive]]
     restricted: bool
     lists: _Recent[Listed] = field(default_factory=lambda: _Recent(_LISTS_PER_VIEW), repr=False)
-    narrowed: "_Recent[View]" = field(default_factory=lambda: _Recent(_NARROWED_PER_VIEW), repr=False)
+    narrowed: "_Recent[CallerView]" = field(default_factory=lambda: _Recent(_NARROWED_PER_VIEW), repr=False)
     facts: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def of(self, kind: Kind) -> Mapping[str, Primitive]:
+    def of(self, kind: PrimitiveKind) -> Mapping[str, Primitive]:
         """Return the visible primitives of a kind by exposed name."""
         return self.primitives.get(kind, {})
 
-    def find(self, kind: Kind, name: str) -> Primitive | None:
+    def find(self, kind: PrimitiveKind, name: str) -> Primitive | None:
         """Return the primitive of that exposed name if the caller may use it."""
         return self.of(kind).get(name)
 
@@ -128,11 +128,11 @@ class View:
         """Return every visible primitive."""
         return tuple(one for found in self.primitives.values() for one in found.values())
 
-    def within(self, group: str) -> "View":
+    def within(self, group: str) -> "CallerView":
         """Return the view of the endpoint of a group: only what is in it, or in one below it, exists there."""
         return self.narrowed.get(group) or self.narrowed.put(group, _narrowed(self, group))
 
-    def remembered(self, name: str, make: Callable[["View"], T]) -> T:
+    def remembered(self, name: str, make: Callable[["CallerView"], T]) -> T:
         """Return what ``make`` says of this view, asked once."""
         if name not in self.facts:
             self.facts[name] = make(self)
@@ -151,7 +151,7 @@ class _Tenant:
 
     catalog: Catalog
     version: int
-    views: _Recent[View] = field(default_factory=lambda: _Recent(_VIEWS_PER_TENANT))
+    views: _Recent[CallerView] = field(default_factory=lambda: _Recent(_VIEWS_PER_TENANT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class ListingService:
         request: RequestInfo | None = None,
         group: str | None = None,
         action: str = "primitives.list",
-    ) -> View:
+    ) -> CallerView:
         """Return what the caller may see now, at the endpoint of ``group``; it needs one of the roles in ``USERS``."""
         if caller.roles.isdisjoint(USERS):
             async with self.audit.refusals(caller, action, request):
@@ -189,7 +189,7 @@ class ListingService:
 
     async def admitted(
         self, caller: Caller, request: RequestInfo | None = None, group: str | None = None
-    ) -> View:
+    ) -> CallerView:
         """Return the view for a request that counts against the tenant's rate."""
         view = await self.view(caller, request, group)
         self.traffic.spend(caller.tenant, view.policy.limits)
@@ -203,8 +203,8 @@ class ListingService:
 
     def listed(
         self,
-        view: View,
-        kind: Kind,
+        view: CallerView,
+        kind: PrimitiveKind,
         filters: Sequence[Filter] = (),
         *,
         short: Filter | None = None,
@@ -218,8 +218,8 @@ class ListingService:
 
     def _made(
         self,
-        view: View,
-        kind: Kind,
+        view: CallerView,
+        kind: PrimitiveKind,
         filters: Sequence[Filter],
         short: Filter | None,
         extra: Extra,
@@ -260,30 +260,30 @@ def shown_definition(primitive: Primitive, *, short: bool, expose: bool) -> Mapp
     return {**rest, "_meta": meta} if meta else rest
 
 
-def _tool_definitions(view: View, caller: Caller) -> tuple[Mapping[str, Any], ...]:
+def _tool_definitions(view: CallerView, caller: Caller) -> tuple[Mapping[str, Any], ...]:
     return tuple(
         shown_definition(one, short=staged_for(view.policy, caller, one), expose=view.policy.concerns.expose)
-        for one in view.of(Kind.TOOL).values()
+        for one in view.of(PrimitiveKind.TOOL).values()
     )
 
 
-def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> View:
+def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> CallerView:
     if policy.grants is None:
-        return View(catalog, policy, version, catalog.primitives, restricted=False)
+        return CallerView(catalog, policy, version, catalog.primitives, restricted=False)
     mine = [one for one in policy.grants if _is_for(one, caller)]
     primitives = {
         kind: {name: one for name, one in found.items() if any(_grants(grant, one) for grant in mine)}
         for kind, found in catalog.primitives.items()
     }
-    return View(catalog, policy, version, primitives, restricted=True)
+    return CallerView(catalog, policy, version, primitives, restricted=True)
 
 
-def _narrowed(view: View, group: str) -> View:
+def _narrowed(view: CallerView, group: str) -> CallerView:
     primitives = {
         kind: {name: one for name, one in found.items() if group in one.within}
         for kind, found in view.primitives.items()
     }
-    return View(view.catalog, view.policy, view.policy_version, primitives, restricted=True)
+    return CallerView(view.catalog, view.policy, view.policy_version, primitives, restricted=True)
 
 
 def _is_for(grant: Grant, caller: Caller) -> bool:

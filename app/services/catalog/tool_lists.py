@@ -5,14 +5,14 @@ import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from app.core.catalog.primitives import Kind, Primitive
+from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.contracts.engines import ToolRanker
 from app.core.errors import DeadlineExceededError
 from app.core.strictjson import dumps
 from app.core.tools.offered import VisibleTools
 from app.core.tools.requests import ToolRequest
-from app.core.tools.selection import Selection, Wanted, selected
-from app.services.catalog.listing import Filter, ListingService, View
+from app.core.tools.selection import Selection, SelectionLimits, selected
+from app.services.catalog.listing import CallerView, Filter, ListingService
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class ToolListService:
 
     async def chosen(
         self,
-        view: View,
+        view: CallerView,
         filters: Sequence[Filter],
         short: Filter | None,
         request: ToolRequest,
-        wanted: Wanted,
+        wanted: SelectionLimits,
     ) -> Selection:
         """Choose among the tools of ``view`` that ``filters`` keep; all ranked as the caller is shown them."""
-        listed = self.listing.listed(view, Kind.TOOL, filters, short=short)
+        listed = self.listing.listed(view, PrimitiveKind.TOOL, filters, short=short)
         offered = await self.visible.offered(listed.definitions)
         limit_ms = view.policy.limits.deadline_ms
         try:
@@ -45,21 +45,21 @@ class ToolListService:
             ) from error
 
 
-def narrowing_to(view: View, names: Collection[str]) -> Filter | None:
+def narrowing_to(view: CallerView, names: Collection[str]) -> Filter | None:
     """Return what leaves all tools but ``names`` out of a list, and those that the policy always lists.
 
     None where ``names`` were chosen and none of them is there any more: a list that shows too much is of more use
     than one that shows nothing.
     """
     rules = view.policy.tool_listing
-    tools = view.of(Kind.TOOL)
+    tools = view.of(PrimitiveKind.TOOL)
     if names and not any(name in tools for name in names):
         return None
     wanted = frozenset(names).union(rules.pinned)
     servers = frozenset(rules.always_servers)
 
     def keeps(one: Primitive) -> bool:
-        return one.kind is not Kind.TOOL or one.name in wanted or one.server in servers
+        return one.kind is not PrimitiveKind.TOOL or one.name in wanted or one.server in servers
 
     key = hashlib.sha256(dumps([sorted(wanted), sorted(servers)])).hexdigest()
     return Filter(f"tools {key}", keeps)

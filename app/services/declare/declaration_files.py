@@ -13,7 +13,7 @@ import yaml
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import ServiceError
 from app.core.strictjson import loads
-from app.core.tools.declaration import Declaration, DeclarationError, Fault, Pointer
+from app.core.tools.declaration import Declaration, DeclarationError, DeclarationFault, Pointer
 from app.services.data_files import JSON_SCALARS
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -46,7 +46,7 @@ class DeclarationFile:
         """Return a fault that was found after reading, at a JSON pointer, with its place in the file."""
         steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
         at = tuple(int(step) if step.isdecimal() else step for step in steps)
-        return _told(self.name, self.lines, Fault(at, message))
+        return _told(self.name, self.lines, DeclarationFault(at, message))
 
 
 def read_file(path: Path, environment: Mapping[str, str] = os.environ) -> DeclarationFile:
@@ -70,7 +70,7 @@ def read_text(data: bytes, name: str, environment: Mapping[str, str] = os.enviro
     return DeclarationFile(declaration, reading.warnings, frozenset(reading.paused), name, lines)
 
 
-def _told(name: str, lines: Mapping[Pointer, int], fault: Fault) -> str:
+def _told(name: str, lines: Mapping[Pointer, int], fault: DeclarationFault) -> str:
     """Return a fault with its place; where the place itself has no line, that of what is around it."""
     at = fault.at
     while at and at not in lines:
@@ -88,7 +88,7 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
 
-    def told(self, fault: Fault) -> str:
+    def told(self, fault: DeclarationFault) -> str:
         """Return a fault with its place."""
         return _told(self.name, self.lines, fault)
 
@@ -121,11 +121,13 @@ class _Reading:
             likely = difflib.get_close_matches(key, known, 1, _SIMILAR)
             if likely:
                 self.faults.append(
-                    self.told(Fault((*at, key), f"There is no such member; is {likely[0]} meant?"))
+                    self.told(DeclarationFault((*at, key), f"There is no such member; is {likely[0]} meant?"))
                 )
             elif key != "$schema":
                 self.warnings.append(
-                    self.told(Fault((*at, key), "This member is another program's; it is ignored."))
+                    self.told(
+                        DeclarationFault((*at, key), "This member is another program's; it is ignored.")
+                    )
                 )
         return kept
 
@@ -142,7 +144,7 @@ class _Reading:
         name, default = found[1], found[2]
         value = self.environment.get(name) or default
         if value is None:
-            self.faults.append(self.told(Fault(at, f"The environment has no variable {name}.")))
+            self.faults.append(self.told(DeclarationFault(at, f"The environment has no variable {name}.")))
             return ""
         return value
 

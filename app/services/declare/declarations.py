@@ -29,7 +29,7 @@ Action = Literal["add", "change", "remove"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """One line of a plan; ``kind`` is server, group, concern, mapping or pipeline, a mapping's name "kind name"."""
 
     action: Action
@@ -38,10 +38,10 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DeclarationPlan:
     """What applying a file changes, how much of it holds already, and what the operator should know."""
 
-    changes: list[Change]
+    changes: list[PlannedChange]
     unchanged: int
     warnings: list[str] = field(default_factory=list)
 
@@ -67,14 +67,14 @@ class DeclarationService:
         request: RequestInfo | None = None,
         *,
         dry_run: bool = False,
-    ) -> Plan:
+    ) -> DeclarationPlan:
         """Store what the file says for the caller's tenant and return what that changed.
 
         What an earlier file said and this one does not is removed; what operators made over REST stays, unless the
         file has something of the same name. Servers of the file are approved. ``dry_run`` changes nothing: all of
         it is done in a transaction that is rolled back, so it finds whatever applying would find.
         """
-        plan = Plan([], 0)
+        plan = DeclarationPlan([], 0)
         async with self.audit.refusals(caller, "declaration.apply", request):
             caller.require(Role.OPERATOR)
             with suppress(_RolledBackError):
@@ -88,7 +88,7 @@ class DeclarationService:
 
     async def _applied(
         self, tx: Transaction, caller: Caller, file: DeclarationFile, request: RequestInfo | None
-    ) -> Plan:
+    ) -> DeclarationPlan:
         moment, tenant, wanted = self.now(), caller.tenant, file.declaration
         if await find_tenant(tx, tenant) is None:
             raise NotFoundError("There is no such tenant; make it with: sluice tenants create.")
@@ -107,7 +107,7 @@ class DeclarationService:
             details = {f"{one}s": sum(change.kind == one for change in changes) for one in kinds}
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
-        return Plan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
+        return DeclarationPlan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
 
     async def _pipelines(
         self, tx: Transaction, caller: Caller, file: DeclarationFile, moment: datetime
@@ -123,17 +123,17 @@ class DeclarationService:
 
     async def _servers(
         self, tx: Transaction, caller: Caller, file: DeclarationFile
-    ) -> tuple[list[Change], int]:
+    ) -> tuple[list[PlannedChange], int]:
         held = await self.servers.declared(tx, caller.tenant)
         wanted = [one for one in file.declaration.entries() if one.name not in file.paused]
         changes = [
-            Change("change" if entry.name in held else "add", "server", entry.name)
+            PlannedChange("change" if entry.name in held else "add", "server", entry.name)
             for entry in wanted
             if await self.servers.declare(tx, caller, entry)
         ]
         unchanged = len(wanted) - len(changes)
         changes += [
-            Change("remove", "server", name)
+            PlannedChange("remove", "server", name)
             for name in sorted(held.keys() - {one.name for one in wanted})
             if await self.servers.withdraw(tx, caller, name)
         ]
@@ -149,7 +149,7 @@ def _keep(*, changed: bool) -> None:
 
 def _changes(
     kind: str, created: Iterable[str], updated: Iterable[str], removed: Iterable[str]
-) -> Iterator[Change]:
+) -> Iterator[PlannedChange]:
     named: tuple[tuple[Action, Iterable[str]], ...] = (
         ("add", created),
         ("change", updated),
@@ -157,4 +157,4 @@ def _changes(
     )
     for action, names in named:
         for name in names:
-            yield Change(action, kind, name)
+            yield PlannedChange(action, kind, name)

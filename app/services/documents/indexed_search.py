@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from app.core.contracts.engines import ChunkProposals, EngineReport
-from app.engines.documents.chunk_index import FORMAT, MOST_PARTS, ChunkIndex, Scope
+from app.engines.documents.chunk_index import FORMAT, MOST_PARTS, ChunkIndex, SearchScope
 from app.engines.documents.scoring import Statistics, rarity
 from app.engines.documents.words import asked_words
 from app.engines.grounding.stemming import stem
-from app.engines.resilience import Guard
+from app.engines.resilience import EngineFallback
 from app.store.documents.collections import StoredPart
 
 _LOOKED_FOR: Final = 24
@@ -39,7 +39,7 @@ class IndexedSearch:
     """Proposes chunks of the parts that an index has; those of other parts the database proposes."""
 
     index: ChunkIndex
-    guard: Guard[ChunkProposals]
+    guard: EngineFallback[ChunkProposals]
     prefix: str
 
     async def propose(
@@ -66,7 +66,9 @@ class IndexedSearch:
             return NOTHING_PROPOSED
 
         return await self.guard.call(
-            lambda: self._asked(name, Scope(tenant, [part.id for part in held]), held, text, near, limit),
+            lambda: self._asked(
+                name, SearchScope(tenant, [part.id for part in held]), held, text, near, limit
+            ),
             unasked,
             parts=2,
         )
@@ -74,7 +76,7 @@ class IndexedSearch:
     async def _asked(
         self,
         name: str,
-        scope: Scope,
+        scope: SearchScope,
         parts: Sequence[StoredPart],
         text: str,
         vector: bytes | None,

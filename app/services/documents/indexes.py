@@ -9,7 +9,7 @@ from app.engines.documents.chunk_index import ChunkIndex, IndexOptions
 from app.engines.documents.opensearch import OpenSearchIndex
 from app.engines.documents.qdrant import QdrantIndex
 from app.engines.documents.tantivy_index import IndexShelf
-from app.engines.resilience import Guard, Observer
+from app.engines.resilience import EngineFallback, Observer
 from app.services.background import Job
 from app.services.documents.indexed_search import IndexedSearch
 from app.services.documents.indexing import DocumentIndexing
@@ -42,7 +42,7 @@ class DocumentIndexes:
     ) -> "DocumentIndexes":
         """Return an index on another server."""
         index: ChunkIndex = QdrantIndex(options) if options.kind == "qdrant" else OpenSearchIndex(options)
-        guard: Guard[ChunkProposals] = Guard("documents", options.rules, _same, observe)
+        guard: EngineFallback[ChunkProposals] = EngineFallback("documents", options.rules, _same, observe)
         indexing = DocumentIndexing(database, index, options.prefix, embedder)
         return cls(None, IndexedSearch(index, guard, options.prefix), indexing)
 

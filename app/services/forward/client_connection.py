@@ -11,7 +11,7 @@ from typing import Any, Final
 from app.core.errors import DeadlineExceededError, ServiceError
 from app.core.upstream import Hooks, UpstreamError
 from app.upstream.connection import Connection
-from app.upstream.transport.options import Link
+from app.upstream.transport.options import ServerLink
 
 _TOLD: Final = frozenset(
     {"notifications/message", "notifications/progress", "notifications/elicitation/complete"}
@@ -68,7 +68,7 @@ class _Call:
         return asked
 
 
-class OwnLink:
+class ClientConnection:
     """One connection of one client to one server; opened and closed by a task of its own.
 
     What the server says outside a request goes to the call that began last, as some transports do not say which
@@ -84,14 +84,14 @@ class OwnLink:
         self._guards: deque[Callable[[Hooks], Hooks]] = deque(maxlen=_GUARDS)
         self._stop = asyncio.Event()
         self._telling: set[asyncio.Task[None]] = set()
-        self._opened: asyncio.Future[Link] = asyncio.get_running_loop().create_future()
+        self._opened: asyncio.Future[ServerLink] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
     def start(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         """Begin to connect."""
         self._task = asyncio.create_task(self._own(connection, capabilities), name=f"own link {self.server}")
 
-    async def opened(self) -> Link:
+    async def opened(self) -> ServerLink:
         """Return the connection once it is there, or raise why it is not."""
         return await asyncio.shield(self._opened)
 
@@ -184,6 +184,6 @@ class OwnLink:
             await telling
 
 
-async def together(links: Iterable[OwnLink]) -> None:
+async def together(links: Iterable[ClientConnection]) -> None:
     """Close ``links`` at once."""
     await asyncio.gather(*(link.close() for link in links))

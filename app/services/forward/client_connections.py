@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from app.core.errors import ServiceError, UpstreamUnavailableError
 from app.core.upstream import Hooks, UpstreamError
-from app.services.forward.client_connection import Ask, OwnLink, Tell, together
-from app.services.forward.connection_pool import LinkPool
+from app.services.forward.client_connection import Ask, ClientConnection, Tell, together
+from app.services.forward.connection_pool import ConnectionPool
 from app.services.servers.upstreams import UpstreamService
 from app.upstream.connection import Connection
 
@@ -23,7 +23,7 @@ def callbacks_of(capabilities: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(eq=False, slots=True)
-class DedicatedLinks:
+class ClientConnections:
     """Opens connections for clients that can be asked; servers of the modern revision need none.
 
     A client with a session has one connection to each server. A client of the modern revision has none to rely on:
@@ -32,17 +32,17 @@ class DedicatedLinks:
     """
 
     upstreams: UpstreamService
-    pool: LinkPool = field(default_factory=LinkPool)
+    pool: ConnectionPool = field(default_factory=ConnectionPool)
 
     def of_session(
         self, tenant: str, capabilities: Mapping[str, Any], ask: Ask, tell: Tell
-    ) -> "SessionLinks":
+    ) -> "SessionConnections":
         """Return the connections of a session: opened when they are needed, closed with it."""
-        return SessionLinks(self, tenant, callbacks_of(capabilities), ask, tell)
+        return SessionConnections(self, tenant, callbacks_of(capabilities), ask, tell)
 
-    def of_call(self, tenant: str, key_id: str, capabilities: Mapping[str, Any]) -> "CallLinks":
+    def of_call(self, tenant: str, key_id: str, capabilities: Mapping[str, Any]) -> "CallConnections":
         """Return the connections for one call of the modern revision."""
-        return CallLinks(self, tenant, key_id, callbacks_of(capabilities))
+        return CallConnections(self, tenant, key_id, callbacks_of(capabilities))
 
     def serves(self, tenant: str) -> bool:
         """Return whether a tenant has servers in this process: where it has none, nobody asks its clients."""
@@ -63,17 +63,17 @@ class DedicatedLinks:
 
 
 @dataclass(eq=False, slots=True)
-class SessionLinks:
+class SessionConnections:
     """The connections of one session, one to each server that it uses; the ``OwnLinks`` of its hooks."""
 
-    dedicated: DedicatedLinks
+    dedicated: ClientConnections
     tenant: str
     capabilities: Mapping[str, Any]
     ask: Ask
     tell: Tell
     level: str | None = None
     closed: bool = False
-    _links: dict[str, OwnLink] = field(default_factory=dict)
+    _links: dict[str, ClientConnection] = field(default_factory=dict)
 
     async def request(
         self,
@@ -90,7 +90,7 @@ class SessionLinks:
         if link is None or link.ended:
             if self.closed:
                 raise UpstreamUnavailableError("The session has ended.")
-            link = self._links[server] = OwnLink(server, self.ask, self.tell)
+            link = self._links[server] = ClientConnection(server, self.ask, self.tell)
             link.start(connection, self.capabilities)
             if self.level is not None:
                 await _level(link, self.level)
@@ -118,10 +118,10 @@ class SessionLinks:
 
 
 @dataclass(frozen=True, slots=True)
-class CallLinks:
+class CallConnections:
     """The connections of one call of the modern revision; the ``OwnLinks`` of its hooks."""
 
-    dedicated: DedicatedLinks
+    dedicated: ClientConnections
     tenant: str
     key_id: str
     capabilities: Mapping[str, Any]
@@ -145,7 +145,7 @@ class CallLinks:
             return await link.request(method, params, hooks, timeout_s or connection.settings.timeout_s)
 
 
-async def _level(link: OwnLink, level: str) -> None:
+async def _level(link: ClientConnection, level: str) -> None:
     """Ask for logs of a level; a server that refuses keeps its own."""
     with suppress(ServiceError, UpstreamError):
         opened = await link.opened()

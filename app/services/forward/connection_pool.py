@@ -10,7 +10,7 @@ from typing import Any
 from app.core.errors import OverloadedError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
-from app.services.forward.client_connection import OwnLink, nobody, together, unheard
+from app.services.forward.client_connection import ClientConnection, nobody, together, unheard
 from app.upstream.connection import Connection
 
 _MOST = 256
@@ -32,27 +32,27 @@ class _Kind:
 
 
 @dataclass(eq=False, slots=True)
-class LinkPool:
+class ConnectionPool:
     """Bounded, for all and for each owner; where there is no room, connections that wait are closed first."""
 
     idle_s: float = _IDLE_S
     most: int = _MOST
     most_of_one: int = _MOST_OF_ONE
-    _open: dict[OwnLink, _Kind] = field(default_factory=dict)
-    _idle: dict[OwnLink, asyncio.TimerHandle] = field(default_factory=dict)
+    _open: dict[ClientConnection, _Kind] = field(default_factory=dict)
+    _idle: dict[ClientConnection, asyncio.TimerHandle] = field(default_factory=dict)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @asynccontextmanager
     async def taken(
         self, owner: Owner, connection: Connection, capabilities: Mapping[str, Any]
-    ) -> AsyncIterator[OwnLink]:
+    ) -> AsyncIterator[ClientConnection]:
         """Hold a connection alone while the body runs."""
         digest = hashlib.sha256(dumps(capabilities)).hexdigest()
         kind = _Kind(owner, connection.name, digest)
         link = self._waiting(kind)
         if link is None:
             self._make_room(owner)
-            link = OwnLink(connection.name, nobody, unheard)
+            link = ClientConnection(connection.name, nobody, unheard)
             link.start(connection, capabilities)
             self._open[link] = kind
         try:
@@ -76,7 +76,7 @@ class LinkPool:
         await together(links)
         await asyncio.gather(*self._closing)
 
-    def _waiting(self, kind: _Kind) -> OwnLink | None:
+    def _waiting(self, kind: _Kind) -> ClientConnection | None:
         for link in [one for one in self._idle if self._open[one] == kind]:
             self._idle.pop(link).cancel()
             if not link.ended:
@@ -91,21 +91,21 @@ class LinkPool:
         elif len(self._open) >= self.most:
             self._evict(list(self._idle))
 
-    def _evict(self, idle: list[OwnLink]) -> None:
+    def _evict(self, idle: list[ClientConnection]) -> None:
         if not idle:
             raise OverloadedError(
                 "No more connections to servers can be opened now.", retry_after_s=_RETRY_AFTER_S
             )
         self._drop(idle[0])
 
-    def _release(self, link: OwnLink) -> None:
+    def _release(self, link: ClientConnection) -> None:
         if link not in self._open or link.ended:
             self._drop(link)
             return
         loop = asyncio.get_running_loop()
         self._idle[link] = loop.call_later(self.idle_s, self._drop, link)
 
-    def _drop(self, link: OwnLink) -> None:
+    def _drop(self, link: ClientConnection) -> None:
         timer = self._idle.pop(link, None)
         if timer is not None:
             timer.cancel()

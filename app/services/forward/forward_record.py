@@ -23,7 +23,7 @@ from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.services.audit.audit import AuditService
-from app.services.forward.tool_hooks import Scope
+from app.services.forward.tool_hooks import HookScope
 
 _SENT_FIRST = "tool.call"
 """Tools act, so their calls are on record before they leave; what is only read is recorded once."""
@@ -46,14 +46,14 @@ class Asked:
     params: Mapping[str, Any]
     request: RequestInfo
     hooks: Hooks = NO_HOOKS
-    scope: Scope = field(default_factory=Scope)
+    scope: HookScope = field(default_factory=HookScope)
     group: str | None = None
     on_answer: Callable[[Mapping[str, Any], bytes], None] = lambda _result, _encoded: None
     arrived: Arrived | None = None
 
 
 @dataclass(slots=True)
-class Journey:
+class ForwardRecord:
     """What is known of a request so far; digests and sizes, never what was said."""
 
     audit: AuditService

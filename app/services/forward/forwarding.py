@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 from app.core.access import Caller
 from app.core.catalog.naming import qualified, resolve_uri
-from app.core.catalog.primitives import GROUPS_META, Kind, Primitive
+from app.core.catalog.primitives import GROUPS_META, Primitive, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
-from app.core.contracts.policy import Passage, Policy
+from app.core.contracts.policy import Policy, ToolHook
 from app.core.errors import (
     DeadlineExceededError,
     InvalidArgumentsError,
@@ -22,11 +22,11 @@ from app.core.strictjson import depth_exceeds
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
-from app.services.catalog.listing import ListingService, View
-from app.services.forward.forward_record import Asked, Journey
+from app.services.catalog.listing import CallerView, ListingService
+from app.services.forward.forward_record import Asked, ForwardRecord
 from app.services.forward.request_states import RequestStates
-from app.services.forward.seen_uris import SeenLinks
-from app.services.forward.tool_hooks import Crossing
+from app.services.forward.seen_uris import SeenUris
+from app.services.forward.tool_hooks import HookedCall
 from app.services.invoke.invoke import InvokeService
 
 METHOD_NOT_FOUND: Final = -32601
@@ -50,11 +50,11 @@ _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _NOT_THEIRS: Final = frozenset({_SERVER_INFO, GROUPS_META, "io.modelcontextprotocol/subscriptionId"})
 """Members of a result's ``_meta`` by which this server speaks to its clients, beside those of our own prefix."""
 
-Gate = Callable[[View, Primitive], Awaitable[Mapping[str, Any] | None]]
+Gate = Callable[[CallerView, Primitive], Awaitable[Mapping[str, Any] | None]]
 """Returns the tool result that takes the place of a call, or None where the call may go on."""
 
 
-class Channel(Protocol):
+class ServerChannel(Protocol):
     """A connection to one server."""
 
     @property
@@ -89,14 +89,14 @@ class ForwardService:
     invoke: InvokeService
     traffic: Traffic
     audit: AuditService
-    channel: Callable[[str, str], Channel | None]
-    seen: SeenLinks = field(default_factory=SeenLinks)
+    channel: Callable[[str, str], ServerChannel | None]
+    seen: SeenUris = field(default_factory=SeenUris)
 
     async def call_tool(self, asked: Asked, gate: Gate | None = None) -> dict[str, Any]:
         """Call a tool; what is sent is on record before it leaves, and what came of it before it is answered."""
         journey = self._journey(asked, "tool.call")
         view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        tool = view.find(Kind.TOOL, asked.params["name"])
+        tool = view.find(PrimitiveKind.TOOL, asked.params["name"])
         if tool is None:
             await self._unknown(
                 journey, view, "There is no such tool; tools/list has those that you may call."
@@ -116,7 +116,7 @@ class ForwardService:
         """Return a prompt filled in by its server."""
         journey = self._journey(asked, "prompt.get")
         view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        prompt = view.find(Kind.PROMPT, asked.params["name"])
+        prompt = view.find(PrimitiveKind.PROMPT, asked.params["name"])
         if prompt is None:
             await self._unknown(
                 journey, view, "There is no such prompt; prompts/list has those that you may use."
@@ -167,18 +167,18 @@ class ForwardService:
         """Ask a server about a task that a call of ``tool`` began; what holds for the tool holds for that."""
         journey = self._journey(asked, method.replace("/", "."))
         view = await self.listing.view(asked.caller, asked.request, asked.group)
-        found = view.find(Kind.TOOL, tool)
+        found = view.find(PrimitiveKind.TOOL, tool)
         if found is None or found.server != server:
             await self._unknown(journey, view, "There is no such task.", pointer="/taskId")
         journey.primitive = found
         return await self._forwarded(journey, view, found, method, asked.params)
 
-    def located(self, view: View, caller: Caller, uri: str) -> Located | None:
+    def located(self, view: CallerView, caller: Caller, uri: str) -> Located | None:
         """Return where a URI is read by this caller, None where it may not be or is not known.
 
         No link opens what a list of the tenant has, or a template covers, and this caller may not see.
         """
-        reading = resolve_uri(uri, view.of(Kind.RESOURCE), view.of(Kind.TEMPLATE))
+        reading = resolve_uri(uri, view.of(PrimitiveKind.RESOURCE), view.of(PrimitiveKind.TEMPLATE))
         if reading is not None:
             return Located(reading.server, reading.uri, reading.primitive)
         seen = self.seen.find(caller, uri)
@@ -188,11 +188,16 @@ class ForwardService:
         return None if _is_listed(view, *seen) else Located(*seen, None)
 
     async def _forwarded(
-        self, journey: Journey, view: View, primitive: Primitive, method: str, params: Mapping[str, Any]
+        self,
+        journey: ForwardRecord,
+        view: CallerView,
+        primitive: Primitive,
+        method: str,
+        params: Mapping[str, Any],
     ) -> dict[str, Any]:
         asked, limits = journey.asked, view.policy.limits
         journey.policy_version = view.policy_version
-        kind = Kind.RESOURCE if primitive.kind is Kind.TEMPLATE else primitive.kind
+        kind = PrimitiveKind.RESOURCE if primitive.kind is PrimitiveKind.TEMPLATE else primitive.kind
         passage = _passage(view.policy, kind, primitive, params.get("uri"))
         states, about = RequestStates(self.audit.keys), (method, primitive.server, primitive.name)
         with self.traffic.forwarded(asked.caller.tenant, primitive.server, limits):
@@ -202,7 +207,7 @@ class ForwardService:
                 params = states.opened(asked.caller, about, params)
                 if passage is not None:
                     limit_s = limits.deadline_ms / 1000
-                    crossing = Crossing(
+                    crossing = HookedCall(
                         self.invoke, passage, asked.caller, asked.request, limit_s, asked.scope
                     )
                     hooks = crossing.hooks(hooks)
@@ -232,12 +237,12 @@ class ForwardService:
 
     async def _exchanged(
         self,
-        journey: Journey,
+        journey: ForwardRecord,
         server: str,
         method: str,
         params: Mapping[str, Any],
         hooks: Hooks,
-        crossing: Crossing | None,
+        crossing: HookedCall | None,
     ) -> dict[str, Any]:
         channel = self.channel(journey.asked.caller.tenant, server)
         if channel is None:
@@ -264,11 +269,11 @@ class ForwardService:
             cleaned = await crossing.error(error)
         raise cleaned
 
-    def _journey(self, asked: Asked, action: str) -> Journey:
-        return Journey(self.audit, asked, action)
+    def _journey(self, asked: Asked, action: str) -> ForwardRecord:
+        return ForwardRecord(self.audit, asked, action)
 
     async def _unknown(
-        self, journey: Journey, view: View, message: str, *, pointer: str = "/name", **named: str
+        self, journey: ForwardRecord, view: CallerView, message: str, *, pointer: str = "/name", **named: str
     ) -> NoReturn:
         """Refuse what is unknown or forbidden, which look the same; on record unless it is a flood of them."""
         journey.policy_version = view.policy_version
@@ -281,7 +286,7 @@ class ForwardService:
         raise error
 
 
-def _passage(policy: Policy, kind: Kind, primitive: Primitive, uri: str | None) -> Passage | None:
+def _passage(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: str | None) -> ToolHook | None:
     """Return the first passage that names the primitive, or the URI that is read through it in any spelling."""
     names = {primitive.name}
     if uri is not None:
@@ -295,7 +300,7 @@ def _passage(policy: Policy, kind: Kind, primitive: Primitive, uri: str | None) 
     return min(found, key=policy.passages.index) if found else None
 
 
-def _is_suspected(crossing: Crossing | None) -> bool:
+def _is_suspected(crossing: HookedCall | None) -> bool:
     return crossing is not None and bool(crossing.suspicions)
 
 
@@ -334,18 +339,18 @@ def _is_ours(key: str) -> bool:
     return key in _NOT_THEIRS or key.startswith(_OURS)
 
 
-def _is_listed(view: View, server: str, uri: str) -> bool:
+def _is_listed(view: CallerView, server: str, uri: str) -> bool:
     """Return whether the tenant's lists have a URI, so that who may read it is decided there."""
     if not view.restricted:
         return False
-    lists = view.catalog.of(Kind.RESOURCE), view.catalog.of(Kind.TEMPLATE)
+    lists = view.catalog.of(PrimitiveKind.RESOURCE), view.catalog.of(PrimitiveKind.TEMPLATE)
     return resolve_uri(qualified(server, uri), *lists) is not None
 
 
 def _linked(found: Located) -> Primitive:
     """Return what stands for a link in the policy: a resource of its server that no list holds."""
     return Primitive(
-        Kind.RESOURCE, found.server, found.uri, found.uri, definition={"uri": found.uri}, digest=""
+        PrimitiveKind.RESOURCE, found.server, found.uri, found.uri, definition={"uri": found.uri}, digest=""
     )
 
 
@@ -361,12 +366,12 @@ def _renamed(result: dict[str, Any], own: str, exposed: str) -> dict[str, Any]:
     return {**result, "contents": renamed}
 
 
-def _referred(view: View, ref: Mapping[str, Any]) -> Primitive | None:
+def _referred(view: CallerView, ref: Mapping[str, Any]) -> Primitive | None:
     if ref.get("type") == "ref/prompt":
-        return view.find(Kind.PROMPT, ref["name"])
+        return view.find(PrimitiveKind.PROMPT, ref["name"])
     uri = ref["uri"]
-    listed = view.find(Kind.TEMPLATE, uri) or view.find(Kind.RESOURCE, uri)
+    listed = view.find(PrimitiveKind.TEMPLATE, uri) or view.find(PrimitiveKind.RESOURCE, uri)
     if listed is not None:
         return listed
-    bare = [one for one in view.of(Kind.TEMPLATE).values() if one.own_name == uri]
+    bare = [one for one in view.of(PrimitiveKind.TEMPLATE).values() if one.own_name == uri]
     return bare[0] if len(bare) == 1 else None

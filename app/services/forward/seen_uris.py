@@ -14,7 +14,7 @@ _MAX_LINKS = 256
 """Links of one result that are remembered."""
 
 
-class SeenLinks:
+class SeenUris:
     """Remembers, in this process and bounded, which server named a URI to a caller."""
 
     def __init__(self) -> None:

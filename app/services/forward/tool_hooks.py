@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.content.handles import find_handles
-from app.core.content.hook_items import Items, Shape, free_items, free_value
-from app.core.contracts.policy import Passage, Step
+from app.core.content.hook_items import Items, ResultParts, free_items, free_value
+from app.core.contracts.policy import Step, ToolHook
 from app.core.errors import InternalError, ServiceError
 from app.core.offload import off_loop
 from app.core.redaction.rehiding import Restored, texts_of
@@ -22,7 +22,7 @@ _INTERNAL: Final = -32603
 
 
 @dataclass(slots=True)
-class Scope:
+class HookScope:
     """The vault scope of one call; ``given`` where the caller named it. A redaction without one begins it."""
 
     name: str | None = None
@@ -30,18 +30,18 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class HookedCall:
     """One call under one passage; ``limit_s`` is how long its middlewares may take each time it needs them.
 
     That time is their own: a call may have waited long for its server, or for a person.
     """
 
     invoke: InvokeService
-    passage: Passage
+    passage: ToolHook
     caller: Caller
     request: RequestInfo
     limit_s: float
-    scope: Scope
+    scope: HookScope
     restored: dict[str, str] = field(default_factory=dict)
     """The originals that the tool was given, each with its handle."""
     suspicions: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Crossing:
         """Return a result as the middlewares left it; it names the scope where the caller gave none."""
         if not self.passage.results:
             return dict(result)
-        shape = Shape(kind, result)
+        shape = ResultParts(kind, result)
         made = shape.result(await self._cleaned(shape.items))
         if self.scope.name is not None and not self.scope.given:
             made["_meta"] = {**(made.get("_meta") or {}), SCOPE_META: self.scope.name}

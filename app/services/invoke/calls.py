@@ -38,7 +38,7 @@ _UNRECORDED = (
 
 
 @dataclass(slots=True)
-class Call:
+class MiddlewareCall:
     """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes.
 
     ``authority`` is who acts where that is not the caller: the tenant's policy, on the caller's behalf.

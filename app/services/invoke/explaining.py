@@ -17,7 +17,7 @@ from app.middlewares.pii_redaction.middleware import PiiRedaction
 from app.services.access.policies import PolicyService
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
-from app.services.invoke.calls import Call, checked_arguments, merged_arguments
+from app.services.invoke.calls import MiddlewareCall, checked_arguments, merged_arguments
 
 ACTION: Final = "pii.explain"
 
@@ -36,7 +36,7 @@ class ExplainService:
         self, caller: Caller, text: str, arguments: Mapping[str, Any], request: RequestInfo
     ) -> Explanation:
         """Return what was considered in ``text``; ``arguments`` are those of `pii_redaction`, under the policy."""
-        call = Call(self.audit, caller, request, ACTION, middleware=PiiRedaction.name)
+        call = MiddlewareCall(self.audit, caller, request, ACTION, middleware=PiiRedaction.name)
         call.given = text.encode("utf-8", "surrogatepass")
         try:
             caller.require(Role.INVOKER)
@@ -48,7 +48,7 @@ class ExplainService:
         await self.audit.record(call.event(OUTCOME_OK))
         return explanation
 
-    async def _explained(self, call: Call, text: str, arguments: Mapping[str, Any]) -> Explanation:
+    async def _explained(self, call: MiddlewareCall, text: str, arguments: Mapping[str, Any]) -> Explanation:
         tenant = call.caller.tenant
         call.policy_version, policy = await self.policies.get(tenant)
         if policy.allowed_middlewares is not None and PiiRedaction.name not in policy.allowed_middlewares:

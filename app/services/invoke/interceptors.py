@@ -10,8 +10,8 @@ from typing import Any
 from app.core.access import Caller
 from app.core.catalog.interceptors import (
     REPORTING,
+    InterceptorKind,
     InterceptorPolicy,
-    Kind,
     Message,
     Verdict,
     config_schema,
@@ -19,7 +19,7 @@ from app.core.catalog.interceptors import (
     routing,
     verdict,
 )
-from app.core.content.intercepted import Governed, tool_name
+from app.core.content.intercepted import InterceptedPayload, tool_name
 from app.core.contracts.middleware import Middleware
 from app.core.contracts.policy import Policy
 from app.core.errors import (
@@ -30,8 +30,8 @@ from app.core.errors import (
     UpstreamUnavailableError,
 )
 from app.core.request import RequestInfo
-from app.services.invoke.invoke import InvokeService, MiddlewareInfo
-from app.services.invoke.outcomes import InvokeResult
+from app.services.invoke.invoke import InvokeService, MiddlewareListing
+from app.services.invoke.outcomes import InvokeAnswer
 from app.services.invoke.pipelines import PipelineVersion
 
 ACTION = "interceptor.invoke"
@@ -60,7 +60,7 @@ class Interception:
 class _Found:
     """What the tenant's policy makes of one interceptor; ``fixed`` are the arguments that it fixes."""
 
-    kind: Kind
+    kind: InterceptorKind
     policy: InterceptorPolicy
     fixed: Mapping[str, Any]
 
@@ -115,7 +115,7 @@ class InterceptorService:
         return {**result, "durationMs": round(spent, 3), **made}
 
     async def _mutated(
-        self, caller: Caller, asked: Interception, governed: Governed, request: RequestInfo
+        self, caller: Caller, asked: Interception, governed: InterceptedPayload, request: RequestInfo
     ) -> dict[str, Any]:
         config, items = dict(asked.config), governed.items
         chooses = asked.name == "tool_filter" and governed.tools is not None
@@ -145,7 +145,7 @@ class InterceptorService:
         caller: Caller,
         asked: Interception,
         found: _Found,
-        governed: Governed,
+        governed: InterceptedPayload,
         request: RequestInfo,
     ) -> dict[str, Any]:
         if found.kind.reports and not REPORTING.keys().isdisjoint(asked.config):
@@ -181,7 +181,7 @@ class InterceptorService:
         config: Mapping[str, Any],
         items: Any,
         request: RequestInfo,
-    ) -> InvokeResult:
+    ) -> InvokeAnswer:
         now = asyncio.get_running_loop().time()
         limit_ms = asked.timeout_ms
         if limit_ms is not None:
@@ -222,7 +222,7 @@ class InterceptorService:
             )
         return found
 
-    def _descriptor(self, info: MiddlewareInfo, found: _Found) -> dict[str, Any]:
+    def _descriptor(self, info: MiddlewareListing, found: _Found) -> dict[str, Any]:
         kind = found.kind
         return {
             "name": info.name,
@@ -236,9 +236,9 @@ class InterceptorService:
         }
 
 
-def _governed(asked: Interception) -> Governed:
+def _governed(asked: Interception) -> InterceptedPayload:
     try:
-        return Governed(asked.event, asked.phase, asked.payload)
+        return InterceptedPayload(asked.event, asked.phase, asked.payload)
     except UpstreamUnavailableError:
         raise InvalidArgumentsError(
             "The payload is not of the form that this event has.", details={"pointer": "/payload"}
@@ -252,7 +252,7 @@ def _found(name: str, offered: Middleware[Any] | PipelineVersion, policy: Policy
     return _Found(kind, policy.interceptors.get(name, InterceptorPolicy()), fixed)
 
 
-def _message(one: Message, governed: Governed) -> dict[str, Any]:
+def _message(one: Message, governed: InterceptedPayload) -> dict[str, Any]:
     path = governed.path(one.pointer) if one.pointer is not None else None
     return {**({"path": path} if path else {}), "message": one.text, "severity": one.severity}
 

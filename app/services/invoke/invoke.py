@@ -30,9 +30,9 @@ from app.middlewares.pii_restoration import PiiRestoration
 from app.services.access.policies import PolicyService
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
-from app.services.invoke.calls import Call, checked_arguments, merged_arguments, weight_of
+from app.services.invoke.calls import MiddlewareCall, checked_arguments, merged_arguments, weight_of
 from app.services.invoke.invocables import Invocable, Invocables
-from app.services.invoke.outcomes import InvokeResult, Settling
+from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder
 from app.services.invoke.pipeline_runs import PipelineRun
 from app.services.invoke.pipelines import PipelineService, PipelineVersion
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
@@ -46,7 +46,7 @@ _PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True)
-class MiddlewareInfo:
+class MiddlewareListing:
     """What a caller learns of a middleware before invoking it."""
 
     name: str
@@ -83,11 +83,11 @@ class InvokeService:
         return Invocables(self.registry.middlewares, self.pipelines, self.remotes)
 
     @property
-    def settling(self) -> Settling:
+    def settling(self) -> OutcomeRecorder:
         """Return what turns an outcome into an answer that is on record."""
-        return Settling(self.vault, self.audit, self.masker)
+        return OutcomeRecorder(self.vault, self.audit, self.masker)
 
-    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareInfo]:
+    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareListing]:
         """Return the middlewares and the tenant's pipelines that this caller may invoke, each by name."""
         return [self.info_of(name, one) for name, one in (await self.offered(caller, request)).items()]
 
@@ -111,12 +111,12 @@ class InvokeService:
         *,
         action: str = "middleware.invoke",
         about: Mapping[str, str] | None = None,
-    ) -> InvokeResult:
+    ) -> InvokeAnswer:
         """Transform ``items``; what is answered is on record first, else AuditUnavailableError.
 
         The record is of ``action``, and says what the call is ``about``.
         """
-        call = Call(self.audit, caller, request, action, about=about or {})
+        call = MiddlewareCall(self.audit, caller, request, action, about=about or {})
         outcome, observed = "failed", None
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
@@ -147,7 +147,7 @@ class InvokeService:
 
     async def dry_run(
         self, caller: Caller, name: str, arguments: Mapping[str, Any], items: Any, request: RequestInfo
-    ) -> InvokeResult:
+    ) -> InvokeAnswer:
         """Show what each step of a pipeline makes of ``items``; nothing but the record is stored."""
         async with self.audit.refusals(caller, "middleware.dry_run", request):
             caller.require(Role.INVOKER, Role.RESTORER)
@@ -157,14 +157,14 @@ class InvokeService:
 
     async def passage(
         self, caller: Caller, step: Step, items: Any, request: RequestInfo, until: float
-    ) -> InvokeResult:
+    ) -> InvokeAnswer:
         """Run a step of a passage: the tenant's policy is its authority, whatever the caller may do; audited.
 
         ``until`` is a time of the event loop's clock. The step's own arguments stand over the policy's for callers.
         """
         roles = caller.roles | {Role.INVOKER, Role.RESTORER}
         authority = Caller(caller.tenant, caller.key_id, roles)
-        call = Call(self.audit, caller, request, "passage.invoke", authority=authority)
+        call = MiddlewareCall(self.audit, caller, request, "passage.invoke", authority=authority)
         try:
             call.middleware = step.name
             found = await self.invocables.named(caller.tenant, step.name)
@@ -183,7 +183,7 @@ class InvokeService:
                 raise
             raise InternalError("The service failed; the log has the request id.") from error
 
-    async def _allowed(self, name: str, call: Call) -> Policy:
+    async def _allowed(self, name: str, call: MiddlewareCall) -> Policy:
         call.middleware = name
         call.policy_version, policy = await self.policies.get(call.caller.tenant)
         if policy.allowed_middlewares is not None and name not in policy.allowed_middlewares:
@@ -192,7 +192,9 @@ class InvokeService:
             )
         return policy
 
-    async def _run(self, found: PipelineVersion, policy: Policy, call: Call, until: float) -> PipelineRun:
+    async def _run(
+        self, found: PipelineVersion, policy: Policy, call: MiddlewareCall, until: float
+    ) -> PipelineRun:
         limit_ms = policy.timeouts_ms.get(found.pipeline.name)
         if limit_ms is not None:
             until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
@@ -200,17 +202,17 @@ class InvokeService:
         middlewares = await self.invocables.steps_of(found)
         return PipelineRun(*(self.settling, middlewares, found, policy, call, until, invocation))
 
-    def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareInfo:
+    def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareListing:
         """Return what is told of one of those that are offered."""
         if not isinstance(found, PipelineVersion):
-            return MiddlewareInfo(name, found.title, found.description, found.phase, self._schema(found))
+            return MiddlewareListing(name, found.title, found.description, found.phase, self._schema(found))
         pipeline, known = found.pipeline, self.invocables.known_step
         steps = ", ".join(step.name for step in pipeline.steps)
         named = {step.name: one for step in pipeline.steps if (one := known(step.name)) is not None}
         schema = input_schema(pipeline, {key: self._schema(one) for key, one in named.items()})
         description = pipeline.description or f"Runs in order: {steps}"
         version = f"{found.version}.0.0"
-        return MiddlewareInfo(name, pipeline.title, description, pipeline.phase, schema, version)
+        return MiddlewareListing(name, pipeline.title, description, pipeline.phase, schema, version)
 
     async def _applied(
         self,
@@ -218,7 +220,7 @@ class InvokeService:
         policy: Policy,
         arguments: Mapping[str, Any],
         items: Any,
-        call: Call,
+        call: MiddlewareCall,
         until: float,
         progress: Progress | None,
     ) -> Outcome:
@@ -259,7 +261,7 @@ class InvokeService:
         request: RequestInfo,
     ) -> AsyncIterator[str]:
         """Yield the restored text of ``chunks``; see ``app.services.invoke.restoration``."""
-        call = Call(self.audit, caller, request, "middleware.restore_stream")
+        call = MiddlewareCall(self.audit, caller, request, "middleware.restore_stream")
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
             middleware = self.registry.get(PiiRestoration.name)

@@ -13,14 +13,14 @@ from app.core.contracts.middleware import Outcome, VaultOptions
 from app.core.contracts.policy import Policy, SecretPolicy
 from app.core.offload import off_loop
 from app.services.audit.audit import AuditService
-from app.services.invoke.calls import Call
+from app.services.invoke.calls import MiddlewareCall
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
 
 _HASH_KEY = b"key of the mode hash"
 
 
 @dataclass(frozen=True, slots=True)
-class InvokeResult:
+class InvokeAnswer:
     """The transformed context, same shape as given, and what was done."""
 
     content: list[Any]
@@ -28,14 +28,14 @@ class InvokeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Settling:
+class OutcomeRecorder:
     """Turns the outcome of a middleware into an answer that is on record."""
 
     vault: VaultService
     audit: AuditService
     masker: Masker
 
-    async def stored(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
+    async def stored(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
         """Return the answer of one middleware; handles and the record are stored together, or neither."""
         options = outcome.vault
         require_role(call.acting, options)
@@ -81,12 +81,12 @@ class Settling:
         metadata["unresolved"] = metadata.get("unresolved", 0) + missing
         return context.resolved({}, found), len(reveals) - missing
 
-    async def _concealed(self, outcome: Outcome, policy: Policy, call: Call) -> InvokeResult:
+    async def _concealed(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
         caller, context, options = call.acting, outcome.context, outcome.vault
         pending = await off_loop(len(call.given), _conceals, context)
         kept = await self.kept(pending, options.scope, caller)
         wanted = [one for one in pending if one.keep is None or one.keep not in kept]
-        final: list[InvokeResult] = []
+        final: list[InvokeAnswer] = []
 
         def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
             handles: dict[Any, Handle | None] = dict.fromkeys(pending)
@@ -94,7 +94,7 @@ class Settling:
             content = context.resolved(handles, {}).to_json()
             named = [(handle, one.original.text) for one, handle in handles.items() if handle is not None]
             metadata = {**outcome.metadata, **redactions(named, receipt.scope, options)}
-            final[:] = [InvokeResult(content, metadata)]
+            final[:] = [InvokeAnswer(content, metadata)]
             return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
@@ -104,7 +104,7 @@ class Settling:
         await self.vault.commit(caller, write)
         return final[0]
 
-    async def _revealed(self, outcome: Outcome, secrets: SecretPolicy, call: Call) -> InvokeResult:
+    async def _revealed(self, outcome: Outcome, secrets: SecretPolicy, call: MiddlewareCall) -> InvokeAnswer:
         context, scope = outcome.context, outcome.vault.scope
         metadata = dict(outcome.metadata)
         if scope is not None:
@@ -116,7 +116,7 @@ class Settling:
             }
         content = await off_loop(len(call.given), context.to_json)
         await self.audit.record(call.event(OUTCOME_OK, out=content, scope=scope))
-        return InvokeResult(content, metadata)
+        return InvokeAnswer(content, metadata)
 
 
 def require_role(caller: Caller, options: VaultOptions) -> None:

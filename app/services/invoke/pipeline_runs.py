@@ -16,10 +16,10 @@ from app.core.contracts.policy import Policy
 from app.core.deadlines import time_limit
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, ServiceError
 from app.core.offload import off_loop
-from app.core.redaction.pipeline_handles import Additions, Provisional
+from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 from app.core.strictjson import dumps
-from app.services.invoke.calls import Call, weight_of
-from app.services.invoke.outcomes import InvokeResult, Settling, add_engine, redactions, require_role
+from app.services.invoke.calls import MiddlewareCall, weight_of
+from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder, add_engine, redactions, require_role
 from app.services.invoke.pipeline_steps import (
     FINAL,
     ReadyStep,
@@ -40,14 +40,14 @@ log = logging.getLogger("sluice.pipelines")
 class PipelineRun:
     """One call of a pipeline; ``invocation`` says who invokes a step that must end by a time."""
 
-    settling: Settling
+    settling: OutcomeRecorder
     middlewares: Mapping[str, Middleware[Any]]
     found: PipelineVersion
     policy: Policy
-    call: Call
+    call: MiddlewareCall
     until: float
     invocation: Callable[[float], Invocation]
-    table: Provisional = field(default_factory=Provisional)
+    table: PipelineHandles = field(default_factory=PipelineHandles)
     reports: list[StepReport] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     items: list[Any] = field(default_factory=list)
@@ -61,7 +61,7 @@ class PipelineRun:
         arguments: Mapping[str, Any],
         items: Any,
         progress: Callable[[int, int], Awaitable[None]] | None,
-    ) -> InvokeResult:
+    ) -> InvokeAnswer:
         """Return what the steps made of ``items``, on record."""
         pipeline, call = self.found.pipeline, self.call
         own, steps = ready(pipeline, self.middlewares, self.policy, arguments)
@@ -212,23 +212,23 @@ class PipelineRun:
             "steps": [report.shown() for report in self.reports],
         }
 
-    async def _stored(self) -> InvokeResult:
+    async def _stored(self) -> InvokeAnswer:
         """Store the handles that stand in the text with the record, or the record alone where none were made."""
         if self.vault is None:
             event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
             await self.settling.audit.record(event)
-            return InvokeResult(self.items, self._metadata())
+            return InvokeAnswer(self.items, self._metadata())
         options, call, context = self.vault, self.call, await self._parsed()
         wanted = await off_loop(len(call.given), self.table.present, context)
         originals = [(handle.label, self.table.originals[handle]) for handle in wanted]
-        metadata, final = self._metadata(), list[InvokeResult]()
+        metadata, final = self._metadata(), list[InvokeAnswer]()
 
         def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
             handles = dict(zip(wanted, receipt.handles, strict=True))
             content = self.table.settled(context, handles).to_json()
             named = [(handles[one], self.table.originals[one].text) for one in wanted]
             said = self.table.named(metadata, handles) | redactions(named, receipt.scope, options)
-            final[:] = [InvokeResult(content, said)]
+            final[:] = [InvokeAnswer(content, said)]
             return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
@@ -237,7 +237,7 @@ class PipelineRun:
         await self.settling.vault.commit(call.acting, write)
         return final[0]
 
-    async def _shown(self) -> InvokeResult:
+    async def _shown(self) -> InvokeAnswer:
         """Return what would be answered, with provisional handles; nothing but the record is stored."""
         metadata = {**self._metadata(), "dryRun": True}
         if self.vault is not None:
@@ -245,7 +245,7 @@ class PipelineRun:
             metadata["redactions"] = [{"handle": one.name, "type": one.label.lower()} for one in wanted]
         event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
         await self.settling.audit.record(event)
-        return InvokeResult(self.items, metadata)
+        return InvokeAnswer(self.items, metadata)
 
 
 def _together(held: VaultOptions, more: VaultOptions) -> VaultOptions:

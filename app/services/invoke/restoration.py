@@ -9,12 +9,12 @@ from app.core.audit import OUTCOME_OK
 from app.core.content.handles import Handle, Original, StreamScanner
 from app.core.contracts.policy import SecretPolicy
 from app.middlewares.pii_restoration import PiiRestorationArguments, given_originals
-from app.services.invoke.calls import Call
+from app.services.invoke.calls import MiddlewareCall
 from app.services.vault.vault import VaultService
 
 
 async def restored_stream(
-    call: Call,
+    call: MiddlewareCall,
     vault: VaultService,
     arguments: PiiRestorationArguments,
     secrets: SecretPolicy,
@@ -44,7 +44,7 @@ async def restored_stream(
 
 @dataclass(slots=True)
 class _Originals:
-    call: Call
+    call: MiddlewareCall
     vault: VaultService
     arguments: PiiRestorationArguments
     secrets: SecretPolicy

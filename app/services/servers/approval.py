@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.core.access import Caller
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError
 from app.services.servers.inspection import Inspection
 from app.services.servers.pins import UNAPPROVABLE, PinName, PinState, Review
@@ -13,16 +13,16 @@ from app.store.servers import StoredPin, StoredServer
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedDefinition:
     """A definition that an operator approves by name; with a ``digest`` only in the form that was looked at."""
 
-    kind: Kind
+    kind: PrimitiveKind
     name: str
     digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ApprovedDefinitions:
     """What an approval pins, the names whose earlier pins it replaces, and what it leaves quarantined."""
 
     offers: Sequence[Offer]
@@ -36,10 +36,10 @@ class Approval:
 
     stored: StoredServer
     inspection: Inspection
-    chosen: Chosen
+    chosen: ApprovedDefinitions
 
 
-def choose(reviews: Sequence[Review], wanted: Sequence[Wanted] | None) -> Chosen:
+def choose(reviews: Sequence[Review], wanted: Sequence[WantedDefinition] | None) -> ApprovedDefinitions:
     """Choose all that can be approved, or exactly what is ``wanted``; a definition that is gone loses its pin."""
     known: dict[PinName, Review] = {}
     for one in reviews:
@@ -51,10 +51,10 @@ def choose(reviews: Sequence[Review], wanted: Sequence[Wanted] | None) -> Chosen
     offers = [one.offer for one in taken.values() if one.offer is not None]
     approved = {id(offer) for offer in offers}
     held_back = [one for one in reviews if one.quarantined and id(one.offer) not in approved]
-    return Chosen(offers, list(taken), held_back)
+    return ApprovedDefinitions(offers, list(taken), held_back)
 
 
-def _wanted(known: dict[PinName, Review], wanted: Wanted, at: int) -> Review:
+def _wanted(known: dict[PinName, Review], wanted: WantedDefinition, at: int) -> Review:
     found = known.get(PinName(wanted.kind, wanted.name))
     pointer = {"pointer": f"/primitives/{at}"}
     if found is None:

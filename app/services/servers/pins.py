@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 
 HEADER_MARK: Final = "x-mcp-header"
-PINNED_KINDS: Final = frozenset({Kind.TOOL, Kind.PROMPT, Kind.TEMPLATE})
+PINNED_KINDS: Final = frozenset({PrimitiveKind.TOOL, PrimitiveKind.PROMPT, PrimitiveKind.TEMPLATE})
 MAX_NAME_BYTES: Final = 2048
 _BOUNDED_TYPES: Final = frozenset({"boolean", "integer", "null", "number"})
 _BOUNDED_FORMATS: Final = frozenset(
@@ -39,7 +39,7 @@ UNAPPROVABLE: Final = frozenset({PinState.HEADER_LEAK, PinState.UNNAMEABLE})
 class PinName(NamedTuple):
     """What a definition is pinned under, within one server."""
 
-    kind: Kind
+    kind: PrimitiveKind
     name: str
 
 
@@ -47,7 +47,7 @@ class PinName(NamedTuple):
 class Review:
     """One definition and its standing; ``offer`` is None where it is gone, ``approved`` the pinned digest."""
 
-    kind: Kind
+    kind: PrimitiveKind
     name: str
     state: PinState
     offer: Offer | None
@@ -97,7 +97,10 @@ def _state(offer: Offer, digest: str, approved: str | None) -> PinState:
     name = offer.own_name
     if not (0 < len(name.encode()) <= MAX_NAME_BYTES and name.isprintable()):
         return PinState.UNNAMEABLE  # what reorders or ends lines would show people another name
-    if offer.kind is Kind.TOOL and leaking_parameter(offer.definition.get("inputSchema")) is not None:
+    if (
+        offer.kind is PrimitiveKind.TOOL
+        and leaking_parameter(offer.definition.get("inputSchema")) is not None
+    ):
         return PinState.HEADER_LEAK
     if approved is None:
         return PinState.NEW

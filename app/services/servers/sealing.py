@@ -18,7 +18,7 @@ _REACH: Final = ("type", "url", "command", "args", "cwd")
 
 
 @dataclass(frozen=True, slots=True)
-class GivenServer:
+class SubmittedServer:
     """What an operator says of a server.
 
     ``settings`` has the shape of an entry of ``mcpServers``. A value of None in ``env`` or ``headers`` stands for what

@@ -10,7 +10,7 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
 from app.core.catalog.primitives import SERVERS_CHANGED
 from app.core.catalog.servers import ServerEntry
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -20,10 +20,10 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
-from app.services.servers.approval import Approval, Wanted, choose, pinned
+from app.services.servers.approval import Approval, WantedDefinition, choose, pinned
 from app.services.servers.pins import PinName, review
 from app.services.servers.sealing import (
-    GivenServer,
+    SubmittedServer,
     changed_parts,
     connection_of,
     document_of,
@@ -31,7 +31,7 @@ from app.services.servers.sealing import (
     reached,
     sealed,
 )
-from app.services.servers.server_records import KnownServer, ServerDetail, Trial, digests, found, pins_of
+from app.services.servers.server_records import ServerDetail, ServerRecord, Trial, digests, found, pins_of
 from app.services.servers.upstreams import UpstreamService
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
@@ -78,7 +78,7 @@ class ServerService:
         *,
         after: str | None = None,
         limit: int | None = None,
-    ) -> Sequence[KnownServer]:
+    ) -> Sequence[ServerRecord]:
         """Return servers by name, those behind ``after``."""
         async with self.audit.refusals(caller, "servers.list", request):
             caller.require(Role.OPERATOR)
@@ -101,11 +101,11 @@ class ServerService:
         self,
         caller: Caller,
         name: str,
-        given: GivenServer,
+        given: SubmittedServer,
         request: RequestInfo | None = None,
         *,
         host: bool = False,
-    ) -> KnownServer:
+    ) -> ServerRecord:
         """Store a new server, which waits for approval; a name that is taken is a ConflictError."""
         async with self.audit.refusals(caller, "servers.add", request):
             caller.require(Role.OPERATOR)
@@ -117,17 +117,17 @@ class ServerService:
                     raise ConflictError("There is a server of that name.", details={"pointer": "/name"})
                 await self._record(tx, caller, "servers.add", name, request, type=entry.settings.type)
         await self._heard(caller, name)
-        return KnownServer(added, entry)
+        return ServerRecord(added, entry)
 
     async def put(
         self,
         caller: Caller,
         name: str,
-        given: GivenServer,
+        given: SubmittedServer,
         request: RequestInfo | None = None,
         *,
         host: bool = False,
-    ) -> KnownServer:
+    ) -> ServerRecord:
         """Replace a server's settings; where that changes how it is reached, it waits for approval again."""
         async with self.audit.refusals(caller, "servers.put", request):
             caller.require(Role.OPERATOR)
@@ -146,7 +146,7 @@ class ServerService:
                     tx, caller, "servers.put", name, request, changed=parts, state=changed.state
                 )
         await self._heard(caller, name)
-        return KnownServer(changed, entry)
+        return ServerRecord(changed, entry)
 
     async def test(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Trial:
         """Connect to a server once, list it and leave; that it fails is a finding, not an error."""
@@ -165,7 +165,7 @@ class ServerService:
         self,
         caller: Caller,
         name: str,
-        wanted: Sequence[Wanted] | None = None,
+        wanted: Sequence[WantedDefinition] | None = None,
         request: RequestInfo | None = None,
         *,
         listing: str | None = None,
@@ -197,11 +197,11 @@ class ServerService:
         await self._heard(caller, name)
         return Approval(changed, inspected, chosen)
 
-    async def pause(self, caller: Caller, name: str, request: RequestInfo | None = None) -> KnownServer:
+    async def pause(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerRecord:
         """Serve nothing of a server until it is resumed; again is harmless."""
         return await self._switch(caller, "servers.pause", name, request, lambda _stored: SERVER_PAUSED)
 
-    async def resume(self, caller: Caller, name: str, request: RequestInfo | None = None) -> KnownServer:
+    async def resume(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerRecord:
         """Serve a paused server as before; one that was never approved waits for that again."""
 
         def before(stored: StoredServer) -> ServerState:
@@ -274,7 +274,7 @@ class ServerService:
         name: str,
         request: RequestInfo | None,
         state_of: Callable[[StoredServer], ServerState],
-    ) -> KnownServer:
+    ) -> ServerRecord:
         async with self.audit.refusals(caller, action, request):
             caller.require(Role.OPERATOR)
             async with self._writing(caller) as tx:
@@ -287,7 +287,7 @@ class ServerService:
         await self._heard(caller, name)
         return self._known(stored)
 
-    async def _opened(self, caller: Caller, name: str) -> tuple[KnownServer, Mapping[PinName, StoredPin]]:
+    async def _opened(self, caller: Caller, name: str) -> tuple[ServerRecord, Mapping[PinName, StoredPin]]:
         """Return a server to connect to, with what was approved of it."""
         caller.require(Role.OPERATOR)
         async with self._reading(caller) as tx:
@@ -300,14 +300,14 @@ class ServerService:
     def _writing(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
         return self.database.transaction(caller.tenant)
 
-    def _known(self, stored: StoredServer, *, whole: bool = False) -> KnownServer:
+    def _known(self, stored: StoredServer, *, whole: bool = False) -> ServerRecord:
         """Open a server; unless it is wanted ``whole``, lost secrets keep nobody from seeing and mending it."""
         try:
-            return KnownServer(stored, opened(self.audit.keys, stored))
+            return ServerRecord(stored, opened(self.audit.keys, stored))
         except InternalError:
             if whole:
                 raise
-            return KnownServer(stored, opened(self.audit.keys, replace(stored, secrets=None)))
+            return ServerRecord(stored, opened(self.audit.keys, replace(stored, secrets=None)))
 
     def _new(self, caller: Caller, entry: ServerEntry, origin: Origin, state: ServerState) -> StoredServer:
         moment = self.now()
@@ -324,7 +324,7 @@ class ServerService:
             updated=moment,
         )
 
-    def _changed(self, before: KnownServer, entry: ServerEntry) -> StoredServer:
+    def _changed(self, before: ServerRecord, entry: ServerEntry) -> StoredServer:
         return replace(
             before.stored,
             document=document_of(entry),
@@ -344,7 +344,7 @@ class ServerService:
                 details={"pointer": "/settings/command"},
             )
         try:
-            ToolFilter.parse(entry.tool_filter)
+            ExposedTools.parse(entry.tool_filter)
         except ValueError as error:
             raise InvalidArgumentsError(
                 f"{error}.".capitalize(), details={"pointer": "/toolFilter"}

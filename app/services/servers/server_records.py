@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.catalog.servers import ServerEntry
 from app.core.errors import NotFoundError
 from app.services.servers.inspection import Inspection
@@ -11,11 +11,11 @@ from app.services.servers.pins import PinName, Review
 from app.store.audit.audit import Transaction
 from app.store.servers import StoredPin, StoredServer, find_server, list_pins
 
-__all__ = ["KnownServer", "ServerDetail", "StoredPin", "Trial", "digests", "found", "pins_of"]
+__all__ = ["ServerDetail", "ServerRecord", "StoredPin", "Trial", "digests", "found", "pins_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownServer:
+class ServerRecord:
     """A server as it is stored, and its entry with the secrets, which no surface shows (``sealing.shown``)."""
 
     stored: StoredServer
@@ -29,7 +29,7 @@ class ServerDetail:
     ``reviews`` is None where this process has no listing of the server, which is so unless it is served here.
     """
 
-    known: KnownServer
+    known: ServerRecord
     reviews: Sequence[Review] | None
     pins: Mapping[PinName, StoredPin]
 
@@ -58,4 +58,4 @@ async def found(tx: Transaction, tenant: str, name: str, *, lock: bool = False) 
 
 async def pins_of(tx: Transaction, tenant: str, name: str) -> Mapping[PinName, StoredPin]:
     """Return what was approved of a server."""
-    return {PinName(Kind(pin.kind), pin.name): pin for pin in await list_pins(tx, tenant, name)}
+    return {PinName(PrimitiveKind(pin.kind), pin.name): pin for pin in await list_pins(tx, tenant, name)}

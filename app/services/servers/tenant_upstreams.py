@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.audit import OUTCOME_OK
-from app.core.catalog.primitives import SERVERS_CHANGED, Disclosure, Kind, Offer
+from app.core.catalog.primitives import SERVERS_CHANGED, Disclosure, Offer, PrimitiveKind
 from app.core.catalog.servers import ServerEntry
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import InternalError, StoreUnavailableError
 from app.core.events import Changed
 from app.services.audit.audit import AuditService
@@ -61,7 +61,7 @@ class UpstreamRules:
     connect_timeout_s: float = 10.0
     max_result_bytes: int = 8 * 1024 * 1024
     servers: frozenset[str] = frozenset()
-    filters: Mapping[str, ToolFilter] = field(default_factory=dict)
+    filters: Mapping[str, ExposedTools] = field(default_factory=dict)
     stdio_over_rest: bool = False
     allowed_networks: tuple[str, ...] = ()
     max_dedicated: int = 256
@@ -116,7 +116,7 @@ class _Standing:
     served: frozenset[int]
 
 
-class TenantServers:
+class TenantUpstreams:
     """Follows one tenant's rows; ``run`` is the one task that starts, changes and stops its connections."""
 
     def __init__(
@@ -260,7 +260,7 @@ class TenantServers:
         self._names = [one.name for one in stored]
         pins: dict[str, dict[PinName, str]] = {}
         for (server, kind, name), digest in digests.items():
-            pins.setdefault(server, {})[PinName(Kind(kind), name)] = digest
+            pins.setdefault(server, {})[PinName(PrimitiveKind(kind), name)] = digest
         before, self._pins = self._pins, pins
         try:
             await aggregator.update(
@@ -295,8 +295,8 @@ class TenantServers:
         return rows, faults
 
     def _filter_of(self, entry: ServerEntry) -> list[str] | None:
-        own = ToolFilter.parse(entry.tool_filter)
-        return own.narrowed(self._rules.filters.get(entry.name, ToolFilter())).spelled()
+        own = ExposedTools.parse(entry.tool_filter)
+        return own.narrowed(self._rules.filters.get(entry.name, ExposedTools())).spelled()
 
     async def _pin_first(self, aggregator: MCPAggregator, name: str, row: _Row) -> None:
         """Approve the first complete listing of a declared server; of several replicas one does."""

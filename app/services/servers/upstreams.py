@@ -17,7 +17,7 @@ from app.services.access.access import TENANT_CHANGED
 from app.services.audit.audit import AuditService
 from app.services.servers.inspection import Inspection, inspect
 from app.services.servers.pins import Review
-from app.services.servers.tenant_upstreams import Approved, TenantServers, UpstreamRules
+from app.services.servers.tenant_upstreams import Approved, TenantUpstreams, UpstreamRules
 from app.store.changes import EVERYTHING
 from app.store.database import Database
 from app.store.servers import Origin, list_server_names
@@ -52,7 +52,7 @@ class UpstreamService:
         self.on_change: list[Callable[[str], None]] = []
         self.on_notification: list[Callable[[str, str, str, Mapping[str, Any]], None]] = []
         self._database, self._audit, self._now = database, audit, now
-        self._tenants: dict[str, TenantServers] = {}
+        self._tenants: dict[str, TenantUpstreams] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._dedicated = LinkBudget(self.rules.max_dedicated)
         self._running = False
@@ -188,7 +188,7 @@ class UpstreamService:
             return await list_server_names(tx)
 
     def _begin(self, tenant: str) -> None:
-        servers = TenantServers(
+        servers = TenantUpstreams(
             tenant,
             self._database,
             self._audit,
@@ -201,7 +201,7 @@ class UpstreamService:
         self._tenants[tenant] = servers
         self._tasks[tenant] = asyncio.create_task(self._keep(servers), name=f"servers of {tenant}")
 
-    async def _keep(self, servers: TenantServers) -> None:
+    async def _keep(self, servers: TenantUpstreams) -> None:
         """Run a tenant's servers; a bug with one tenant's is logged, without content, and must not stop the others'."""
         while True:
             try:

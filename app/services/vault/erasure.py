@@ -17,7 +17,7 @@ from app.core.content.handles import Handle, Original
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
-from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
+from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.audit.audit import AuditService
 from app.store.audit.audit import Transaction
 from app.store.database import Database
@@ -85,7 +85,7 @@ class ErasureService:
     """The erasing use cases of ``VaultService``."""
 
     database: Database
-    custodian: Custodian
+    custodian: KeyKeeper
     audit: AuditService
     sink: ErasureSink
     now: Callable[[], datetime]

@@ -14,7 +14,7 @@ from app.core.contracts.middleware import VaultOptions
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
-from app.engines.cipher import Custodian, KeyRingError, ScopeKeys, SealBrokenError
+from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.access.policies import PolicyService
 from app.services.audit.audit import AuditService
 from app.services.vault.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
@@ -102,7 +102,7 @@ class VaultService:
 
     database: Database
     writer: GroupWriter
-    custodian: Custodian
+    custodian: KeyKeeper
     audit: AuditService
     sink: ErasureSink
     default_ttl_s: int = DEFAULT_TTL_S

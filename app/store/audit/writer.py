@@ -19,7 +19,7 @@ from app.core.errors import StoreUnavailableError
 from app.store.bulk import appending, insert_rows
 from app.store.database import Database
 from app.store.tables import audit_event
-from app.store.vault.allocation import Allocation, KeyKeeper, Want
+from app.store.vault.allocation import Allocation, DataKeys, Want
 
 BATCH_ROWS = 256
 GATHER_S = 0.001
@@ -54,7 +54,7 @@ class GroupWriter:
     """
 
     database: Database
-    keeper: KeyKeeper
+    keeper: DataKeys
     mac: Callable[[AuditEvent], bytes]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _waiting: deque[_Work] = field(default_factory=deque)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Table, delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.store.tables import concern, concern_mapping, concern_preference
 
 Origin = Literal["file", "api"]
@@ -32,7 +32,7 @@ class StoredConcern:
 class StoredMapping:
     """What the primitives that a pattern names are mapped to; ``document`` is by name of the concern."""
 
-    kind: Kind
+    kind: PrimitiveKind
     name: str
     document: Mapping[str, Any]
     origin: Origin
@@ -73,7 +73,7 @@ async def list_mappings(tx: AsyncConnection, tenant: str) -> Sequence[StoredMapp
     """Return all mappings of a tenant, by kind and name."""
     query = select(concern_mapping).where(concern_mapping.c.tenant == tenant)
     found = [
-        StoredMapping(Kind(row.kind), row.name, row.document, row.origin, row.created, row.updated)
+        StoredMapping(PrimitiveKind(row.kind), row.name, row.document, row.origin, row.created, row.updated)
         for row in await tx.execute(query)
     ]
     # Sorted here, for databases order text by rules of their own.
@@ -87,7 +87,7 @@ async def put_mapping(tx: AsyncConnection, tenant: str, stored: StoredMapping) -
     await _put(tx, concern_mapping, key, changing, {"created": stored.created})
 
 
-async def remove_mapping(tx: AsyncConnection, tenant: str, kind: Kind, name: str) -> None:
+async def remove_mapping(tx: AsyncConnection, tenant: str, kind: PrimitiveKind, name: str) -> None:
     """Remove a mapping."""
     key = {"tenant": tenant, "kind": kind.value, "name": name}
     await tx.execute(delete(concern_mapping).where(_keyed(concern_mapping, key)))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.catalog.primitives import Kind, Member
+from app.core.catalog.primitives import Member, PrimitiveKind
 from app.store.tables import group_member, primitive_group, server
 
 Origin = Literal["file", "api"]
@@ -43,7 +43,7 @@ async def list_groups(tx: AsyncConnection, tenant: str) -> list[StoredGroup]:
     held = select(group_member).where(group_member.c.tenant == tenant)
     ordered = held.order_by(group_member.c.group_name, *_MEMBER_ORDER)
     for row in await tx.execute(ordered):
-        one = Member(kind=Kind(row.kind), name=row.name, server=row.server or None)
+        one = Member(kind=PrimitiveKind(row.kind), name=row.name, server=row.server or None)
         members.setdefault(row.group_name, []).append(one)
     query = select(primitive_group).where(primitive_group.c.tenant == tenant).order_by(primitive_group.c.name)
     return [
@@ -71,7 +71,7 @@ async def update_group(tx: AsyncConnection, tenant: str, changed: StoredGroup) -
 async def remove_group(tx: AsyncConnection, tenant: str, name: str) -> None:
     """Remove a group with its members and its membership in others."""
     mine = group_member.c.tenant == tenant
-    nested = (group_member.c.kind == Kind.GROUP.value) & (group_member.c.name == name)
+    nested = (group_member.c.kind == PrimitiveKind.GROUP.value) & (group_member.c.name == name)
     await tx.execute(delete(group_member).where(mine, nested | (group_member.c.group_name == name)))
     named = (primitive_group.c.tenant == tenant) & (primitive_group.c.name == name)
     await tx.execute(delete(primitive_group).where(named))

@@ -46,7 +46,7 @@ class ScopeUse(Protocol):
         """Return the ciphertext of a value at its place."""
 
 
-class KeyKeeper(Protocol):
+class DataKeys(Protocol):
     """What allocation needs of the holder of data keys (``engines.cipher.Custodian``)."""
 
     def create(self, tenant: str, scope: str, generation: int) -> tuple[int, bytes, Any]:
@@ -120,7 +120,7 @@ class Allocation:
 
     tx: AsyncConnection
     tenant: str
-    keeper: KeyKeeper
+    keeper: DataKeys
     now: datetime
     uses: dict[str, Any] = field(default_factory=dict)
     ordinals: dict[Key, int] = field(default_factory=dict)

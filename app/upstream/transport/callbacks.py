@@ -17,7 +17,7 @@ MAX_OPEN: Final = 64
 Message = dict[str, Any]
 
 
-class Callbacks:
+class ServerQuestions:
     """The questions of one server that are open; ``send`` carries an answer back."""
 
     def __init__(self, send: Callable[[Message], Awaitable[None]], tasks: Tasks) -> None:

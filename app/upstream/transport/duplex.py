@@ -19,7 +19,7 @@ _MAX_UNREAD: Final = 256
 _NUMBER: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
-class Channel(Protocol):
+class MessageChannel(Protocol):
     """Carries whole messages in both directions."""
 
     async def write(self, body: bytes) -> None:
@@ -32,7 +32,7 @@ class Channel(Protocol):
 class DuplexWire:
     """Sorts what one channel brings; ``stray`` takes what belongs to no request."""
 
-    def __init__(self, channel: Channel, faults: Faults, maximum: int) -> None:
+    def __init__(self, channel: MessageChannel, faults: Faults, maximum: int) -> None:
         self.closed = asyncio.Event()
         self.stray: Callable[[Message], None] = lambda _: None
         self._channel = channel

@@ -17,7 +17,7 @@ class Oversize:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerSentEvent:
     """One server-sent event; ``id`` and ``retry_s`` are None where the event did not set them."""
 
     name: str
@@ -73,7 +73,7 @@ class Events:
         self._lines = Lines(maximum + len(b"data: "))
         self._begin()
 
-    def feed(self, chunk: bytes) -> Iterator[Event | Oversize]:
+    def feed(self, chunk: bytes) -> Iterator[ServerSentEvent | Oversize]:
         """Yield each event that ``chunk`` ends, and once each that has become too large."""
         for line in self._lines.feed(chunk):
             if isinstance(line, Oversize):
@@ -82,7 +82,7 @@ class Events:
                 yield from self._field(line)
             else:
                 if not self._too_large and (self._data or self._id is not None or self._retry_s is not None):
-                    yield Event(self._name, b"\n".join(self._data), self._id, self._retry_s)
+                    yield ServerSentEvent(self._name, b"\n".join(self._data), self._id, self._retry_s)
                 self._begin()
 
     def _begin(self) -> None:

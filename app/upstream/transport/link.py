@@ -5,18 +5,20 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from app.core.catalog.servers import MCPServerSettings
-from app.upstream.transport.options import Link, LinkOptions
+from app.upstream.transport.options import LinkOptions, ServerLink
 from app.upstream.transport.sse import open_sse
 from app.upstream.transport.stdio import open_stdio
 from app.upstream.transport.streamable import open_http
 
-__all__ = ["Link", "LinkOptions", "open_link"]
+__all__ = ["LinkOptions", "ServerLink", "open_link"]
 
 _OPENERS: Final = {"http": open_http, "stdio": open_stdio, "sse": open_sse}
 
 
 @asynccontextmanager
-async def open_link(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[Link]:
+async def open_link(
+    name: str, settings: MCPServerSettings, options: LinkOptions
+) -> AsyncIterator[ServerLink]:
     """Connect to the server ``name`` and agree on a revision within ``connect_timeout_s``; enter and leave in one task.
 
     Raises UpstreamUnavailableError where it cannot be reached or does not speak MCP, UpstreamError where it refuses,

@@ -13,7 +13,7 @@ from app.core.errors import ServiceError, UpstreamUnavailableError
 from app.core.offload import INLINE_CHARACTERS, off_loop
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
-from app.upstream.transport.callbacks import Callbacks
+from app.upstream.transport.callbacks import ServerQuestions
 from app.upstream.transport.envelope import Envelope
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.listening import Listening
@@ -46,7 +46,7 @@ class LiveLink:
         self._owners: set[tuple[Hashable, bool]] = set()
         self._envelope = Envelope()
         self._agreement = Agreement("")
-        self._callbacks = Callbacks(self._reply, tasks)
+        self._callbacks = ServerQuestions(self._reply, tasks)
         self._listening = Listening(self._listened, faults, self.tell, options.connect_timeout_s, tasks)
 
     @property

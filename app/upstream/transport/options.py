@@ -36,7 +36,7 @@ class LinkOptions:
     allowed_networks: tuple[str, ...] | None = ()
 
 
-class Link(Protocol):
+class ServerLink(Protocol):
     """One live connection to an MCP server, of either revision."""
 
     @property

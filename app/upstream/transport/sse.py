@@ -11,18 +11,18 @@ import aiohttp
 from app.core.catalog.servers import MCPServerSettings
 from app.upstream.transport.dialing import open_session
 from app.upstream.transport.duplex import DuplexWire
-from app.upstream.transport.event_stream import Event, Events, Oversize
+from app.upstream.transport.event_stream import Events, Oversize, ServerSentEvent
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.http import EVENTS, JSON, OK, WIRE_ERRORS, content_type, payload
 from app.upstream.transport.live import LiveLink
-from app.upstream.transport.options import Link, LinkOptions
+from app.upstream.transport.options import LinkOptions, ServerLink
 from app.upstream.transport.tasks import Tasks
 
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 @asynccontextmanager
-async def open_sse(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[Link]:
+async def open_sse(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[ServerLink]:
     """Connect over the legacy transport, which only servers of the handshake revision speak."""
     faults, tasks = Faults(name), Tasks()
     url, maximum = settings.url or "", options.max_result_bytes
@@ -56,7 +56,7 @@ class EventChannel:
         self._maximum = maximum
         self._post_to = ""
         self._stream: aiohttp.ClientResponse | None = None
-        self._events: AsyncGenerator[Event | Oversize, None] | None = None
+        self._events: AsyncGenerator[ServerSentEvent | Oversize, None] | None = None
 
     async def open(self) -> None:
         """Open the stream and learn where to post: at the same origin, so that nothing goes elsewhere."""
@@ -114,7 +114,7 @@ class EventChannel:
         if self._stream is not None:
             self._stream.close()
 
-    async def _cut(self, stream: aiohttp.ClientResponse) -> AsyncGenerator[Event | Oversize, None]:
+    async def _cut(self, stream: aiohttp.ClientResponse) -> AsyncGenerator[ServerSentEvent | Oversize, None]:
         parser = Events(self._maximum)
         while chunk := await stream.content.readany():
             for event in parser.feed(chunk):

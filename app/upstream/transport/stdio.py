@@ -17,7 +17,7 @@ from app.upstream.transport.duplex import DuplexWire
 from app.upstream.transport.event_stream import Lines, Oversize
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.live import LiveLink
-from app.upstream.transport.options import Link, LinkOptions
+from app.upstream.transport.options import LinkOptions, ServerLink
 from app.upstream.transport.tasks import Tasks
 
 _GRACE_S: Final = 2.0
@@ -29,7 +29,9 @@ _CHUNK: Final = 65_536
 
 
 @asynccontextmanager
-async def open_stdio(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[Link]:
+async def open_stdio(
+    name: str, settings: MCPServerSettings, options: LinkOptions
+) -> AsyncIterator[ServerLink]:
     """Run the server as a child and connect to it, in either revision."""
     faults = Faults(name)
     async with AsyncExitStack() as stack:
@@ -112,7 +114,7 @@ class Child:
 
 
 @asynccontextmanager
-async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> AsyncIterator[Link]:
+async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> AsyncIterator[ServerLink]:
     tasks = Tasks()
     child = Child(process, faults, options.max_result_bytes)
     wire = DuplexWire(child, faults, options.max_result_bytes)

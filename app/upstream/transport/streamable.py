@@ -12,7 +12,7 @@ from app.upstream.transport.faults import Faults
 from app.upstream.transport.http import EVENTS, NOT_FOUND, OK, WIRE_ERRORS, HTTPWire, content_type
 from app.upstream.transport.listening import suspect_lists
 from app.upstream.transport.live import FIRST_STREAM_S, LiveLink
-from app.upstream.transport.options import Link, LinkOptions
+from app.upstream.transport.options import LinkOptions, ServerLink
 from app.upstream.transport.pauses import Pauses
 from app.upstream.transport.tasks import Tasks
 from app.upstream.transport.wire import Message
@@ -21,7 +21,9 @@ _SERVER_FAULTS: Final = range(500, 600)
 
 
 @asynccontextmanager
-async def open_http(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[Link]:
+async def open_http(
+    name: str, settings: MCPServerSettings, options: LinkOptions
+) -> AsyncIterator[ServerLink]:
     """Connect over streamable HTTP, in either revision."""
     faults, tasks = Faults(name), Tasks()
     url = settings.url or ""

@@ -15,7 +15,7 @@ from app.core.contracts.engines import Embedder, ToolCandidate
 from app.core.tools.definitions import CHARACTERS_PER_TOKEN, tokens_of
 from app.core.tools.offered import OfferedTools, VisibleTools
 from app.core.tools.requests import request_of
-from app.core.tools.selection import Wanted, selected
+from app.core.tools.selection import SelectionLimits, selected
 from app.engines.encoder import Encoder
 from app.engines.ranking.memory import embedded_text
 from app.engines.ranking.ranker import EmbeddedToolRanker
@@ -24,7 +24,7 @@ from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes
 
 FOLDER = "SLUICE_TEST_TOOLS_DATA"
-SUGGESTED = Wanted(max_tools=10, min_score=0.001, gap=0.0)
+SUGGESTED = SelectionLimits(max_tools=10, min_score=0.001, gap=0.0)
 """What tool_filter does where its arguments say nothing."""
 
 _PATIENCE_S = 600.0

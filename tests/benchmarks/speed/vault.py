@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from app.assembly import House, opened
+from app.assembly import Services, opened
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.content.handles import Original
 from app.core.contracts.middleware import VaultOptions
@@ -40,15 +40,15 @@ async def writes(url: str, sizes: Sizes, folder: Path) -> tuple[float, float]:
     settings = Settings(
         database=DatabaseSettings(url=SecretStr(url)), keys=KeysSettings(file=folder / "keyring.json")
     )
-    async with opened(settings) as house:
-        await burst(house, sizes.clients, range(-sizes.clients * 4, 0))
+    async with opened(settings) as services:
+        await burst(services, sizes.clients, range(-sizes.clients * 4, 0))
         begin, cpu = time.perf_counter(), time.process_time()
-        await burst(house, sizes.clients, range(sizes.writes))
+        await burst(services, sizes.clients, range(sizes.writes))
         cpu, seconds = time.process_time() - cpu, time.perf_counter() - begin
     return cpu / sizes.writes * 1e6, sizes.writes / seconds
 
 
-async def burst(house: House, clients: int, numbers: range) -> None:
+async def burst(services: Services, clients: int, numbers: range) -> None:
     """Write one value for each number, ``clients`` at once, each client in a scope of its own."""
     waiting = iter(numbers)
 
@@ -57,19 +57,19 @@ async def burst(house: House, clients: int, numbers: range) -> None:
 
             def events(receipt: VaultReceipt) -> list[object]:
                 return [
-                    house.audit.new_event(
+                    services.audit.new_event(
                         CALLER,
                         "middleware.invoke",
                         "ok",
                         None,
                         middleware="pii_redaction",
-                        in_hmac=house.audit.digest(DEFAULT_TENANT, b"in"),
-                        out_hmac=house.audit.digest(DEFAULT_TENANT, b"out"),
+                        in_hmac=services.audit.digest(DEFAULT_TENANT, b"in"),
+                        out_hmac=services.audit.digest(DEFAULT_TENANT, b"out"),
                         counts={"EMAIL": len(receipt.handles)},
                     )
                 ]
 
             value = [("EMAIL", Original(f"customer{i}@example.com"))]
-            await house.vault.commit(CALLER, VaultWrite(name, value, VaultOptions(), events))
+            await services.vault.commit(CALLER, VaultWrite(name, value, VaultOptions(), events))
 
     await asyncio.gather(*(client(f"bench-{os.getpid()}-{n}") for n in range(clients)))

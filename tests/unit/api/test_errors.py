@@ -13,7 +13,7 @@ from app.core.errors import (
     UnauthenticatedError,
     all_errors,
 )
-from app.edge.guard import Guard
+from app.edge.guard import EdgeGuard
 from app.edge.problems import PROBLEMS, problem, problem_response
 
 
@@ -23,7 +23,7 @@ class Body(BaseModel):
     kind: str = "x"
 
 
-def make_app() -> Guard:
+def make_app() -> EdgeGuard:
     app = FastAPI()
     install_error_handlers(app)
 
@@ -43,7 +43,7 @@ def make_app() -> Guard:
     async def limited() -> None:
         raise RateLimitedError("Wait.", retry_after_s=2.2)
 
-    return Guard(app)
+    return EdgeGuard(app)
 
 
 def client() -> AsyncClient:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from app.client.wire import Answer, Steps
+from app.client.wire import Steps, WireAnswer
 
 T = TypeVar("T")
 
 
-def answered(steps: Steps[T], answers: Iterable[Answer]) -> T:
+def answered(steps: Steps[T], answers: Iterable[WireAnswer]) -> T:
     """Run ``steps`` with ``answers`` and return the result; an answer that tells an error raises it."""
     call = next(steps)
     for answer in answers:

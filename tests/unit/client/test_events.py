@@ -5,27 +5,27 @@ import json
 import pytest
 
 from app.client.errors import ProtocolError
-from app.client.events import Event, EventParser
+from app.client.events import EventParser, StreamEvent
 from app.client.exchange import EventedAnswer, is_event_stream
-from app.client.wire import Call
+from app.client.wire import WireCall
 
 
-def events(text: str) -> list[Event]:
+def events(text: str) -> list[StreamEvent]:
     parser = EventParser()
     found = [parser.line(line) for line in text.split("\n")]
     return [event for event in found if event is not None]
 
 
 def test_an_event_ends_with_an_empty_line() -> None:
-    assert events("data: a\n\ndata: b\n\n") == [Event("message", "a"), Event("message", "b")]
+    assert events("data: a\n\ndata: b\n\n") == [StreamEvent("message", "a"), StreamEvent("message", "b")]
 
 
 def test_several_data_lines_are_one_text() -> None:
-    assert events("event: note\ndata: a\ndata:b\n\n") == [Event("note", "a\nb")]
+    assert events("event: note\ndata: a\ndata:b\n\n") == [StreamEvent("note", "a\nb")]
 
 
 def test_comments_and_unknown_fields_are_passed_over() -> None:
-    assert events(": keep-alive\nid: 7\nretry: 10\n\ndata: a\n\n") == [Event("message", "a")]
+    assert events(": keep-alive\nid: 7\nretry: 10\n\ndata: a\n\n") == [StreamEvent("message", "a")]
 
 
 def test_an_event_that_is_cut_off_is_none() -> None:
@@ -34,7 +34,7 @@ def test_an_event_that_is_cut_off_is_none() -> None:
 
 def test_progress_is_told_and_the_answer_is_found() -> None:
     told: list[tuple[float, float | None]] = []
-    call = Call("POST", "/mcp", lambda _: None, progress=lambda done, whole: told.append((done, whole)))
+    call = WireCall("POST", "/mcp", lambda _: None, progress=lambda done, whole: told.append((done, whole)))
     stream = EventedAnswer(call, 200, {})
     progress = {"method": "notifications/progress", "params": {"progress": 1, "total": 3}}
     result = {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -50,7 +50,7 @@ def test_progress_is_told_and_the_answer_is_found() -> None:
 
 
 def test_an_event_that_is_not_json_is_refused() -> None:
-    stream = EventedAnswer(Call("POST", "/mcp", lambda _: None), 200, {})
+    stream = EventedAnswer(WireCall("POST", "/mcp", lambda _: None), 200, {})
     stream.line("data: {")
 
     with pytest.raises(ProtocolError):

@@ -7,22 +7,22 @@ import pytest
 from app.client import operations
 from app.client.errors import InvalidArgumentsError, OverloadedError, ProtocolError, UnauthenticatedError
 from app.client.mcp import HandshakeDialect, ModernDialect, SessionLostError, rpc_failure
-from app.client.wire import Answer, Call
+from app.client.wire import WireAnswer, WireCall
 from tests.unit.client.steps import answered
 
 TEXT = {"type": "text", "text": "Hello"}
 
 
-def reply(result: object, **headers: str) -> Answer:
-    return Answer(200, headers, json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
+def reply(result: object, **headers: str) -> WireAnswer:
+    return WireAnswer(200, headers, json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}).encode())
 
 
-def refusal(code: int, message: str, data: object, status: int = 200) -> Answer:
+def refusal(code: int, message: str, data: object, status: int = 200) -> WireAnswer:
     error = {"code": code, "message": message, "data": data}
-    return Answer(status, {}, json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode())
+    return WireAnswer(status, {}, json.dumps({"jsonrpc": "2.0", "id": 1, "error": error}).encode())
 
 
-def body_of(call: Call) -> dict[str, object]:
+def body_of(call: WireCall) -> dict[str, object]:
     found = json.loads(call.body or b"{}")
     assert isinstance(found, dict)
     return found
@@ -31,7 +31,7 @@ def body_of(call: Call) -> dict[str, object]:
 def shaken(session: str = "s-1") -> HandshakeDialect:
     dialect = HandshakeDialect()
     opened = reply({"protocolVersion": "2025-11-25", "capabilities": {}}, **{"mcp-session-id": session})
-    answered(dialect.opening(), [opened, Answer(202, {}, b"")])
+    answered(dialect.opening(), [opened, WireAnswer(202, {}, b"")])
     return dialect
 
 
@@ -122,7 +122,7 @@ def test_an_error_keeps_our_code_our_id_and_the_place_of_the_fault() -> None:
 
 def test_a_refusal_with_an_http_status_keeps_its_pause() -> None:
     answer = refusal(5030, "Too much to do.", {"code": "overloaded"}, 503)
-    error = rpc_failure(Answer(answer.status, {"retry-after": "2"}, answer.body))
+    error = rpc_failure(WireAnswer(answer.status, {"retry-after": "2"}, answer.body))
 
     assert isinstance(error, OverloadedError)
     assert error.retry_after == 2
@@ -133,11 +133,13 @@ def test_an_error_without_our_data_is_read_by_its_json_rpc_code() -> None:
 
 
 def test_a_refusal_in_plain_http_is_understood() -> None:
-    error = rpc_failure(Answer(401, {}, json.dumps({"code": "unauthenticated", "detail": "No."}).encode()))
+    error = rpc_failure(
+        WireAnswer(401, {}, json.dumps({"code": "unauthenticated", "detail": "No."}).encode())
+    )
 
     assert isinstance(error, UnauthenticatedError)
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"hello": 1}'])
 def test_a_success_that_is_no_json_rpc_is_said_to_be_none(body: bytes) -> None:
-    assert isinstance(rpc_failure(Answer(200, {}, body)), ProtocolError)
+    assert isinstance(rpc_failure(WireAnswer(200, {}, body)), ProtocolError)

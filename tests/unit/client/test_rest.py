@@ -7,14 +7,14 @@ import pytest
 from app.client import operations
 from app.client.errors import InvalidArgumentsError, ProtocolError, RateLimitedError, SluiceError
 from app.client.rest import RestDialect, problem
-from app.client.wire import Answer
+from app.client.wire import WireAnswer
 from tests.unit.client.steps import answered
 
 TEXT = {"type": "text", "text": "Hello"}
 
 
-def answer(body: object, status: int = 200, **headers: str) -> Answer:
-    return Answer(status, headers, json.dumps(body).encode())
+def answer(body: object, status: int = 200, **headers: str) -> WireAnswer:
+    return WireAnswer(status, headers, json.dumps(body).encode())
 
 
 def test_an_invocation_carries_arguments_and_context() -> None:
@@ -52,7 +52,7 @@ def test_a_mapping_is_given_where_the_service_returned_one() -> None:
 def test_integers_of_thirty_digits_come_back_exactly() -> None:
     body = b'{"content": [{"type": "x", "n": 123456789012345678901234567890}], "metadata": {}}'
     steps = operations.invoke(RestDialect(), "m", [TEXT], {}, repeatable=False, progress=None)
-    result = answered(steps, [Answer(200, {}, body)])
+    result = answered(steps, [WireAnswer(200, {}, body)])
 
     assert result.content[0]["n"] == 123456789012345678901234567890
 
@@ -104,7 +104,7 @@ def test_a_code_of_a_newer_service_is_kept() -> None:
 
 
 def test_the_error_page_of_a_proxy_is_an_error_too() -> None:
-    error = problem(Answer(502, {}, b"<html>Bad gateway</html>"))
+    error = problem(WireAnswer(502, {}, b"<html>Bad gateway</html>"))
 
     assert error is not None
     assert error.status == 502
@@ -112,7 +112,7 @@ def test_the_error_page_of_a_proxy_is_an_error_too() -> None:
 
 def test_a_success_that_is_no_answer_of_sluice_is_said_to_be_none() -> None:
     with pytest.raises(ProtocolError, match="Sluice"):
-        answered(operations.list_middleware(RestDialect()), [Answer(200, {}, b"<html>")])
+        answered(operations.list_middleware(RestDialect()), [WireAnswer(200, {}, b"<html>")])
 
 
 def test_the_service_is_ready_or_not() -> None:

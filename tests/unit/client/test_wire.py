@@ -13,13 +13,13 @@ from app.client.errors import (
     StoreUnavailableError,
     UnreachableError,
 )
-from app.client.wire import Call, Options, encoded, pause_before_retry, seconds
+from app.client.wire import Options, WireCall, encoded, pause_before_retry, seconds
 
 OPTIONS = Options("http://127.0.0.1:1", "slc_key", retries=2, longest_pause=5)
 
 
-def call(*, repeatable: bool) -> Call:
-    return Call("POST", "/", lambda _: None, repeatable=repeatable)
+def call(*, repeatable: bool) -> WireCall:
+    return WireCall("POST", "/", lambda _: None, repeatable=repeatable)
 
 
 def pause(error: SluiceError, *, repeatable: bool, attempt: int = 0) -> float | None:

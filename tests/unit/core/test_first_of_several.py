@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping, ConcernTable
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.content.context import Context
-from app.core.contracts.policy import Passage, Policy
+from app.core.contracts.policy import Policy, ToolHook
 from app.core.redaction.member_names import NamedTexts
 from app.middlewares.hallucination_detection.answers import answer_of
 from app.middlewares.pii_redaction.adjacency import adjacent_runs
@@ -135,20 +135,20 @@ def test_the_answer_is_the_last_message_of_a_model_or_without_messages_the_last_
 
 def test_the_first_passage_that_names_a_primitive_applies_whole() -> None:
     first, second, third = (
-        Passage(kinds=["prompt"]),
-        Passage(names=["crm__*", "mail__x"], servers=["crm"], results=[]),
-        Passage(servers=None, names=["*"]),
+        ToolHook(kinds=["prompt"]),
+        ToolHook(names=["crm__*", "mail__x"], servers=["crm"], results=[]),
+        ToolHook(servers=None, names=["*"]),
     )
     policy = Policy(passages=[first, second, third])
-    assert policy.passage_of(Kind.TOOL, "crm__find", "crm") is second
-    assert policy.passage_of(Kind.TOOL, "crm__find", "mail") is third
-    assert policy.passage_of(Kind.TOOL, "mail__x", "crm") is second
-    assert policy.passage_of(Kind.PROMPT, "crm__find", "crm") is first
-    assert Policy(passages=[first, second]).passage_of(Kind.TOOL, "x", "crm") is None
+    assert policy.passage_of(PrimitiveKind.TOOL, "crm__find", "crm") is second
+    assert policy.passage_of(PrimitiveKind.TOOL, "crm__find", "mail") is third
+    assert policy.passage_of(PrimitiveKind.TOOL, "mail__x", "crm") is second
+    assert policy.passage_of(PrimitiveKind.PROMPT, "crm__find", "crm") is first
+    assert Policy(passages=[first, second]).passage_of(PrimitiveKind.TOOL, "x", "crm") is None
 
 
 def mapping(name: str, value: str) -> ConcernMapping:
-    return ConcernMapping(kind=Kind.TOOL, name=name, concerns={"cost": value})
+    return ConcernMapping(kind=PrimitiveKind.TOOL, name=name, concerns={"cost": value})
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -156,6 +156,6 @@ def test_of_patterns_of_equal_length_the_first_in_alphabetical_order_applies(bac
     cost = ConcernDefinition(name="cost", description="d", values=("low", "high"), default="low")
     rows = [mapping("*_b_*", "high"), mapping("*a_b*", "low"), mapping("*", "high")]
     table = ConcernTable.build([cost], rows[::-1] if backwards else rows)
-    assert table.mapping_of(Kind.TOOL, "a_b_c") == {"cost": "high"}
-    assert table.mapping_of(Kind.TOOL, "xa_b") == {"cost": "low"}
-    assert table.mapping_of(Kind.PROMPT, "a_b_c") == {}
+    assert table.mapping_of(PrimitiveKind.TOOL, "a_b_c") == {"cost": "high"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "xa_b") == {"cost": "low"}
+    assert table.mapping_of(PrimitiveKind.PROMPT, "a_b_c") == {}

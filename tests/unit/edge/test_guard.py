@@ -12,13 +12,13 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.api.errors import install_error_handlers
 from app.core.strictjson import dumps
-from app.edge.guard import Drain, Guard
+from app.edge.guard import Drain, EdgeGuard
 from app.edge.limits import EdgeLimits
 
 STREAM = "/api/v1/middleware/pii_restoration/stream"
 
 
-def make_guard(**limits: Any) -> Guard:
+def make_guard(**limits: Any) -> EdgeGuard:
     app = FastAPI()
     install_error_handlers(app)
 
@@ -41,10 +41,10 @@ def make_guard(**limits: Any) -> Guard:
     async def livez() -> str:
         return "ok"
 
-    return Guard(app, EdgeLimits(**limits))
+    return EdgeGuard(app, EdgeLimits(**limits))
 
 
-async def call(guard: Guard, method: str = "POST", path: str = "/echo", **options: Any) -> Response:
+async def call(guard: EdgeGuard, method: str = "POST", path: str = "/echo", **options: Any) -> Response:
     if isinstance(options.get("content"), bytes):
         options["headers"] = {"content-type": "application/json", **options.get("headers", {})}
     async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost:8000") as http:
@@ -254,7 +254,7 @@ async def test_running_requests_are_counted_while_they_run() -> None:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    assert (await call(Guard(app, drain=drain))).status_code == 204
+    assert (await call(EdgeGuard(app, drain=drain))).status_code == 204
     assert drain.running == 0
 
 

@@ -5,7 +5,7 @@ import asyncio
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
-from app.edge.guard import Drain, Guard
+from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Check, Readiness, health_router
 from app.edge.observability import Metrics
 
@@ -13,7 +13,7 @@ from app.edge.observability import Metrics
 async def get(path: str, readiness: Readiness, metrics: Metrics | None = None) -> Response:
     app = FastAPI()
     app.include_router(health_router(readiness, metrics))
-    guard = Guard(app, drain=readiness.drain, metrics=metrics or Metrics())
+    guard = EdgeGuard(app, drain=readiness.drain, metrics=metrics or Metrics())
     async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost") as http:
         return await http.get(path)
 

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.responses import Response
 
 from app.api.errors import install_error_handlers
-from app.edge.guard import Guard
+from app.edge.guard import EdgeGuard
 from app.edge.observability import Metrics, configure_logging
 from app.edge.tracing import Tracer, tracer_to
 
@@ -50,7 +50,7 @@ def make_app() -> FastAPI:
     return app
 
 
-async def get(guard: Guard, path: str, **headers: str) -> int:
+async def get(guard: EdgeGuard, path: str, **headers: str) -> int:
     async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost") as http:
         return (
             await http.get(path, headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -58,7 +58,7 @@ async def get(guard: Guard, path: str, **headers: str) -> int:
 
 
 async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -> None:
-    await get(Guard(make_app()), "/things/Jane-Canary?email=Jane-Canary", x_request_id="request-00000001")
+    await get(EdgeGuard(make_app()), "/things/Jane-Canary?email=Jane-Canary", x_request_id="request-00000001")
     (line,) = lines()
     assert line["event"] == "request"
     assert line["route"] == "/things/{name}"
@@ -69,7 +69,7 @@ async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -
 
 
 async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
-    assert await get(Guard(make_app()), "/things/bug", x_request_id="request-00000002") == 500
+    assert await get(EdgeGuard(make_app()), "/things/bug", x_request_id="request-00000002") == 500
     bug, request = lines()
     assert bug["exception"] == "ValueError"
     assert bug["request_id"] == "request-00000002"
@@ -86,9 +86,9 @@ async def test_probes_are_logged_only_when_they_fail(lines: Any) -> None:
     async def readyz() -> Response:
         return Response(status_code=200 if ready[0] else 503)
 
-    assert await get(Guard(app), "/readyz") == 200
+    assert await get(EdgeGuard(app), "/readyz") == 200
     ready[0] = False
-    assert await get(Guard(app), "/readyz") == 503
+    assert await get(EdgeGuard(app), "/readyz") == 503
     assert [line["status"] for line in lines()] == [503]
 
 
@@ -151,7 +151,7 @@ async def test_a_span_continues_the_callers_trace_and_holds_no_content(lines: An
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    guard = Guard(make_app(), tracer=Tracer(provider))
+    guard = EdgeGuard(make_app(), tracer=Tracer(provider))
     trace = "0af7651916cd43dd8448eb211c80319c"
     await get(guard, "/things/Jane-Canary", traceparent=f"00-{trace}-b7ad6b7169203331-01")
     await get(guard, "/things/bug")

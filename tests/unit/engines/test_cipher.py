@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from app.engines.cipher import (
     CANARY,
-    Custodian,
+    KeyKeeper,
     KeyRing,
     KeyRingError,
     RecordKeys,
@@ -214,7 +214,7 @@ def test_a_ring_grows_activates_and_forgets_on_disk(tmp_path: Path) -> None:
 
 
 def test_a_forgotten_scope_is_opened_anew() -> None:
-    custodian = Custodian(KeyRing({1: DEK}, 1))
+    custodian = KeyKeeper(KeyRing({1: DEK}, 1))
     version, wrapped, _ = custodian.create("acme", "talk", 1)
     first = custodian.open("acme", "talk", 1, version, wrapped)
     assert custodian.open("acme", "talk", 1, version, wrapped) is first

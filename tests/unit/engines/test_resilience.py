@@ -7,7 +7,7 @@ import pytest
 from app.core.contracts.engines import EngineReport, Grounding
 from app.core.deadlines import remaining_s, time_limit
 from app.core.errors import UpstreamUnavailableError
-from app.engines.resilience import Breaker, Guard, RemoteEngineError, Rules, State
+from app.engines.resilience import Breaker, EngineFallback, RemoteEngineError, Rules, State
 
 REMOTE = Grounding([0.1], EngineReport("remote", "1"))
 EMBEDDED = Grounding([0.9], EngineReport("embedded", "1"))
@@ -39,7 +39,7 @@ async def hanging():
 
 def guard(clock=None, **rules):
     told = []
-    made = Guard(
+    made = EngineFallback(
         "grounding",
         Rules(**rules),
         lambda one, other: one.scores == other.scores,

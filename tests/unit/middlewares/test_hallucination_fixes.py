@@ -7,7 +7,7 @@ import pytest
 
 from app.core.content.context import Context
 from app.core.contracts.engines import Claim, EngineReport, Grounding
-from app.core.contracts.grounding import AnswerFinding, CheckOptions, Place, Statements
+from app.core.contracts.grounding import AnswerFinding, CheckOptions, SourcePlace, Statements
 from app.core.contracts.middleware import Outcome
 from app.middlewares.hallucination_detection.middleware import (
     HallucinationDetection,
@@ -39,7 +39,7 @@ class Scripted:
     def links(self, answer: str) -> Sequence[tuple[int, int]]:
         return []
 
-    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[Place | None]:
+    async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
         return [None for _ in sentences]
 
     async def check(

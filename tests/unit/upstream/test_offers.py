@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.upstream import UpstreamError
 from tests.unit.upstream.links import MemoryServer, connected, tool, until
 
@@ -22,7 +22,7 @@ async def test_a_server_is_listed_completely_page_by_page():
         assert connection.status.state == "ready"
         assert connection.status.error is None
         assert connection.status.generation == 1
-        assert connection.status.offered == {Kind.TOOL: 3}
+        assert connection.status.offered == {PrimitiveKind.TOOL: 3}
 
 
 async def test_only_declared_lists_are_asked_for_and_all_kinds_come_in_order():

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from app.engines.injection.classifier import CHAR_BITS, RULE_KINDS, WORD_BITS, features, rule_features, spans
-from app.engines.injection.matching import Matcher
+from app.engines.injection.matching import RuleMatcher
 from app.engines.injection.training.corpus import ORDINARY, Example, training_set
 from app.engines.injection.training.manifest import manifest
 from app.engines.injection.views import views
@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 class Windows:
     """The windows of all texts as a matrix; ``owner`` is the number of the text."""
 
-    def __init__(self, examples: Sequence[Example], matcher: Matcher) -> None:
+    def __init__(self, examples: Sequence[Example], matcher: RuleMatcher) -> None:
         indices: list[NDArray[np.int64]] = []
         values: list[NDArray[np.float32]] = []
         rules: list[NDArray[np.float32]] = []
@@ -182,7 +182,7 @@ def stored(idf: Floats, model: LogisticRegression, cut: float) -> bytes:
 
 def trained(examples: Sequence[Example]) -> bytes:
     """Return the weights that are learned from ``examples``, with the threshold that the folds give."""
-    windows = Windows(examples, Matcher.shared())
+    windows = Windows(examples, RuleMatcher.shared())
     assert windows.rules.shape[1] == len(RULE_KINDS) + 1  # noqa: S101 - the file's layout
     logits = out_of_fold(examples, windows)
     cut = threshold(examples, logits)

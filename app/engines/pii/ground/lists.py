@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from app.core.contracts.engines import Span
 from app.engines.pii.ground.labels import CUSTOM
-from app.engines.views.mapping import Change, View, respelled
+from app.engines.views.mapping import Substitution, TextView, respelled
 
 _PER_CHARACTER = 4
 """Characters that a finding may have for each of the longest item of a list: white space, mostly."""
@@ -70,10 +70,10 @@ def _without_case(text: str) -> str:
     return text.replace("\u0130", "i").replace("\u0131", "i").casefold()
 
 
-def _comparable(text: str) -> View | None:
+def _comparable(text: str) -> TextView | None:
     """Return ``text`` with single blanks, and with what two letters stand for (ß) as those; None: it is so already."""
     changes = [
-        Change(*found.span(), " " if found.group().isspace() else _without_case(found.group()), "")
+        Substitution(*found.span(), " " if found.group().isspace() else _without_case(found.group()), "")
         for found in _spelled_otherwise().finditer(text)
     ]
     return respelled(text, changes) if changes else None

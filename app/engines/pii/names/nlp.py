@@ -50,7 +50,7 @@ def lemma(word: str) -> str:
     )
 
 
-class Word(str):
+class NlpToken(str):
     """A token as Presidio expects one: its text under ``text``."""
 
     __slots__ = ()
@@ -61,11 +61,11 @@ class Word(str):
         return str(self)
 
 
-class Words(list[str]):
-    """Tokens that only become `Word` where somebody walks over them."""
+class NlpTokens(list[str]):
+    """Tokens that only become `NlpToken` where somebody walks over them."""
 
-    def __iter__(self) -> Iterator[Word]:
-        return map(Word, super().__iter__())
+    def __iter__(self) -> Iterator[NlpToken]:
+        return map(NlpToken, super().__iter__())
 
 
 def words(text: str) -> list[tuple[int, str]]:
@@ -118,7 +118,7 @@ class EmbeddedArtifacts(NlpArtifacts):
     ) -> None:
         found = words(text)
         # Presidio names spaCy's types here and needs no more than these have.
-        tokens: Any = Words([token for _, token in found])
+        tokens: Any = NlpTokens([token for _, token in found])
         names: Any = [Entity(text[e.start : e.end], e.label, e.start, e.end) for e in entities]
         super().__init__(
             entities=names,

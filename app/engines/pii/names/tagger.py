@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from app.engines.pii.names.companies import people_apart
 from app.engines.pii.names.decoding import LABELS, TAGS, Floats, TaggedSpan, decoded, joined_addresses
-from app.engines.pii.names.words import TOKEN, Features, Gazetteer, body, feature_word, features
+from app.engines.pii.names.words import TOKEN, Gazetteer, WordFeatures, body, feature_word, features
 
 __all__ = ["LABELS", "TAGS", "TaggedSpan", "Tagger"]
 
@@ -56,7 +56,7 @@ class _Lexicon:
         mixed: Floats = x + np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.mixing
         return mixed
 
-    def _sums(self, found: Features) -> Floats:
+    def _sums(self, found: WordFeatures) -> Floats:
         """Return the sums of the embeddings of each word's features; a sum is a product with the scales."""
         parts = [
             (found.whole, found.whole_sizes),

@@ -19,7 +19,7 @@ ACCURATE_MISSING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class TaggerChoice:
     """Hold options that can be met, the name of the engine that meets them, and what was asked for in vain."""
 
     options: DetectionOptions
@@ -27,13 +27,13 @@ class Settled:
     warnings: list[str] = field(default_factory=list)
 
 
-def settled(options: DetectionOptions) -> Settled:
+def settled(options: DetectionOptions) -> TaggerChoice:
     """Return how ``options`` are met here; the first time that accurate names are asked for takes 30 ms."""
     if options.names == "fast":
-        return Settled(options)
+        return TaggerChoice(options)
     if accurate_available():
-        return Settled(options, ACCURATE)
-    return Settled(replace(options, names="fast"), FAST, [ACCURATE_MISSING])
+        return TaggerChoice(options, ACCURATE)
+    return TaggerChoice(replace(options, names="fast"), FAST, [ACCURATE_MISSING])
 
 
 @cache

@@ -69,7 +69,7 @@ class Gazetteer:
         return _KINDS[self.bits.get(key_of(word), 0)]
 
 
-class Features(NamedTuple):
+class WordFeatures(NamedTuple):
     """Hold of several words the key (0 for what is no word) and embedding rows.
 
     `whole` are two or more rows a word, `grams` and `listed` any number.
@@ -112,7 +112,7 @@ def feature_word(word: str) -> str:
     return word[:known] + "0" * (min(len(word), _DIGITS) - known)
 
 
-def features(words: Sequence[str], gazetteer: Gazetteer) -> Features:
+def features(words: Sequence[str], gazetteer: Gazetteer) -> WordFeatures:
     """Return the rows of normal words, in their order."""
     lettered = [place for place, word in enumerate(words) if word[0].isalpha()]
     lowers = [words[place].lower() for place in lettered]
@@ -133,7 +133,7 @@ def features(words: Sequence[str], gazetteer: Gazetteer) -> Features:
     grams, gram_sizes = _grams(framed)
     whole, whole_sizes = _whole(words, lettered, outlines, keys[lettered])
     rows = np.fromiter(chain.from_iterable(listed), np.int64, int(listed_sizes.sum()))
-    return Features(keys, whole, whole_sizes, grams, gram_sizes, rows, listed_sizes)
+    return WordFeatures(keys, whole, whole_sizes, grams, gram_sizes, rows, listed_sizes)
 
 
 def _bits(keys: npt.NDArray[np.uint32], gazetteer: Gazetteer) -> list[int]:

@@ -9,7 +9,7 @@ from app.core.contracts.engines import Detection, DetectionOptions, Explanation
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.engines.pii.names.languages import detected, warnings
-from app.engines.pii.names.taggers import Settled, settled
+from app.engines.pii.names.taggers import TaggerChoice, settled
 from app.engines.pii.processes import frames
 from app.engines.pii.processes.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.processes.startup import Matcher, Startup
@@ -232,7 +232,7 @@ class PoolDetector:
             recall.take_carried(part, names, answer["texts"])
 
 
-async def _settled(options: DetectionOptions) -> Settled:
+async def _settled(options: DetectionOptions) -> TaggerChoice:
     """Return how ``options`` are met; weights are read to see that they are whole, so not on the event loop."""
     return settled(options) if options.names == "fast" else await asyncio.to_thread(settled, options)
 

@@ -11,7 +11,7 @@ from app.engines.pii.scan.shapes import (
     Chars,
     Choice,
     NotDerivableError,
-    Reading,
+    PatternReading,
     Repeat,
     Sequence,
     Shape,
@@ -51,7 +51,7 @@ def _texts(pattern: str) -> Iterator[str]:
     A whole match stands at the end: a pattern may give up at once where one of its letters is nowhere in the text.
     """
     try:
-        shape = Reading(pattern, FLAGS).shape
+        shape = PatternReading(pattern, FLAGS).shape
     except NotDerivableError:
         shape = NOTHING_AT_ALL
     yield from (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from app.engines.pii.ground.labels import BUILT_IN, LABELS, Rule, label_of
+from app.engines.pii.ground.labels import BUILT_IN, LABELS, LabelRule, label_of
 
 if TYPE_CHECKING:
     from presidio_analyzer import EntityRecognizer
@@ -115,10 +115,10 @@ class Definitions(_Part):
         """Return the names of predefined recognizers that do not run."""
         return frozenset(one.name for one in self.recognizers if one.type == "predefined" and not one.enabled)
 
-    def rules(self) -> dict[str, Rule]:
+    def rules(self) -> dict[str, LabelRule]:
         """Return the rule of every type that is added."""
         return {
-            one.supported_entity: Rule(one.shown, context="yes" if one.needs_context else "no")
+            one.supported_entity: LabelRule(one.shown, context="yes" if one.needs_context else "no")
             for one in self.custom
             if one.supported_entity is not None
         }

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from app.engines.pii.scan import bytesets, image, rims, shapes, spelling, stored, superset
-from app.engines.pii.scan.shapes import NotDerivableError, Reading, alphabet
+from app.engines.pii.scan.shapes import NotDerivableError, PatternReading, alphabet
 from app.engines.pii.scan.superset import Probe, probe_of
 
 _CODE: Final = (bytesets, image, rims, shapes, spelling, superset, sys.modules[__name__])
@@ -52,7 +52,7 @@ def around(core: str, shape: str, flags: int) -> Probe:
 
     Each match of ``shape`` that matters holds a match of ``core``.
     """
-    probe, reading = probe_of(core, flags), Reading(shape, flags)
+    probe, reading = probe_of(core, flags), PatternReading(shape, flags)
     inside = alphabet(reading.shape)
     return probe._replace(left=inside, right=inside, ahead=reading.ahead + 2, tame=False)
 

@@ -24,7 +24,7 @@ _SYNTAX = re.compile(rb"[\[({]")
 _log = logging.getLogger(__name__)
 
 
-class Matcher(Protocol):
+class ExpressionMatcher(Protocol):
     """Says for each expression, by its number, where hits end in an image.
 
     A hit that is given as ``n`` ends in ``(n - grain, n]``. ``hits`` of None: nothing is known, anything may hit.
@@ -240,7 +240,7 @@ def build(
     first_word: int,
     reaches: Sequence[int],
     serialized: bytes | None = None,
-) -> Matcher:
+) -> ExpressionMatcher:
     """Return the matcher of that name; ``auto`` takes the fastest that this platform has.
 
     The expressions from ``first_word`` on are of words: one hit tells as much as all. ``reaches`` says of each how far

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from presidio_analyzer import EntityRecognizer
 
 from app.engines.pii.scan.image import image
-from app.engines.pii.scan.matchers import Hits, Matcher, MatcherName, build
-from app.engines.pii.scan.plan import Plan, Unit
+from app.engines.pii.scan.matchers import ExpressionMatcher, Hits, MatcherName, build
+from app.engines.pii.scan.plan import ScanPlan, Unit
 from app.engines.pii.scan.rules import Raw
 from app.engines.pii.scan.surroundings import Surroundings, Tokenizer
 from app.engines.pii.scan.weighing import Weighing
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class WantedRecognizers:
     """The recognizers that a kind of request wants: the place of each with the least score of its findings.
 
     ``demanding``: those that find nothing where none of their context words is in the text.
@@ -55,15 +55,17 @@ class ScanOnce:
         serialized: bytes | None = None,
     ) -> None:
         self.recognizers = list(recognizers)
-        self.plan = Plan(self.recognizers, weighing)
-        self.matcher: Matcher = build(
+        self.plan = ScanPlan(self.recognizers, weighing)
+        self.matcher: ExpressionMatcher = build(
             matcher, self.plan.expressions, self.plan.first_word, self.plan.reaches, serialized
         )
         self._weighing = weighing
         self._tokenizer = tokenizer
         self._supports = [weighing.support(each) for each in self.recognizers]
 
-    def search(self, text: str, chosen: Chosen, artifacts: Callable[[], Any] | None = None) -> list[Found]:
+    def search(
+        self, text: str, chosen: WantedRecognizers, artifacts: Callable[[], Any] | None = None
+    ) -> list[Found]:
         """Return the findings of the chosen recognizers, without those that lie in an equal or better one.
 
         ``artifacts`` makes what recognizers with a search of their own are given beside the text.
@@ -106,7 +108,7 @@ class ScanOnce:
             yield result.start, result.end, result.score, owner, "", result.score, False, result.entity_type
 
     def _weighed(
-        self, text: str, seen: bytes, raw: list[Raw], chosen: Chosen, spoken: frozenset[int] | None
+        self, text: str, seen: bytes, raw: list[Raw], chosen: WantedRecognizers, spoken: frozenset[int] | None
     ) -> list[Found]:
         weighing = self._weighing
         around = Surroundings(text, seen, self._tokenizer, weighing)

@@ -16,7 +16,7 @@ from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.derived import Question, probes_of
 from app.engines.pii.scan.digits import reach_of
 from app.engines.pii.scan.matchers import Hits
-from app.engines.pii.scan.rules import Rule, Verdicts, Windowed, WindowRule, rules_of
+from app.engines.pii.scan.rules import ScanRule, Verdicts, Windowed, WindowRule, rules_of
 from app.engines.pii.scan.superset import Probe
 from app.engines.pii.scan.weighing import Weighing
 
@@ -30,7 +30,7 @@ class Unit:
     """A probe and the rules that run in its windows; without a probe they run over the whole text."""
 
     probe: Probe | None
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[ScanRule] = field(default_factory=list)
 
     @property
     def timed(self) -> bool:
@@ -38,7 +38,7 @@ class Unit:
         return self.probe is None or not self.probe.tame
 
 
-class Plan:
+class ScanPlan:
     """What has to be looked for so that every recognizer finds all that it would find by itself."""
 
     def __init__(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> None:
@@ -118,8 +118,8 @@ class Plan:
                     found.add(owner)
         return frozenset(found)
 
-    def _rules(self, owner: int, recognizer: Any) -> Sequence[Rule]:
-        rules: Sequence[Rule] | None
+    def _rules(self, owner: int, recognizer: Any) -> Sequence[ScanRule]:
+        rules: Sequence[ScanRule] | None
         if isinstance(recognizer, Windowed):
             rules = [WindowRule(owner, recognizer)]
         elif type(recognizer).analyze is PhoneRecognizer.analyze:
@@ -166,7 +166,7 @@ def _from_digit(unit: Unit, recognizers: Sequence[EntityRecognizer]) -> int:
     return max(probe.back, probe.fore) + 1
 
 
-def question_of(rule: Rule, recognizer: EntityRecognizer) -> Question:
+def question_of(rule: ScanRule, recognizer: EntityRecognizer) -> Question:
     """Return what has to be known of a rule to say where it has to run."""
     if isinstance(rule, phones.PhoneRule):
         return Question(phones.SHAPE, re.IGNORECASE, phones.CORE, re.IGNORECASE, itself=False)

@@ -43,7 +43,7 @@ class Verdicts:
         self._of[rule][text] = verdict
 
 
-class Rule(Protocol):
+class ScanRule(Protocol):
     """One pattern of one recognizer."""
 
     owner: int

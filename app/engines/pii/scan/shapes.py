@@ -151,7 +151,7 @@ def effort(shape: Shape) -> int:
             return 1
 
 
-class Reading:
+class PatternReading:
     """One pattern, read: its shape, and how far its look-arounds look.
 
     ``led``: the shape begins with what the pattern demands to stand before its matches.

@@ -22,7 +22,7 @@ _Beginning = tuple[bytes, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class RequiredLiterals:
     """Strings of image bytes without capitals, one of which every match holds, and how rare they are, in bits."""
 
     spelled: frozenset[bytes]
@@ -33,7 +33,7 @@ class Words:
         return tuple(b"".join(exactly(1 << byte) for byte in word) for word in sorted(self.spelled))
 
 
-def words_of(items: Sequence[Shape]) -> Words | None:
+def words_of(items: Sequence[Shape]) -> RequiredLiterals | None:
     """Return the words with which a row of shapes begins; None where there are too many or one says nothing."""
     found = _row(items)
     if found is None:
@@ -44,7 +44,7 @@ def words_of(items: Sequence[Shape]) -> Words | None:
     if b"" in spelled:
         return None
     rare = sum(2.0 ** -sum(rarity_of(1 << byte) for byte in word) for word in kept)
-    return Words(frozenset(kept), -math.log2(min(1.0, rare)))
+    return RequiredLiterals(frozenset(kept), -math.log2(min(1.0, rare)))
 
 
 def _row(items: Iterable[Shape]) -> set[_Beginning] | None:

@@ -17,7 +17,7 @@ from app.engines.pii.scan.shapes import (
     Chars,
     Choice,
     NotDerivableError,
-    Reading,
+    PatternReading,
     Repeat,
     Shape,
     alphabet,
@@ -26,7 +26,7 @@ from app.engines.pii.scan.shapes import (
     width,
 )
 from app.engines.pii.scan.shapes import Sequence as Row
-from app.engines.pii.scan.spelling import LONGEST, Words, words_of
+from app.engines.pii.scan.spelling import LONGEST, RequiredLiterals, words_of
 from app.engines.pii.scan.spelling import rarity_of as _bits
 
 WIDEST: Final = 128
@@ -89,7 +89,7 @@ class _Part:
 
 def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
     """Return the probe of a pattern; raise NotDerivableError where there is none worth its while."""
-    reading = Reading(pattern, flags)
+    reading = PatternReading(pattern, flags)
     before, items, after = framed(reading.shape)
     least, most = width(Row(tuple(items)))
     if not least:
@@ -132,7 +132,7 @@ def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
 def _of_words(
     items: list[Shape],
     start: int,
-    words: Words,
+    words: RequiredLiterals,
     ahead: int,
     *,
     tame: bool,
@@ -212,9 +212,9 @@ def _is_wide(items: list[Shape], first: int, part: "_Part") -> bool:
     return any(unlimited or size > WIDEST for unlimited, size in sides)
 
 
-def _rarest_words(items: list[Shape]) -> tuple[int, Words | None]:
+def _rarest_words(items: list[Shape]) -> tuple[int, RequiredLiterals | None]:
     """Return where the rarest words of a pattern begin of which each match has one, and the words."""
-    best: tuple[int, Words | None] = (0, None)
+    best: tuple[int, RequiredLiterals | None] = (0, None)
     for start in range(len(items)):
         words = words_of(items[start:])
         if words is not None and (best[1] is None or words.bits > best[1].bits + 1):

@@ -12,7 +12,7 @@ from app.engines.pii.recognizers.secret import long_secrets
 from app.engines.pii.recognizers.user import Definitions
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.search.searching import Finding, Search
-from app.engines.views.mapping import View
+from app.engines.views.mapping import TextView
 from app.engines.views.reading import readings
 from app.engines.views.tables import table_view
 
@@ -77,7 +77,7 @@ class Analyzer:
         """Return the words that raise the score of ``found``."""
         return self._search.context_words(found)
 
-    def _tabled(self, seen: str, table: View, options: DetectionOptions) -> Iterable[Finding]:
+    def _tabled(self, seen: str, table: TextView, options: DetectionOptions) -> Iterable[Finding]:
         """Yield what the cells of tables show behind the heads of their columns; nothing that takes in a head."""
         ways = table.ways
         for one in self._search.findings(table.text, options, list(table.windows())):
@@ -86,7 +86,7 @@ class Analyzer:
                 yield one._replace(start=start, end=end, view=ways)
 
     def _viewed(
-        self, view: View, options: DetectionOptions, known: set[tuple[int, int, str]]
+        self, view: TextView, options: DetectionOptions, known: set[tuple[int, int, str]]
     ) -> Iterable[Finding]:
         """Yield what one view shows, at its place in the original; not what is ``known`` and stands there as it is."""
         allowed, ways = AllowList(options.allow_list), view.ways

@@ -16,7 +16,7 @@ from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
 from app.engines.pii.recognizers.user import Definitions, build
 from app.engines.pii.scan.matchers import MatcherName
-from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.refused import refused
@@ -82,7 +82,7 @@ class Search:
             if not isinstance(each, SpacyRecognizer) and each.name not in added.taken_away
         ]
         self._scan = ScanOnce(recognizers, PhraseWeighing(), PlainWords(), matcher, database)
-        self._choices: dict[DetectionOptions, tuple[dict[str, float], Chosen]] = {}
+        self._choices: dict[DetectionOptions, tuple[dict[str, float], WantedRecognizers]] = {}
 
     @cached_property
     def engine(self) -> str:
@@ -112,7 +112,7 @@ class Search:
         A score of zero stands for what a validator refused beside a word for it.
         """
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
-        chosen = Chosen(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
+        chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
         yield from self._names(text, 0, least, _CONSIDERED, self._taggers.tagger(options.names))
         for start, end, one, pattern, word in refused(self._scan.recognizers, text):
@@ -132,7 +132,9 @@ class Search:
             (),
         )
 
-    def _patterns(self, part: str, low: int, least: dict[str, float], chosen: Chosen) -> Iterator[Finding]:
+    def _patterns(
+        self, part: str, low: int, least: dict[str, float], chosen: WantedRecognizers
+    ) -> Iterator[Finding]:
         recognizers: list[Any] = self._scan.recognizers
         for one in self._scan.search(part, chosen, lambda: self._artifacts(part)):
             if one.entity in least and one.score >= least[one.entity]:
@@ -175,7 +177,7 @@ class Search:
                         base=float(name.score),
                     )
 
-    def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], Chosen]:
+    def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], WantedRecognizers]:
         """Return the least score of each type asked for, and of each recognizer that finds one of them."""
         key = DetectionOptions(options.strict, entities=options.entities, exclude=options.exclude)
         known = self._choices.get(key)
@@ -186,7 +188,7 @@ class Search:
             known = self._choices[key] = least, self._chosen(least, strict=options.strict)
         return known
 
-    def _chosen(self, least: dict[str, float], *, strict: bool) -> Chosen:
+    def _chosen(self, least: dict[str, float], *, strict: bool) -> WantedRecognizers:
         chosen: dict[int, float] = {}
         demanding: set[int] = set()
         for owner, recognizer in enumerate(self._scan.recognizers):
@@ -200,7 +202,7 @@ class Search:
                 and RULES[entity].context == "yes"
             ):
                 demanding.add(owner)
-        return Chosen(chosen, frozenset() if strict else frozenset(demanding))
+        return WantedRecognizers(chosen, frozenset() if strict else frozenset(demanding))
 
 
 def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from app.engines.pii.names.companies import people_apart
 from app.engines.pii.names.decoding import TAGS, Floats, TaggedSpan, decoded, joined_addresses
 from app.engines.pii.names.words import Gazetteer
 from app.engines.pii.transformer.pieces import FIRST, LAST, LOWER, Cutter
-from app.engines.pii.transformer.windows import Window, windows
+from app.engines.pii.transformer.windows import TokenWindow, windows
 
 WEIGHTS = Path(__file__).with_name("weights")
 MODEL = "names-int8.onnx"
@@ -43,7 +43,7 @@ class TransformerTagger:
 
     engine_name = "transformer"
 
-    def __init__(self, network: Network, words: "Words", cutter: Cutter) -> None:
+    def __init__(self, network: Network, words: "WordVectors", cutter: Cutter) -> None:
         self._network = network
         self._words = words
         self._cutter = cutter
@@ -69,7 +69,7 @@ class TransformerTagger:
             with np.load(folder / LISTS, allow_pickle=False) as stored:
                 lists = dict(zip(stored["keys"].tolist(), stored["bits"].tolist(), strict=True))
             tokenizer = Tokenizer.from_file(str(encoder.WEIGHTS / encoder.TOKENIZER))
-            words = Words(encoder.WEIGHTS / encoder.MODEL, about["words"])
+            words = WordVectors(encoder.WEIGHTS / encoder.MODEL, about["words"])
         except Exception:  # noqa: BLE001 the libraries raise bare exceptions for files that they cannot read
             raise TransformerUnavailableError("The accurate tagger's files cannot be loaded.") from None
 
@@ -95,7 +95,7 @@ class TransformerTagger:
         found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
         return people_apart(text, joined_addresses(text, found), self._lists)
 
-    def probabilities(self, text: str) -> Iterator[tuple[Window, Floats]]:
+    def probabilities(self, text: str) -> Iterator[tuple[TokenWindow, Floats]]:
         """Yield windows in their order, each with a row of tag probabilities for every token that it judges.
 
         Windows of like lengths are computed together; those without a letter are left out.
@@ -108,7 +108,7 @@ class TransformerTagger:
                 found.update(zip(places, rows, strict=True))
             yield from ((window, found[place]) for place, window in enumerate(block))
 
-    def _judged(self, given: Sequence[Window]) -> list[Floats]:
+    def _judged(self, given: Sequence[TokenWindow]) -> list[Floats]:
         length = max(window.size for window in given) + 2
         ids, outlines, lists, mask = np.zeros((4, len(given), length), np.int64)
         firsts: list[list[int]] = []
@@ -131,7 +131,7 @@ class TransformerTagger:
         return [_shares(scores[row, starts]) for row, starts in enumerate(firsts)]
 
 
-class Words:
+class WordVectors:
     """The vectors of the encoder's vocabulary in 8 bits, read where they lie in its file: nothing is kept twice."""
 
     def __init__(self, file: Path, places: dict[str, int]) -> None:

@@ -34,7 +34,7 @@ _CACHE_WORDS = 16_384
 _BLOCK = 1_024
 
 
-class Token(NamedTuple):
+class PieceToken(NamedTuple):
     """A token of a text: offsets, whether a blank stands before it, and what the network sees of it.
 
     That is its word-pieces (at least one), its outline (an index of `OUTLINES`) and the word lists that hold it.
@@ -59,7 +59,7 @@ class Cutter:
         self.lists = lists
         self._known: dict[str, Described] = {}
 
-    def tokens(self, text: str) -> Iterator[Token]:
+    def tokens(self, text: str) -> Iterator[PieceToken]:
         """Yield the tokens of ``text``."""
         before = 0
         block: list[tuple[int, int, bool]] = []
@@ -72,14 +72,14 @@ class Cutter:
                 block = []
         yield from self._described(text, block)
 
-    def _described(self, text: str, block: Sequence[tuple[int, int, bool]]) -> Iterator[Token]:
+    def _described(self, text: str, block: Sequence[tuple[int, int, bool]]) -> Iterator[PieceToken]:
         words = [text[start : min(end, start + MAX_WORD)] for start, end, _ in block]
         if len(self._known) > _CACHE_WORDS:
             self._known.clear()
         if new := [word for word in dict.fromkeys(words) if word not in self._known]:
             self._learn(new)
         for place, word in zip(block, words, strict=True):
-            yield Token(*place, *self._known[word])
+            yield PieceToken(*place, *self._known[word])
 
     def _learn(self, words: list[str]) -> None:
         plain = [normal_word(word).encode("utf-8", "replace").decode() for word in words]

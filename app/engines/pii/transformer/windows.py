@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from app.engines.pii.transformer.pieces import CAPITAL, CASELESS, LETTER, Cutter, Token
+from app.engines.pii.transformer.pieces import CAPITAL, CASELESS, LETTER, Cutter, PieceToken
 
 MAX_PIECES = 126
 """Word-pieces of a window. Longer ones find hardly more and cost a third more a character."""
@@ -18,13 +18,13 @@ _SHORT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TokenWindow:
     """Hold consecutive tokens, of which those from ``first`` to ``last`` are judged.
 
     ``begin`` counts the tokens of the text before the first of these.
     """
 
-    tokens: list[Token]
+    tokens: list[PieceToken]
     first: int
     last: int
     begin: int
@@ -40,10 +40,10 @@ class Window:
         return any(token.outline >= CASELESS for token in self.tokens[self.first : self.last])
 
 
-def windows(text: str, cutter: Cutter) -> Iterator[Window]:
+def windows(text: str, cutter: Cutter) -> Iterator[TokenWindow]:
     """Yield windows that judge every token once."""
     tokens = cutter.tokens(text)
-    held: list[Token] = []
+    held: list[PieceToken] = []
     first = begin = 0
     while True:
         if len(held) < _HELD:
@@ -52,20 +52,20 @@ def windows(text: str, cutter: Cutter) -> Iterator[Window]:
             return
         end = _fitting(held)
         if end == len(held):
-            yield Window(held, first, end, begin)
+            yield TokenWindow(held, first, end, begin)
             return
         last = _cut(text, held, first + (end - first) // 2, end)
         seen = last
         if last == end:
             last, seen = max(first + 1, _back(held, end)), end
-        yield Window(held[:seen], first, last, begin)
+        yield TokenWindow(held[:seen], first, last, begin)
         begin += last - first
         kept = _back(held, last)
         held = held[kept:]
         first = last - kept
 
 
-def _fitting(held: list[Token]) -> int:
+def _fitting(held: list[PieceToken]) -> int:
     """Return how many tokens fit into a window."""
     room = MAX_PIECES
     for place, token in enumerate(held):
@@ -75,7 +75,7 @@ def _fitting(held: list[Token]) -> int:
     return len(held)
 
 
-def _back(held: list[Token], place: int) -> int:
+def _back(held: list[PieceToken], place: int) -> int:
     """Return where the tokens before ``place`` begin that are read but not judged."""
     room = SEEN_AROUND
     while place and (room := room - len(held[place - 1].ids)) >= 0:
@@ -83,7 +83,7 @@ def _back(held: list[Token], place: int) -> int:
     return place
 
 
-def _cut(text: str, held: list[Token], low: int, high: int) -> int:
+def _cut(text: str, held: list[PieceToken], low: int, high: int) -> int:
     """Return the last place in ``(low, high]`` behind a line, else behind a sentence, else ``high``."""
     for place in range(high, low, -1):
         if text[held[place - 1].start] == "\n":
@@ -94,6 +94,6 @@ def _cut(text: str, held: list[Token], low: int, high: int) -> int:
     return high
 
 
-def _abbreviated(token: Token) -> bool:
+def _abbreviated(token: PieceToken) -> bool:
     """Say whether a full stop behind the token likely belongs to it, as in ``Dr.`` or ``J.``."""
     return token.outline == LETTER or (token.outline == CAPITAL and token.end - token.start <= _SHORT)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from app.core.contracts.engines import Embedder, ToolCandidate
 from app.engines.encoder import Encoder
 from app.engines.ranking.fusion import Calibration, Scored, merged, scored
-from app.engines.ranking.index import Features, Query, ToolIndex
+from app.engines.ranking.index import Query, ToolFeatures, ToolIndex
 from app.engines.ranking.memory import embedded_text
 from app.engines.ranking.steps import steps
 from app.engines.ranking.training.sets import SEED, Asked, ToolSet, tool_sets
@@ -55,7 +55,7 @@ async def rows_of(sets: Sequence[ToolSet], embedder: Embedder | None, per_set: i
 
 
 async def _scored(asked: Asked, tools: Sequence[ToolCandidate], embedder: Embedder | None) -> Scored:
-    index = ToolIndex.build([Features.of(tool) for tool in tools])
+    index = ToolIndex.build([ToolFeatures.of(tool) for tool in tools])
     texts = [asked.text, *steps(asked.text)]
     likeness: NDArray[np.float32] | None = None
     if embedder is not None:

@@ -13,7 +13,7 @@ from app.core.catalog.concern_configuration import (
     effective,
 )
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping, ConcernTable, matches
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 
 SECURITY = {
     "name": "security",
@@ -174,14 +174,14 @@ def test_the_exact_name_wins_then_the_pattern_that_says_most_then_the_alphabet()
             mapping("mail__*t", cost="minimal"),
         ],
     )
-    assert table.mapping_of(Kind.TOOL, "mail__send") == {"cost": "any"}
-    assert table.mapping_of(Kind.TOOL, "mail__draft") == {"cost": "minimal"}
-    assert table.mapping_of(Kind.TOOL, "mail__read") == {"security": "medium"}
-    assert table.mapping_of(Kind.TOOL, "chat__send") == {"security": "high"}
-    assert table.mapping_of(Kind.TOOL, "other") == {"security": "low"}
-    assert table.mapping_of(Kind.PROMPT, "mail__send") == {}
+    assert table.mapping_of(PrimitiveKind.TOOL, "mail__send") == {"cost": "any"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "mail__draft") == {"cost": "minimal"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "mail__read") == {"security": "medium"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "chat__send") == {"security": "high"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "other") == {"security": "low"}
+    assert table.mapping_of(PrimitiveKind.PROMPT, "mail__send") == {}
     tied = ConcernTable.build(ALL.values(), [mapping("b*", cost="any"), mapping("*c", cost="minimal")])
-    assert tied.mapping_of(Kind.TOOL, "bc") == {"cost": "minimal"}
+    assert tied.mapping_of(PrimitiveKind.TOOL, "bc") == {"cost": "minimal"}
 
 
 @given(st.permutations(["*", "a*", "*a", "a*b", "ab", "*b*", "**a"]), st.text("ab", max_size=4))
@@ -191,14 +191,16 @@ def test_which_mapping_applies_does_not_hang_on_the_order_in_which_they_were_mad
     def table(order: list[str]) -> ConcernTable:
         return ConcernTable.build(ALL.values(), [mapping(one, cost=["any", one]) for one in order])
 
-    assert table(names).mapping_of(Kind.TOOL, name) == table(sorted(names)).mapping_of(Kind.TOOL, name)
+    assert table(names).mapping_of(PrimitiveKind.TOOL, name) == table(sorted(names)).mapping_of(
+        PrimitiveKind.TOOL, name
+    )
 
 
 def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it():
     own = {"concerns": {"security": "high", "cost": "minimal"}}  # the proposal's example
     table = ConcernTable.build(ALL.values(), [mapping("validateData")])
-    assert table.mapping_of(Kind.TOOL, "encryptData", own) == {"security": "high", "cost": "minimal"}
-    assert table.mapping_of(Kind.TOOL, "validateData", own) == {}
+    assert table.mapping_of(PrimitiveKind.TOOL, "encryptData", own) == {"security": "high", "cost": "minimal"}
+    assert table.mapping_of(PrimitiveKind.TOOL, "validateData", own) == {}
 
 
 @pytest.mark.parametrize(
@@ -206,8 +208,8 @@ def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it():
 )
 def test_what_a_primitive_says_without_sense_filters_nothing(said_by_it: Any):
     table = ConcernTable.build(ALL.values())
-    assert table.mapping_of(Kind.TOOL, "t", {"concerns": said_by_it}) == {}
-    assert table.mapping_of(Kind.TOOL, "t", None) == {}
+    assert table.mapping_of(PrimitiveKind.TOOL, "t", {"concerns": said_by_it}) == {}
+    assert table.mapping_of(PrimitiveKind.TOOL, "t", None) == {}
 
 
 @pytest.mark.parametrize(

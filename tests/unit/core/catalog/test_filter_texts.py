@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from app.core.catalog.tool_filter import ToolFilter, parse_filters
+from app.core.catalog.tool_filter import ExposedTools, parse_filters
 
 NAMES = ["a", "b", "c", "d"]
 SPELLINGS = [None, [], ["a"], ["a", "b"], ["b", "c"], ["-a"], ["-a", "-b"], ["-d"]]
@@ -32,9 +32,9 @@ def test_a_text_that_could_mean_two_things_is_refused(text: str):
 
 @pytest.mark.parametrize(("one", "two"), list(itertools.product(SPELLINGS, SPELLINGS)))
 def test_what_two_filters_allow_is_what_each_of_them_allows(one: list[str] | None, two: list[str] | None):
-    first, second = ToolFilter.parse(one), ToolFilter.parse(two)
+    first, second = ExposedTools.parse(one), ExposedTools.parse(two)
     both = first.narrowed(second)
     allowed = [name for name in NAMES if both.allows(name)]
     assert allowed == [name for name in NAMES if first.allows(name) and second.allows(name)]
-    again = ToolFilter.parse(both.spelled())
+    again = ExposedTools.parse(both.spelled())
     assert [name for name in NAMES if again.allows(name)] == allowed

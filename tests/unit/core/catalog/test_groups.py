@@ -15,7 +15,7 @@ from app.core.catalog.groups import (
     switched,
     visible_groups,
 )
-from app.core.catalog.primitives import GROUPS_META, Kind, Primitive
+from app.core.catalog.primitives import GROUPS_META, Primitive, PrimitiveKind
 
 
 def defined(name: str, *members: str, **fields: Any) -> GroupDefinition:
@@ -42,24 +42,24 @@ NESTED = tree_of(
 
 
 def primitive(name: str, tree: GroupTree = NESTED, server: str = "s") -> Primitive:
-    groups = tree.direct(Kind.TOOL, name, server)
-    return Primitive(Kind.TOOL, server, name, name, {}, "", groups, tree.upward(groups))
+    groups = tree.direct(PrimitiveKind.TOOL, name, server)
+    return Primitive(PrimitiveKind.TOOL, server, name, name, {}, "", groups, tree.upward(groups))
 
 
 def test_a_primitive_belongs_to_every_group_that_names_it_directly() -> None:
-    assert NESTED.direct(Kind.TOOL, "text__spell_check") == ("documents", "email")
-    assert NESTED.direct(Kind.TOOL, "mail__draft") == ("drafts", "email")
-    assert NESTED.direct(Kind.TOOL, "nobody__knows") == ()
-    assert NESTED.direct(Kind.PROMPT, "mail__draft") == ()
+    assert NESTED.direct(PrimitiveKind.TOOL, "text__spell_check") == ("documents", "email")
+    assert NESTED.direct(PrimitiveKind.TOOL, "mail__draft") == ("drafts", "email")
+    assert NESTED.direct(PrimitiveKind.TOOL, "nobody__knows") == ()
+    assert NESTED.direct(PrimitiveKind.PROMPT, "mail__draft") == ()
 
 
 def test_a_member_with_a_server_means_that_server_only() -> None:
     tree = tree_of(defined("g", "tool:plain@one", "resource:file:///*@two"))
 
-    assert tree.direct(Kind.TOOL, "plain", "one") == ("g",)
-    assert tree.direct(Kind.TOOL, "plain", "two") == ()
-    assert tree.direct(Kind.RESOURCE, "file:///a", "two") == ("g",)
-    assert tree.direct(Kind.RESOURCE, "file:///a", "one") == ()
+    assert tree.direct(PrimitiveKind.TOOL, "plain", "one") == ("g",)
+    assert tree.direct(PrimitiveKind.TOOL, "plain", "two") == ()
+    assert tree.direct(PrimitiveKind.RESOURCE, "file:///a", "two") == ("g",)
+    assert tree.direct(PrimitiveKind.RESOURCE, "file:///a", "one") == ()
 
 
 def test_patterns_match_wherever_their_stars_stand() -> None:
@@ -70,22 +70,22 @@ def test_patterns_match_wherever_their_stars_stand() -> None:
         defined("inner", "tool:m*__*nd"),
     )
 
-    assert tree.direct(Kind.TOOL, "mail__send") == ("all", "inner", "mail", "send")
-    assert tree.direct(Kind.TOOL, "mail__read_all") == ("all", "mail", "send")
-    assert tree.direct(Kind.TOOL, "mail_") == ("all",)
-    assert tree.direct(Kind.PROMPT, "mail__send") == ()
+    assert tree.direct(PrimitiveKind.TOOL, "mail__send") == ("all", "inner", "mail", "send")
+    assert tree.direct(PrimitiveKind.TOOL, "mail__read_all") == ("all", "mail", "send")
+    assert tree.direct(PrimitiveKind.TOOL, "mail_") == ("all",)
+    assert tree.direct(PrimitiveKind.PROMPT, "mail__send") == ()
 
 
 def test_twenty_thousand_patterns_do_not_make_every_name_expensive() -> None:
     members = [[f"tool:server{group}_{number}__*" for number in range(2000)] for group in range(10)]
     tree = tree_of(*(defined(f"g{group}", *some) for group, some in enumerate(members)))
-    tree.direct(Kind.TOOL, "x")
+    tree.direct(PrimitiveKind.TOOL, "x")
     tried = sum(
         len(patterns.get("server3_77__tool"[:length], ()))
-        for length, patterns in tree._patterns[Kind.TOOL].items()
+        for length, patterns in tree._patterns[PrimitiveKind.TOOL].items()
     )
 
-    assert tree.direct(Kind.TOOL, "server3_77__tool") == ("g3",)
+    assert tree.direct(PrimitiveKind.TOOL, "server3_77__tool") == ("g3",)
     assert tried == 1
 
 

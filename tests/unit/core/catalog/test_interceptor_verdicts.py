@@ -6,8 +6,8 @@ import pytest
 
 from app.core.catalog.interceptors import (
     KINDS,
+    InterceptorKind,
     InterceptorPolicy,
-    Kind,
     Message,
     PhasePriority,
     config_schema,
@@ -16,8 +16,8 @@ from app.core.catalog.interceptors import (
     verdict,
 )
 
-MUTATION = Kind("mutation", ("tools/call",), ("prompts/get",), priority=5)
-VALIDATION = Kind("validation", ("tools/call",), priority=5, reports=True)
+MUTATION = InterceptorKind("mutation", ("tools/call",), ("prompts/get",), priority=5)
+VALIDATION = InterceptorKind("validation", ("tools/call",), priority=5, reports=True)
 
 
 def test_a_hook_is_told_for_each_phase_that_has_events() -> None:
@@ -68,7 +68,9 @@ def test_middlewares_that_are_not_in_the_table_go_by_their_phase() -> None:
         ({"mode": "active", "fail_open": False}, VALIDATION, {}),
     ],
 )
-def test_what_is_as_usual_is_left_out(policy: dict[str, Any], kind: Kind, expected: dict[str, Any]) -> None:
+def test_what_is_as_usual_is_left_out(
+    policy: dict[str, Any], kind: InterceptorKind, expected: dict[str, Any]
+) -> None:
     assert routing(kind, InterceptorPolicy(**policy)) == expected
 
 
@@ -84,7 +86,7 @@ def test_a_validation_offers_nothing_to_do_about_its_findings() -> None:
     assert (set(made["properties"]), made["required"]) == ({"level"}, ["level"])
     assert made["additionalProperties"] is False
     assert set(config_schema(SCHEMA, MUTATION)["properties"]) == {"action", "level"}
-    mutating = Kind("mutation", reports=True)
+    mutating = InterceptorKind("mutation", reports=True)
     assert "action" in config_schema(SCHEMA, mutating)["properties"]
     assert "required" not in config_schema({"properties": {}, "required": ["gone"]}, MUTATION)
 

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.catalog.naming import exposed, qualified, resolve_uri, split_name, split_uri
-from app.core.catalog.primitives import NAME_FIELD, Kind, Offer
+from app.core.catalog.primitives import NAME_FIELD, Offer, PrimitiveKind
 
 
-def offer(server, name, kind=Kind.TOOL):
+def offer(server, name, kind=PrimitiveKind.TOOL):
     return Offer(kind, server, name, {NAME_FIELD[kind]: name})
 
 
@@ -27,7 +27,7 @@ def shown(naming):
 
 
 def test_tools_and_prompts_get_the_server_name_in_front():
-    naming = named(offer("git", "log"), offer("git", "commit", Kind.PROMPT))
+    naming = named(offer("git", "log"), offer("git", "commit", PrimitiveKind.PROMPT))
     assert [name for _, name in naming.names] == ["git__log", "git__commit"]
     assert naming.shadowed == []
 
@@ -44,7 +44,7 @@ def test_the_separator_is_free():
 def test_an_alias_replaces_the_name_of_a_tool_and_of_nothing_else():
     naming = named(
         offer("git", "log"),
-        offer("git", "log", Kind.PROMPT),
+        offer("git", "log", PrimitiveKind.PROMPT),
         aliases={"git": {"history": "log", "x": "absent"}},
     )
     assert [name for _, name in naming.names] == ["history", "git__log"]
@@ -60,36 +60,36 @@ def test_where_two_servers_want_one_name_the_first_server_by_name_has_it_and_the
     for order in (offers, offers[::-1]):
         naming = named(*order, plain={"a", "b"})
         assert shown(naming) == [("a", "search", "search")]
-        assert naming.shadowed == [(Kind.TOOL, "search", "b")]
+        assert naming.shadowed == [(PrimitiveKind.TOOL, "search", "b")]
 
 
 def test_tools_and_prompts_of_one_name_do_not_meet():
-    naming = named(offer("a", "search"), offer("b", "search", Kind.PROMPT), plain={"a", "b"})
+    naming = named(offer("a", "search"), offer("b", "search", PrimitiveKind.PROMPT), plain={"a", "b"})
     assert len(naming.names) == 2
 
 
 def test_inside_a_server_an_alias_wins_over_an_own_name():
     naming = named(offer("a", "get"), offer("a", "read"), plain={"a"}, aliases={"a": {"get": "read"}})
     assert shown(naming) == [("a", "read", "get")]
-    assert naming.shadowed == [(Kind.TOOL, "get", "a")]
+    assert naming.shadowed == [(PrimitiveKind.TOOL, "get", "a")]
 
 
 def test_a_tool_that_a_server_lists_twice_is_shown_once():
     naming = named(offer("a", "get"), offer("a", "get"))
     assert len(naming.names) == 1
-    assert naming.shadowed == [(Kind.TOOL, "a__get", "a")]
+    assert naming.shadowed == [(PrimitiveKind.TOOL, "a__get", "a")]
 
 
 def test_the_longest_server_name_in_front_owns_a_name():
     naming = named(offer("a", "b__c"), offer("a__b", "c"))
     assert shown(naming) == [("a__b", "c", "a__b__c")]
-    assert naming.shadowed == [(Kind.TOOL, "a__b__c", "a")]
+    assert naming.shadowed == [(PrimitiveKind.TOOL, "a__b__c", "a")]
 
 
 def test_a_server_cannot_pass_its_tools_off_as_those_of_another_one():
     naming = named(offer("evil", "github__delete"), plain={"evil"}, servers={"github"})
     assert naming.names == []
-    assert naming.shadowed == [(Kind.TOOL, "github__delete", "evil")]
+    assert naming.shadowed == [(PrimitiveKind.TOOL, "github__delete", "evil")]
 
 
 def test_a_server_without_namespace_may_begin_its_names_with_its_own():
@@ -99,10 +99,10 @@ def test_a_server_without_namespace_may_begin_its_names_with_its_own():
 
 def test_a_uri_of_one_server_stays_and_a_uri_of_several_names_the_server():
     naming = named(
-        offer("a", "file:///x", Kind.RESOURCE),
-        offer("b", "file:///x", Kind.RESOURCE),
-        offer("b", "file:///y", Kind.RESOURCE),
-        offer("b", "file:///x", Kind.TEMPLATE),
+        offer("a", "file:///x", PrimitiveKind.RESOURCE),
+        offer("b", "file:///x", PrimitiveKind.RESOURCE),
+        offer("b", "file:///y", PrimitiveKind.RESOURCE),
+        offer("b", "file:///x", PrimitiveKind.TEMPLATE),
     )
     assert [name for _, name in naming.names] == [
         "sluice://a/file:///x",
@@ -114,8 +114,8 @@ def test_a_uri_of_one_server_stays_and_a_uri_of_several_names_the_server():
 
 def test_a_server_cannot_offer_uris_that_are_ours():
     naming = named(
-        offer("a", "sluice://b/file:///x", Kind.RESOURCE),
-        offer("a", "resource:///tool_descriptions{?tools}", Kind.TEMPLATE),
+        offer("a", "sluice://b/file:///x", PrimitiveKind.RESOURCE),
+        offer("a", "resource:///tool_descriptions{?tools}", PrimitiveKind.TEMPLATE),
     )
     assert [name for _, name in naming.names] == [
         "sluice://a/sluice://b/file:///x",
@@ -146,8 +146,8 @@ def test_other_uris_are_not_qualified():
 
 def lists(*offers):
     naming = named(*offers)
-    resources = {name: one for one, name in naming.names if one.kind is Kind.RESOURCE}
-    templates = {name: one for one, name in naming.names if one.kind is Kind.TEMPLATE}
+    resources = {name: one for one, name in naming.names if one.kind is PrimitiveKind.RESOURCE}
+    templates = {name: one for one, name in naming.names if one.kind is PrimitiveKind.TEMPLATE}
     return resources, templates
 
 
@@ -157,7 +157,10 @@ def read(uri, *offers):
 
 
 def test_a_unique_resource_is_read_by_its_own_and_by_its_qualified_uri():
-    offers = [offer("a", "file:///x", Kind.RESOURCE), offer("b", "file:///y", Kind.RESOURCE)]
+    offers = [
+        offer("a", "file:///x", PrimitiveKind.RESOURCE),
+        offer("b", "file:///y", PrimitiveKind.RESOURCE),
+    ]
     assert read("file:///x", *offers) == ("a", "file:///x", "file:///x")
     assert read("sluice://a/file:///x", *offers) == ("a", "file:///x", "file:///x")
     assert read("sluice://b/file:///x", *offers) is None
@@ -165,16 +168,19 @@ def test_a_unique_resource_is_read_by_its_own_and_by_its_qualified_uri():
 
 def test_a_resource_of_two_servers_is_read_by_its_qualified_uri_only():
     offers = [
-        offer("a", "file:///x", Kind.RESOURCE),
-        offer("b", "file:///x", Kind.RESOURCE),
-        offer("b", "file:///{+path}", Kind.TEMPLATE),
+        offer("a", "file:///x", PrimitiveKind.RESOURCE),
+        offer("b", "file:///x", PrimitiveKind.RESOURCE),
+        offer("b", "file:///{+path}", PrimitiveKind.TEMPLATE),
     ]
     assert read("sluice://b/file:///x", *offers) == ("b", "file:///x", "file:///x")
     assert read("file:///x", *offers) is None
 
 
 def test_a_uri_that_no_list_holds_is_tried_against_the_templates():
-    offers = [offer("a", "note://{id}", Kind.TEMPLATE), offer("b", "repo://{owner}/{name}", Kind.TEMPLATE)]
+    offers = [
+        offer("a", "note://{id}", PrimitiveKind.TEMPLATE),
+        offer("b", "repo://{owner}/{name}", PrimitiveKind.TEMPLATE),
+    ]
     assert read("note://7", *offers) == ("a", "note://7", "note://{id}")
     assert read("repo://x/y", *offers) == ("b", "repo://x/y", "repo://{owner}/{name}")
     assert read("note://7/8", *offers) is None
@@ -184,7 +190,7 @@ def test_a_uri_that_no_list_holds_is_tried_against_the_templates():
 
 @pytest.mark.parametrize("greedy", ["{+anything}", "{scheme}://{+rest}", "no{+t}", "{+a}:{+b}"])
 def test_a_template_without_a_scheme_draws_no_reads_that_do_not_name_its_server(greedy):
-    offers = [offer("a", greedy, Kind.TEMPLATE)]
+    offers = [offer("a", greedy, PrimitiveKind.TEMPLATE)]
     assert exposed(offers, namespaced={}, aliases={}).names == [(offers[0], f"sluice://a/{greedy}")]
     assert read("note://7", *offers) is None
     assert read("sluice://a/note://7", *offers) == ("a", "note://7", greedy)
@@ -192,9 +198,9 @@ def test_a_template_without_a_scheme_draws_no_reads_that_do_not_name_its_server(
 
 
 def test_the_template_that_says_most_wins_and_a_tie_of_servers_needs_the_qualified_uri():
-    greedy = offer("a", "note:{+anything}", Kind.TEMPLATE)
-    exact = offer("b", "note://{id}", Kind.TEMPLATE)
+    greedy = offer("a", "note:{+anything}", PrimitiveKind.TEMPLATE)
+    exact = offer("b", "note://{id}", PrimitiveKind.TEMPLATE)
     assert read("note://7", greedy, exact) == ("b", "note://7", "note://{id}")
-    twin = offer("c", "note://{id}", Kind.TEMPLATE)
+    twin = offer("c", "note://{id}", PrimitiveKind.TEMPLATE)
     assert read("note://7", exact, twin) is None
     assert read("sluice://c/note://7", exact, twin) == ("c", "note://7", "note://{id}")

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from app.core.catalog.naming import exposed, resolve_uri, split_name, split_uri
-from app.core.catalog.primitives import NAME_FIELD, Kind, Offer
+from app.core.catalog.primitives import NAME_FIELD, Offer, PrimitiveKind
 
 
-def offer(server: str, name: str, kind: Kind = Kind.TOOL, note: str = "") -> Offer:
+def offer(server: str, name: str, kind: PrimitiveKind = PrimitiveKind.TOOL, note: str = "") -> Offer:
     return Offer(kind, server, name, {NAME_FIELD[kind]: name, "note": note})
 
 
@@ -20,9 +20,11 @@ def shown(
     return [(str(one.definition["note"]), name) for one, name in naming.names]
 
 
-@pytest.mark.parametrize("kind", [Kind.TOOL, Kind.PROMPT, Kind.RESOURCE, Kind.TEMPLATE])
-def test_of_what_a_server_lists_twice_the_first_is_shown(kind: Kind) -> None:
-    name = "x://{a}" if kind is Kind.TEMPLATE else "x://a"
+@pytest.mark.parametrize(
+    "kind", [PrimitiveKind.TOOL, PrimitiveKind.PROMPT, PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE]
+)
+def test_of_what_a_server_lists_twice_the_first_is_shown(kind: PrimitiveKind) -> None:
+    name = "x://{a}" if kind is PrimitiveKind.TEMPLATE else "x://a"
     offers = [
         offer("a", name, kind, "first"),
         offer("a", name, kind, "second"),
@@ -50,11 +52,20 @@ def test_inside_a_server_an_alias_wins_wherever_its_tool_stands() -> None:
 
 
 def test_one_server_that_lists_a_uri_twice_needs_no_qualified_name_and_two_servers_do() -> None:
-    twice = [offer("a", "x://a", Kind.RESOURCE, "1"), offer("a", "x://a", Kind.RESOURCE, "2")]
+    twice = [
+        offer("a", "x://a", PrimitiveKind.RESOURCE, "1"),
+        offer("a", "x://a", PrimitiveKind.RESOURCE, "2"),
+    ]
     assert [name for _, name in shown(twice, {})] == ["x://a"]
-    both = [offer("a", "x://a", Kind.RESOURCE, "1"), offer("b", "x://a", Kind.RESOURCE, "2")]
+    both = [
+        offer("a", "x://a", PrimitiveKind.RESOURCE, "1"),
+        offer("b", "x://a", PrimitiveKind.RESOURCE, "2"),
+    ]
     assert [name for _, name in shown(both, {})] == ["sluice://a/x://a", "sluice://b/x://a"]
-    kinds = [offer("a", "x://a", Kind.RESOURCE, "1"), offer("b", "x://a", Kind.TEMPLATE, "2")]
+    kinds = [
+        offer("a", "x://a", PrimitiveKind.RESOURCE, "1"),
+        offer("b", "x://a", PrimitiveKind.TEMPLATE, "2"),
+    ]
     assert [name for _, name in shown(kinds, {})] == ["x://a", "x://a"]
 
 
@@ -87,7 +98,10 @@ def by_name(*offers: Offer) -> dict[str, Offer]:
 
 
 def test_of_two_templates_the_one_with_more_literal_characters_is_read() -> None:
-    wide, narrow = offer("a", "x://{all}", Kind.TEMPLATE), offer("b", "x://books/{id}", Kind.TEMPLATE)
+    wide, narrow = (
+        offer("a", "x://{all}", PrimitiveKind.TEMPLATE),
+        offer("b", "x://books/{id}", PrimitiveKind.TEMPLATE),
+    )
     for templates in (by_name(wide, narrow), by_name(narrow, wide)):
         found = resolve_uri("x://books/1", {}, templates)
         assert found is not None
@@ -98,19 +112,23 @@ def test_of_two_templates_the_one_with_more_literal_characters_is_read() -> None
 
 
 def test_templates_of_two_servers_that_tie_are_read_only_by_their_qualified_uri() -> None:
-    templates = by_name(offer("a", "x://{b}", Kind.TEMPLATE), offer("b", "x://{c}", Kind.TEMPLATE))
+    templates = by_name(
+        offer("a", "x://{b}", PrimitiveKind.TEMPLATE), offer("b", "x://{c}", PrimitiveKind.TEMPLATE)
+    )
     assert resolve_uri("x://1", {}, templates) is None
     found = resolve_uri("sluice://b/x://1", {}, templates)
     assert found is not None
     assert (found.server, found.uri) == ("b", "x://1")
-    same = by_name(offer("a", "x://{b}", Kind.TEMPLATE), offer("a", "x://{c}", Kind.TEMPLATE))
+    same = by_name(
+        offer("a", "x://{b}", PrimitiveKind.TEMPLATE), offer("a", "x://{c}", PrimitiveKind.TEMPLATE)
+    )
     tied = resolve_uri("x://1", {}, same)
     assert tied is not None
     assert tied.primitive.own_name == "x://{b}", "of one server's the first"
 
 
 def test_a_bare_uri_that_two_servers_list_must_be_qualified() -> None:
-    listed = by_name(offer("a", "x://1", Kind.RESOURCE), offer("b", "x://1", Kind.RESOURCE))
+    listed = by_name(offer("a", "x://1", PrimitiveKind.RESOURCE), offer("b", "x://1", PrimitiveKind.RESOURCE))
     assert resolve_uri("x://1", listed, {}) is None
     found = resolve_uri("sluice://b/x://1", listed, {})
     assert found is not None
@@ -118,15 +136,15 @@ def test_a_bare_uri_that_two_servers_list_must_be_qualified() -> None:
 
 
 def test_a_resource_comes_before_a_template_that_covers_its_uri() -> None:
-    resources = by_name(offer("a", "x://1", Kind.RESOURCE))
-    templates = by_name(offer("b", "x://{n}", Kind.TEMPLATE))
+    resources = by_name(offer("a", "x://1", PrimitiveKind.RESOURCE))
+    templates = by_name(offer("b", "x://{n}", PrimitiveKind.TEMPLATE))
     found = resolve_uri("x://1", resources, templates)
     assert found is not None
     assert found.server == "a"
 
 
 def test_a_template_without_a_scheme_covers_qualified_uris_of_its_server_only() -> None:
-    templates = by_name(offer("a", "{path}", Kind.TEMPLATE))
+    templates = by_name(offer("a", "{path}", PrimitiveKind.TEMPLATE))
     assert resolve_uri("x", {}, templates) is None
     assert resolve_uri("sluice://b/x", {}, templates) is None
     found = resolve_uri("sluice://a/x", {}, templates)

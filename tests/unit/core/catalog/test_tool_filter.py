@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.catalog.tool_filter import ToolFilter, parse_filters
+from app.core.catalog.tool_filter import ExposedTools, parse_filters
 
 NAMES = ["get", "set", "delete", "list"]
 SPELLINGS = st.one_of(
@@ -15,7 +15,7 @@ SPELLINGS = st.one_of(
 
 
 def allowed(names):
-    found = ToolFilter.parse(names)
+    found = ExposedTools.parse(names)
     return [name for name in NAMES if found.allows(name)]
 
 
@@ -30,8 +30,8 @@ def test_names_are_the_only_ones_and_negative_names_the_only_ones_missing():
 
 
 def test_only_the_first_minus_is_a_sign():
-    assert ToolFilter.parse(["--dry"]).allows("-dry") is False
-    assert ToolFilter.parse(["a-b"]).allows("a-b") is True
+    assert ExposedTools.parse(["--dry"]).allows("-dry") is False
+    assert ExposedTools.parse(["a-b"]).allows("a-b") is True
 
 
 @pytest.mark.parametrize(
@@ -39,23 +39,23 @@ def test_only_the_first_minus_is_a_sign():
 )
 def test_mixed_signs_and_what_is_no_list_of_names_are_refused(names):
     with pytest.raises(ValueError, match="tool filter"):
-        ToolFilter.parse(names)
+        ExposedTools.parse(names)
 
 
 @given(SPELLINGS, SPELLINGS)
 def test_a_narrowed_filter_allows_what_both_allow(first, second):
-    both = ToolFilter.parse(first).narrowed(ToolFilter.parse(second))
+    both = ExposedTools.parse(first).narrowed(ExposedTools.parse(second))
     for name in [*NAMES, "other"]:
         assert both.allows(name) is (
-            ToolFilter.parse(first).allows(name) and ToolFilter.parse(second).allows(name)
+            ExposedTools.parse(first).allows(name) and ExposedTools.parse(second).allows(name)
         )
 
 
 @given(SPELLINGS)
 def test_a_spelled_filter_reads_as_the_same(names):
-    written = ToolFilter.parse(names).spelled()
-    assert [ToolFilter.parse(written).allows(name) for name in NAMES] == [
-        ToolFilter.parse(names).allows(name) for name in NAMES
+    written = ExposedTools.parse(names).spelled()
+    assert [ExposedTools.parse(written).allows(name) for name in NAMES] == [
+        ExposedTools.parse(names).allows(name) for name in NAMES
     ]
 
 

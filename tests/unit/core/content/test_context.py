@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.core.content.context import Conceal, Context, Edit
 from app.core.content.handles import Handle
-from app.core.content.leaves import REPORTED_PLACES, Place
+from app.core.content.leaves import REPORTED_PLACES, LeafPlace
 from app.core.errors import InvalidArgumentsError, TooLargeError
 from app.core.strictjson import dumps, loads
 
@@ -158,7 +158,7 @@ def test_without_a_user_text_an_item_is_added() -> None:
 def test_a_number_becomes_a_string_where_it_is_edited() -> None:
     items = [{"type": "tool_use", "input": {"card": 4111111111111111, "text": '{"card": 4111111111111111}'}}]
     context = Context.parse(items)
-    numbers = [leaf for leaf in context.leaves if leaf.place is Place.NUMBER]
+    numbers = [leaf for leaf in context.leaves if leaf.place is LeafPlace.NUMBER]
     edited = context.edited([Edit(leaf, 0, 16, Conceal("CARD")) for leaf in numbers])
     handles = {pending: Handle("CARD", number + 1) for number, pending in enumerate(edited.conceals)}
     done = edited.resolved(handles, {}).to_json()[0]["input"]

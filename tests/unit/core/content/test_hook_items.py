@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from app.core.content.context import Context
-from app.core.content.hook_items import Shape, free_items, free_value
+from app.core.content.hook_items import ResultParts, free_items, free_value
 from app.core.errors import InternalError, UpstreamUnavailableError
 
 TOOL = {
@@ -60,7 +60,7 @@ OTHERS = [
 )
 def test_unchanged_items_give_the_result_back(kind, result):
     before = copy.deepcopy(result)
-    shape = Shape(kind, result)
+    shape = ResultParts(kind, result)
 
     assert shape.result(shape.items) == result == before
 
@@ -69,7 +69,7 @@ def test_unchanged_items_give_the_result_back(kind, result):
     ("kind", "result"), [("tool", TOOL), ("prompt", PROMPT), ("resource", RESOURCE), *OTHERS]
 )
 def test_the_items_are_a_context_that_can_be_read(kind, result):
-    assert Context.parse(Shape(kind, result).items).to_json() is not None
+    assert Context.parse(ResultParts(kind, result).items).to_json() is not None
 
 
 def upper(value):
@@ -82,7 +82,7 @@ def upper(value):
 
 
 def test_every_text_of_a_result_is_among_the_items():
-    shape = Shape("tool", TOOL)
+    shape = ResultParts("tool", TOOL)
     changed = [
         {**item, "type": item["type"], **{key: upper(item[key]) for key in item if key != "type"}}
         for item in shape.items
@@ -100,7 +100,11 @@ def test_every_text_of_a_result_is_among_the_items():
 @pytest.mark.parametrize("added", [{"type": "text", "text": "note"}, {"role": "user", "content": "note"}])
 def test_what_a_middleware_adds_stands_in_front(added):
     block = {"type": "text", "text": "note"}
-    tool, prompt, resource = Shape("tool", TOOL), Shape("prompt", PROMPT), Shape("resource", RESOURCE)
+    tool, prompt, resource = (
+        ResultParts("tool", TOOL),
+        ResultParts("prompt", PROMPT),
+        ResultParts("resource", RESOURCE),
+    )
 
     assert tool.result([added, *tool.items])["content"][:2] == [block, TOOL["content"][0]]
     assert prompt.result([added, *prompt.items])["messages"][0] == {"role": "user", "content": block}
@@ -110,7 +114,7 @@ def test_what_a_middleware_adds_stands_in_front(added):
 
 
 def test_a_middleware_that_drops_items_gives_no_result():
-    shape = Shape("tool", TOOL)
+    shape = ResultParts("tool", TOOL)
 
     with pytest.raises(InternalError):
         shape.result(shape.items[1:])
@@ -121,7 +125,7 @@ def test_a_middleware_that_drops_items_gives_no_result():
 )
 def test_a_result_of_another_form_is_withheld(kind, result):
     with pytest.raises(UpstreamUnavailableError):
-        Shape(kind, result)
+        ResultParts(kind, result)
 
 
 def test_any_value_makes_a_round_trip():

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.core.content.context import Context, Edit
-from app.core.content.intercepted import Governed, tool_name
-from app.core.content.leaves import Place
+from app.core.content.intercepted import InterceptedPayload, tool_name
+from app.core.content.leaves import LeafPlace
 from app.core.errors import InvalidArgumentsError
 
 BLOCK = {"type": "text", "text": "Jane", "_meta": {"x": 1}}
@@ -121,7 +121,13 @@ PAYLOADS: list[tuple[str, str, dict[str, Any], int]] = [
     ("context/transform", "request", {"context": ["Jane", BLOCK]}, 2),
     ("context/transform", "response", {"context": [{"role": "assistant", "content": "Jane"}]}, 1),
 ]
-CHANGED = (Place.TEXT, Place.STRUCTURED, Place.TOOL_INPUT, Place.TOOL_RESULT, Place.RESOURCE)
+CHANGED = (
+    LeafPlace.TEXT,
+    LeafPlace.STRUCTURED,
+    LeafPlace.TOOL_INPUT,
+    LeafPlace.TOOL_RESULT,
+    LeafPlace.RESOURCE,
+)
 
 
 def replaced(items: list[Any]) -> list[Any]:
@@ -152,7 +158,7 @@ def test_a_payload_comes_back_as_it_came(
         {"jsonrpc": "2.0", "method": event, "params": payload},
     ]
     for framed in [*frames, *([{"result": payload}] if phase == "response" else [])]:
-        governed = Governed(event, phase, framed)
+        governed = InterceptedPayload(event, phase, framed)
         assert governed.payload(governed.items) == framed
 
 
@@ -160,10 +166,10 @@ def test_a_payload_comes_back_as_it_came(
 def test_every_text_of_a_payload_can_be_changed(
     event: str, phase: str, payload: dict[str, Any], _count: int
 ) -> None:
-    governed = Governed(event, phase, payload)
+    governed = InterceptedPayload(event, phase, payload)
     assert governed.payload(replaced(governed.items)) == swapped(payload)
     framed = {"method": event, "params": payload}
-    governed = Governed(event, phase, framed)
+    governed = InterceptedPayload(event, phase, framed)
     assert governed.payload(replaced(governed.items)) == {**framed, "params": swapped(payload)}
 
 
@@ -225,7 +231,7 @@ def test_every_text_of_a_payload_can_be_changed(
 def test_findings_have_a_path_in_the_payload(
     event: str, phase: str, payload: dict[str, Any], pointer: str, path: str | None
 ) -> None:
-    assert Governed(event, phase, payload).path(pointer) == path
+    assert InterceptedPayload(event, phase, payload).path(pointer) == path
 
 
 def test_what_a_middleware_puts_in_front_has_its_place() -> None:
@@ -233,24 +239,24 @@ def test_what_a_middleware_puts_in_front_has_its_place() -> None:
         "messages": [{"role": "assistant", "content": {"type": "text", "text": "a"}}],
         "systemPrompt": "s",
     }
-    governed = Governed("sampling/createMessage", "request", body)
+    governed = InterceptedPayload("sampling/createMessage", "request", body)
     added = {"role": "user", "content": "new"}
     made = governed.payload([added, *governed.items])
     assert made["messages"][0] == {"role": "user", "content": {"type": "text", "text": "new"}}
     assert made["messages"][1:] == body["messages"]
-    completion = Governed("llm/completion", "request", {"messages": []})
+    completion = InterceptedPayload("llm/completion", "request", {"messages": []})
     assert completion.payload([added])["messages"] == [added]
 
 
 def test_what_is_added_has_the_form_of_the_payload() -> None:
     message, text = {"role": "user", "content": "new"}, {"type": "text", "text": "new"}
     for body in ({"messages": []}, {"input": []}):
-        governed = Governed("llm/completion", "request", body)
+        governed = InterceptedPayload("llm/completion", "request", body)
         (name,) = body
         assert governed.payload([text]) == governed.payload([message]) == {name: [message]}
-    prompts = Governed("llm/completion", "request", {"prompt": ["x"]})
+    prompts = InterceptedPayload("llm/completion", "request", {"prompt": ["x"]})
     assert prompts.payload([text, *prompts.items]) == {"prompt": ["new", "x"]}
-    nowhere = Governed("llm/completion", "request", {"model": "m"})
+    nowhere = InterceptedPayload("llm/completion", "request", {"model": "m"})
     with pytest.raises(InvalidArgumentsError) as caught:
         nowhere.payload([text])
     assert caught.value.details["pointer"] == "/payload"
@@ -258,7 +264,7 @@ def test_what_is_added_has_the_form_of_the_payload() -> None:
 
 def test_a_frame_with_members_of_its_own_is_a_frame() -> None:
     framed = {"method": "tools/call", "params": {"name": "t", "arguments": {"a": "Jane"}}, "extra": {"k": 1}}
-    governed = Governed("tools/call", "request", framed)
+    governed = InterceptedPayload("tools/call", "request", framed)
     made = governed.payload(replaced(governed.items))
     assert made == {**framed, "params": {"name": "t", "arguments": {"a": "John"}}}
 
@@ -274,13 +280,13 @@ def test_a_frame_with_members_of_its_own_is_a_frame() -> None:
 )
 def test_a_payload_of_another_form_is_refused(event: str, payload: Any, pointer: str) -> None:
     with pytest.raises(InvalidArgumentsError) as caught:
-        Governed(event, "request", payload)
+        InterceptedPayload(event, "request", payload)
     assert caught.value.details["pointer"] == pointer
 
 
 def test_a_frame_without_params_stays_without() -> None:
     for framed in ({"method": "tools/list"}, {}):
-        governed = Governed("tools/list", "request", framed)
+        governed = InterceptedPayload("tools/list", "request", framed)
         assert governed.items == [] and governed.payload([]) == framed
 
 
@@ -288,4 +294,6 @@ def test_tools_are_known_by_name_in_both_forms() -> None:
     assert [tool_name(one) for one in ({"name": "a"}, {"function": {"name": "b"}}, {"function": {}}, 1)] == [
         *("a", "b", None, None)
     ]
-    assert Governed("tools/list", "response", {"tools": [{"name": "a"}]}).payload([], []) == {"tools": []}
+    assert InterceptedPayload("tools/list", "response", {"tools": [{"name": "a"}]}).payload([], []) == {
+        "tools": []
+    }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.core.content.context import Conceal, Context, Edit
-from app.core.content.leaves import Place
+from app.core.content.leaves import LeafPlace
 
 WHO = "jane.smith@example.com"
 
@@ -51,7 +51,7 @@ def test_strings_of_tool_calls_and_tool_results_are_changed_whatever_their_membe
 ) -> None:
     context = Context.parse(items)
     [leaf] = [leaf for leaf in context.leaves if leaf.text == WHO]
-    assert leaf.place in {Place.TOOL_INPUT, Place.TOOL_RESULT}
+    assert leaf.place in {LeafPlace.TOOL_INPUT, LeafPlace.TOOL_RESULT}
     changed = context.edited([Edit(leaf, 0, len(WHO), Conceal("EMAIL"))])
     assert len(changed.conceals) == 1
 
@@ -74,7 +74,7 @@ def test_strings_of_tool_calls_and_tool_results_are_changed_whatever_their_membe
 )
 def test_strings_where_none_belong_are_reported(items: list[Any]) -> None:
     context = Context.parse(items)
-    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [Place.FIELD]
+    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [LeafPlace.FIELD]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_ids_of_a_block_deep_in_a_tool_result_stay() -> None:
 )
 def test_reasoning_that_nobody_signed_is_scanned_like_text(block: dict[str, Any]) -> None:
     context = Context.parse([{"role": "assistant", "content": [block]}])
-    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [Place.TEXT]
+    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [LeafPlace.TEXT]
     assert not context.unscanned
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.core.content.context import Conceal, Context, Edit, Reveal
 from app.core.content.handles import Handle, Original, find_handles, restore_text
 from app.core.contracts.engines import DetectionOptions
-from app.core.redaction.pipeline_handles import Additions, Provisional
+from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 from app.core.redaction.redaction import conceal_edits
 from tests.fakes import FakeDetector
 
@@ -38,7 +38,7 @@ def items_of(text: str, value: Any) -> list[Any]:
     ]
 
 
-def redacted(table: Provisional, detector: FakeDetector, items: list[Any], **options: Any) -> list[Any]:
+def redacted(table: PipelineHandles, detector: FakeDetector, items: list[Any], **options: Any) -> list[Any]:
     """Return ``items`` as a redaction step leaves them."""
     context = Context.parse(items)
     edits = [
@@ -50,7 +50,9 @@ def redacted(table: Provisional, detector: FakeDetector, items: list[Any], **opt
     return table.conceal(context.edited(edits), **options).to_json()
 
 
-def vault_of(table: Provisional, items: list[Any], first: int) -> tuple[list[Any], Mapping[Handle, Original]]:
+def vault_of(
+    table: PipelineHandles, items: list[Any], first: int
+) -> tuple[list[Any], Mapping[Handle, Original]]:
     """Return ``items`` with handles of a scope that has given others before, and what stands behind them."""
     context = Context.parse(items)
     real = {one: Handle(one.label, one.ordinal + first) for one in table.present(context)}
@@ -75,7 +77,7 @@ def restored(items: list[Any], originals: Mapping[Handle, Original]) -> list[Any
 def test_what_a_pipeline_redacts_comes_back_with_what_was_added(
     text: str, value: Any, document: str, first: int
 ) -> None:
-    table = Provisional()
+    table = PipelineHandles()
     items = redacted(table, SECRETS, redacted(table, DETECTOR, items_of(text, value)))
 
     step = Context.parse(items).prefixed(f"Found: {document}\n\n")
@@ -90,7 +92,7 @@ def test_what_a_pipeline_redacts_comes_back_with_what_was_added(
 
 
 def test_additions_that_look_like_handles_are_not_taken_for_them() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     items = redacted(table, DETECTOR, ["Jane Smith"])
     step = Context.parse(items).prefixed("Says [PERSON_1]: ")
     additions = Additions(step)
@@ -100,7 +102,7 @@ def test_additions_that_look_like_handles_are_not_taken_for_them() -> None:
 
 
 def test_text_that_an_edit_moves_keeps_its_handles() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     items = redacted(table, DETECTOR, ["Ask Jane Smith now"])
     context = Context.parse(items)
     leaf = context.leaves[0]
@@ -113,7 +115,7 @@ def test_text_that_an_edit_moves_keeps_its_handles() -> None:
 
 
 def test_numbers_begin_behind_handles_that_stay() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     context = Context.parse(["[PERSON_3] and Jane Smith"])
     leaf = context.leaves[0]
     kept = Handle("PERSON", 3)
@@ -128,7 +130,7 @@ def test_numbers_begin_behind_handles_that_stay() -> None:
 
 
 def test_an_original_around_a_handle_is_what_stood_there_first() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     items = redacted(table, DETECTOR, ['{"p": "key=x Jos\\u00e9"}'])
     leaf = Context.parse(items).leaves[0]
     assert "[PERSON_1]" in leaf.text
@@ -141,7 +143,7 @@ def test_an_original_around_a_handle_is_what_stood_there_first() -> None:
 
 
 def test_names_in_metadata_follow_the_handles() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     redacted(table, DETECTOR, ["Jane Smith"])
     handles = {Handle("PERSON", 1): Handle("PERSON", 8)}
     said = {"findings": [{"text": "[PERSON_1] is tall", "score": 0.5, "seen": True}]}

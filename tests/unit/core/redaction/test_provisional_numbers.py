@@ -2,10 +2,12 @@
 
 from app.core.content.context import Conceal, Context, Edit
 from app.core.content.handles import Handle, Original
-from app.core.redaction.pipeline_handles import Additions, Provisional
+from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 
 
-def concealed(table: Provisional, text: str, *finds: tuple[str, str], kept: set[Handle] | None = None) -> str:
+def concealed(
+    table: PipelineHandles, text: str, *finds: tuple[str, str], kept: set[Handle] | None = None
+) -> str:
     """Return ``text`` with (found text, label) concealed."""
     context = Context.parse([text])
     leaf = context.leaves[0]
@@ -19,13 +21,13 @@ def concealed(table: Provisional, text: str, *finds: tuple[str, str], kept: set[
 
 def test_numbers_begin_behind_the_highest_kept_handle_whatever_comes_last() -> None:
     for order in ([2, 7, 3], [7, 3, 2], [3, 2, 7]):
-        table = Provisional()
+        table = PipelineHandles()
         kept = dict.fromkeys(Handle("PERSON", number) for number in order)
         assert concealed(table, "Jane", ("Jane", "PERSON"), kept=kept) == "[PERSON_8]"  # type: ignore[arg-type]
 
 
 def test_a_later_step_that_keeps_a_lower_handle_does_not_count_again() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     assert concealed(table, "Jane", ("Jane", "PERSON"), kept={Handle("PERSON", 5)}) == "[PERSON_6]"
     assert concealed(table, "John", ("John", "PERSON"), kept={Handle("PERSON", 2)}) == "[PERSON_7]"
     assert table.originals == {
@@ -35,7 +37,7 @@ def test_a_later_step_that_keeps_a_lower_handle_does_not_count_again() -> None:
 
 
 def test_every_label_counts_from_one_by_itself() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     text = concealed(
         table, "Jane a@b.c John", ("Jane", "PERSON"), ("a@b.c", "EMAIL"), ("John", "PERSON"),
         kept={Handle("SSN", 4)},
@@ -44,14 +46,14 @@ def test_every_label_counts_from_one_by_itself() -> None:
 
 
 def test_equal_originals_share_a_handle_only_under_one_label() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     assert concealed(table, "May", ("May", "PERSON")) == "[PERSON_1]"
     assert concealed(table, "May", ("May", "DATE")) == "[DATE_1]"
     assert concealed(table, "May", ("May", "PERSON")) == "[PERSON_1]"
 
 
 def test_handles_are_told_in_the_order_in_which_they_were_given() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     for name in ("Jane", "John", "Joan"):
         concealed(table, name, (name, "PERSON"))
     context = Context.parse(["[PERSON_3] and [PERSON_1], not [PERSON_9]", "[PERSON_3]"])
@@ -59,7 +61,7 @@ def test_handles_are_told_in_the_order_in_which_they_were_given() -> None:
 
 
 def test_a_handle_in_a_uri_is_one_of_ours_only_where_it_was_put_there() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     link = {"type": "resource_link", "uri": "https://x/Jane", "name": "n"}
     other = {"type": "resource_link", "uri": "https://x/[PERSON_1]", "name": "n"}
     context = Context.parse([link, other])
@@ -93,14 +95,14 @@ def test_an_edit_that_adds_only_space_adds_nothing() -> None:
 def test_metadata_is_named_at_any_depth_and_other_values_stay() -> None:
     handles = {Handle("PERSON", 1): Handle("PERSON", 4)}
     value = {"a": [{"b": ("[PERSON_1]", 1, None)}, "[PERSON_2]"], "[PERSON_1]": True}
-    assert Provisional().named(value, handles) == {
+    assert PipelineHandles().named(value, handles) == {
         "a": [{"b": ["[PERSON_4]", 1, None]}, "[PERSON_2]"],
         "[PERSON_1]": True,
     }
 
 
 def test_an_original_around_two_depths_keeps_the_depth_of_the_outer_spelling() -> None:
-    table = Provisional()
+    table = PipelineHandles()
     inner = Original("Jos\u00e9", "Jos\\\\u00e9", 2)
     table.originals[Handle("PERSON", 1)] = inner
     outer = Original("key \u00e9 [PERSON_1]", "key \\u00e9 [PERSON_1]", 1)

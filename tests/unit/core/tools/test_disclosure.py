@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.access import Role
-from app.core.catalog.primitives import Catalog, Kind, Primitive
+from app.core.catalog.primitives import Catalog, Primitive, PrimitiveKind
 from app.core.contracts.policy import DisclosurePolicy, Policy
 from app.core.tools.disclosure import ToolDescription, any_staged, full_entry, short_form, staged_for
 from tests.factories import caller_of
@@ -165,7 +165,7 @@ def test_a_description_that_is_wrong_is_refused(wrong):
         ToolDescription.model_validate(wrong)
 
 
-def tool(*, staged=False, short=True, kind=Kind.TOOL):
+def tool(*, staged=False, short=True, kind=PrimitiveKind.TOOL):
     return Primitive(
         kind, "s", "t", "s__t", {"name": "s__t"}, "d", short={} if short else None, staged=staged
     )
@@ -195,14 +195,15 @@ def test_only_tools_are_staged():
     policy = Policy(disclosure=DisclosurePolicy(default="staged"))
 
     assert not staged_for(policy, caller_of("t"), tool(short=False))
-    assert not staged_for(policy, caller_of("t"), tool(kind=Kind.PROMPT))
+    assert not staged_for(policy, caller_of("t"), tool(kind=PrimitiveKind.PROMPT))
     assert not any_staged(policy, caller_of("t"), [])
 
 
 def test_another_short_form_and_another_switch_are_changes_of_the_lists():
     def changed(**members):
         before, after = (
-            Catalog({Kind.TOOL: {"s__t": one}}).fingerprints for one in (tool(), replace(tool(), **members))
+            Catalog({PrimitiveKind.TOOL: {"s__t": one}}).fingerprints
+            for one in (tool(), replace(tool(), **members))
         )
         return {name for name, digest in after.items() if before[name] != digest}
 

@@ -8,7 +8,7 @@ import pytest
 from app.core.content.context import Context
 from app.core.contracts.engines import EngineReport, ToolCandidate, ToolRanking
 from app.core.tools.requests import ToolRequest, request_of
-from app.core.tools.selection import Selection, Wanted, selected
+from app.core.tools.selection import Selection, SelectionLimits, selected
 
 ONE = ToolRequest(("ask",), (1.0,), ())
 
@@ -29,7 +29,7 @@ async def chosen(
     *rows: Sequence[float], request: ToolRequest = ONE, costs: Sequence[int] = (), **wanted: Any
 ) -> Selection:
     tools = [ToolCandidate(name) for name in "abcdefgh"[: len(rows[0])]]
-    bounds = Wanted(**{"max_tools": 10, "min_score": 0.0, "gap": 0.0, **wanted})
+    bounds = SelectionLimits(**{"max_tools": 10, "min_score": 0.0, "gap": 0.0, **wanted})
     return await selected(Ranker(*rows), request, tools, bounds, lambda place: costs[place] if costs else 0)
 
 

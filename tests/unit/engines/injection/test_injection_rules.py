@@ -3,7 +3,7 @@
 import pytest
 
 from app.engines.injection.detector import judged
-from app.engines.injection.matching import Matcher
+from app.engines.injection.matching import RuleMatcher
 from app.engines.injection.rules import RULES
 
 ATTACKS = {
@@ -64,7 +64,7 @@ def test_what_is_quoted_and_talked_about_counts_half():
 
 
 def test_all_rules_together_find_what_each_finds_alone():
-    matcher = Matcher.shared()
+    matcher = RuleMatcher.shared()
     texts = (
         [text for kind in ATTACKS.values() for text in kind]
         + DOCUMENTS

@@ -5,7 +5,7 @@ import random
 from hashlib import sha256
 from pathlib import Path
 
-from app.engines.injection.classifier import Classifier
+from app.engines.injection.classifier import InjectionClassifier
 from app.engines.injection.training import train
 from app.engines.injection.training.corpus import (
     OWN_ATTACKS,
@@ -38,7 +38,7 @@ def test_the_recipe_gives_the_same_bytes_twice(monkeypatch):
     monkeypatch.setattr(train, "FOLDS", 2)
     once, again = (train.trained(made_up(60)) for _ in range(2))
     assert once == again
-    classifier = Classifier.read(once)
+    classifier = InjectionClassifier.read(once)
     assert classifier.coef.shape == classifier.idf.shape == (train.BUCKETS,)
 
 

@@ -9,7 +9,7 @@ from app.core.contracts.moderation import POLICIES, THRESHOLDS
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
 from app.engines.encoder import Encoder
 from app.engines.moderation.embedded import MOST_ENCODED, EmbeddedModerator
-from app.engines.moderation.model import Classifier
+from app.engines.moderation.model import ModerationClassifier
 from app.engines.moderation.training.evaluate import judge_by, pair_figures
 from app.engines.moderation.training.examples import read_pairs
 from app.middlewares.content_moderation import ContentModeration, ContentModerationArguments
@@ -169,7 +169,7 @@ async def test_an_unknown_policy_is_refused() -> None:
 
 
 def test_what_the_words_do_not_confirm_is_never_plain() -> None:
-    classifier = Classifier.embedded()
+    classifier = ModerationClassifier.embedded()
     sure = np.full(len(POLICIES), 50, dtype=np.float32)
     assert (classifier.scores(sure, sure, 1) > 0.85).all()
     assert (classifier.scores(sure, -sure, 1) < 0.85).all()

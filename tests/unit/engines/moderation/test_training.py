@@ -8,7 +8,7 @@ import pytest
 
 from app.core.contracts.engines import Embeddings, EngineReport
 from app.core.contracts.moderation import POLICIES
-from app.engines.moderation.model import MARKS, Classifier, calibrated
+from app.engines.moderation.model import MARKS, ModerationClassifier, calibrated
 from app.engines.moderation.training import fit
 from app.engines.moderation.training.calibrate import SHARES, knots
 from app.engines.moderation.training.descent import SparseRows, minimized
@@ -59,7 +59,7 @@ def test_the_recipe_gives_the_same_bytes_twice_and_learns(monkeypatch: pytest.Mo
     monkeypatch.setattr(fit, "WORDS_ROUNDS", 3)  # as many as a few made-up texts need
     data = packed()
     assert data == packed()
-    classifier = Classifier.read(data)
+    classifier = ModerationClassifier.read(data)
     (harmless,) = classifier.judged_by_words(["Send report 3 to team 1"])
     for column, policy in enumerate(POLICIES):
         assert classifier.judged_by_words([f"an awful {policy} word"])[0, column] > harmless[column]

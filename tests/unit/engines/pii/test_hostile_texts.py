@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.recognizers import patterns
 from app.engines.pii.recognizers.patterns import ExactPatterns, ScanTimeoutError
-from app.engines.pii.recognizers.registry import patterns
 from app.engines.pii.search.analyzer import Analyzer
 from tests.hostile_texts import HOSTILE
 from tests.unit.engines.pii.conftest import Find

@@ -7,7 +7,7 @@ import pytest
 from app.core.content.secret_labels import SECRET_PROVIDERS
 from app.core.contracts.engines import SecretOptions
 from app.engines.secrets.checks import crc_holds
-from app.engines.secrets.formats import Format, read_template
+from app.engines.secrets.formats import SecretFormat, read_template
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.scanner import RuleScanner
 
@@ -20,7 +20,7 @@ async def found(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: f"{kind.provider} {kind.template}")
-async def test_a_format_is_found_in_its_examples_and_not_in_near_misses(kind: Format) -> None:
+async def test_a_format_is_found_in_its_examples_and_not_in_near_misses(kind: SecretFormat) -> None:
     draw = random.Random(kind.template)
     for _ in range(2):
         secret = kind.example(draw)

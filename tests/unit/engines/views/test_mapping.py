@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.engines.views.mapping import Change, respelled
+from app.engines.views.mapping import Substitution, respelled
 from app.engines.views.reading import readings
 
 ODD = [
@@ -41,7 +41,9 @@ def test_every_character_of_a_reading_stands_for_characters_of_the_text(text: st
 
 
 def test_pieces_map_by_character_backwards_or_as_a_whole() -> None:
-    view = respelled("ab321cdXYe", [Change(2, 5, "123", "r", backwards=True), Change(7, 9, "long", "w")])
+    view = respelled(
+        "ab321cdXYe", [Substitution(2, 5, "123", "r", backwards=True), Substitution(7, 9, "long", "w")]
+    )
     assert view.text == "ab123cdlonge"
     assert view.original_span(1, 2) == (1, 2)
     assert view.original_span(2, 3) == (4, 5)

@@ -3,13 +3,13 @@
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import Catalog, Kind, Member
+from app.core.catalog.primitives import Catalog, Member, PrimitiveKind
 from app.core.contracts.policy import Grant, Policy
 from app.services.access.traffic import Traffic
 from app.services.catalog.listing import ListingService
 from tests.catalogs import Shelf, catalog_of, tool
 
-EVERYTHING = [Member(kind=Kind.TOOL, name="*")]
+EVERYTHING = [Member(kind=PrimitiveKind.TOOL, name="*")]
 CATALOG = catalog_of(
     tool("files", "read", groups=("reading",), within=frozenset({"reading", "work"})),
     tool("mail", "send"),
@@ -37,7 +37,7 @@ def caller_of(*roles: Role, key: str = "0000000a") -> Caller:
 
 async def tools_of(service: ListingService, caller: Caller) -> list[str]:
     view = await service.view(caller)
-    return list(view.of(Kind.TOOL))
+    return list(view.of(PrimitiveKind.TOOL))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ async def test_a_grant_without_keys_and_roles_is_for_everybody_and_one_for_no_ro
 
 
 async def test_of_several_groups_any_lets_a_tool_be_seen_and_members_come_on_top() -> None:
-    both = Grant(groups=["elsewhere", "work"], members=[Member(kind=Kind.TOOL, name="mail__send")])
+    both = Grant(groups=["elsewhere", "work"], members=[Member(kind=PrimitiveKind.TOOL, name="mail__send")])
     assert await tools_of(listing_of(both), caller_of(Role.INVOKER)) == ["files__read", "mail__send"]
     assert await tools_of(listing_of(Grant(groups=["elsewhere"])), caller_of(Role.INVOKER)) == []
 
@@ -89,7 +89,7 @@ async def test_a_key_whose_roles_changed_does_not_keep_its_old_view() -> None:
 
 
 async def test_a_group_s_endpoint_shows_no_more_than_the_grants_do() -> None:
-    service = listing_of(Grant(members=[Member(kind=Kind.TOOL, name="mail__send")]))
+    service = listing_of(Grant(members=[Member(kind=PrimitiveKind.TOOL, name="mail__send")]))
     within = await service.view(caller_of(Role.INVOKER), None, "work")
-    assert list(within.of(Kind.TOOL)) == []
+    assert list(within.of(PrimitiveKind.TOOL)) == []
     assert within.servers == frozenset()

@@ -8,7 +8,7 @@ from pydantic import Field
 from app.core.content.context import Context
 from app.core.contracts.middleware import Arguments, Middleware, Outcome
 from app.core.contracts.registry import Registry
-from app.services.access.policies import Fault, argument_check
+from app.services.access.policies import ArgumentFault, argument_check
 
 
 class Options(Arguments):
@@ -55,4 +55,6 @@ def test_wrong_arguments_are_pointed_at_and_missing_ones_are_fine(
 
 
 def test_an_unknown_middleware_is_a_fault_of_its_own() -> None:
-    assert argument_check(Registry({}))("echo", {}) == Fault("", "There is no middleware of that name.")
+    assert argument_check(Registry({}))("echo", {}) == ArgumentFault(
+        "", "There is no middleware of that name."
+    )

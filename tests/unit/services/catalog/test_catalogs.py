@@ -2,7 +2,7 @@
 
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping, ConcernTable
 from app.core.catalog.groups import GroupDefinition, GroupTree
-from app.core.catalog.primitives import CONCERNS_META, GROUPS_META, Kind, Offer
+from app.core.catalog.primitives import CONCERNS_META, GROUPS_META, Offer, PrimitiveKind
 from app.core.tools.disclosure import ToolDescription
 from app.services.catalog.catalogs import assembled
 from app.services.servers.tenant_upstreams import Approved
@@ -14,11 +14,13 @@ NO_GROUPS, NO_TABLE = GroupTree.build(()), ConcernTable.build(())
 
 
 def tool(server, name, **members):
-    return Offer(Kind.TOOL, server, name, {"name": name, "inputSchema": {"type": "object"}, **members})
+    return Offer(
+        PrimitiveKind.TOOL, server, name, {"name": name, "inputSchema": {"type": "object"}, **members}
+    )
 
 
 def resource(server, uri, **members):
-    return Offer(Kind.RESOURCE, server, uri, {"uri": uri, "name": uri, **members})
+    return Offer(PrimitiveKind.RESOURCE, server, uri, {"uri": uri, "name": uri, **members})
 
 
 def approved(*offers, **options):
@@ -40,7 +42,7 @@ def catalog(given, groups=NO_GROUPS, table=NO_TABLE, described=None, middlewares
 
 def test_a_definition_is_kept_whole_but_for_its_name():
     offer = tool("crm", "find", title="Find", future={"x": [None]}, _meta={"vendor": 1})
-    found = catalog(approved(offer)).of(Kind.TOOL)["crm__find"]
+    found = catalog(approved(offer)).of(PrimitiveKind.TOOL)["crm__find"]
     assert found.definition == {**offer.definition, "name": "crm__find"}
     assert (found.server, found.own_name, found.digest) == ("crm", "find", offer.digest)
     assert offer.definition["name"] == "find", "the offer itself is not touched"
@@ -55,16 +57,20 @@ def test_names_follow_namespaces_aliases_and_shared_uris():
             aliases={"b": {"second": "two"}},
         )
     )
-    assert list(found.of(Kind.TOOL)) == ["a__one", "one", "second"]
-    assert list(found.of(Kind.RESOURCE)) == ["sluice://a/memo://x", "sluice://b/memo://x", "memo://y"]
-    assert found.of(Kind.RESOURCE)["sluice://b/memo://x"].definition["uri"] == "sluice://b/memo://x"
+    assert list(found.of(PrimitiveKind.TOOL)) == ["a__one", "one", "second"]
+    assert list(found.of(PrimitiveKind.RESOURCE)) == [
+        "sluice://a/memo://x",
+        "sluice://b/memo://x",
+        "memo://y",
+    ]
+    assert found.of(PrimitiveKind.RESOURCE)["sluice://b/memo://x"].definition["uri"] == "sluice://b/memo://x"
     assert found.shadowed == ()
 
 
 def test_what_another_server_already_offers_is_hidden_and_named():
     found = catalog(approved(tool("a", "one"), tool("b", "one"), namespaced={"a": False, "b": False}))
-    assert {name: one.server for name, one in found.of(Kind.TOOL).items()} == {"one": "a"}
-    assert found.shadowed == ((Kind.TOOL, "one", "b"),)
+    assert {name: one.server for name, one in found.of(PrimitiveKind.TOOL).items()} == {"one": "a"}
+    assert found.shadowed == ((PrimitiveKind.TOOL, "one", "b"),)
 
 
 def test_groups_stand_in_the_meta_and_those_of_a_server_do_not():
@@ -74,7 +80,7 @@ def test_groups_stand_in_the_meta_and_those_of_a_server_do_not():
         tool("m", "check"),
         tool("x", "other", _meta={GROUPS_META: ["work"]}),
     )
-    found = catalog(given, groups).of(Kind.TOOL)
+    found = catalog(given, groups).of(PrimitiveKind.TOOL)
     assert found["m__send"].definition["_meta"] == {"kept": True, GROUPS_META: ["mail", "work"]}
     assert found["m__check"].definition["_meta"] == {GROUPS_META: ["mail"]}
     assert "_meta" not in found["x__other"].definition
@@ -97,7 +103,7 @@ def test_concerns_come_from_mappings_before_the_servers_own():
     )
     said = {CONCERNS_META: {"effect": "read", "undeclared": 1}}
     found = catalog(approved(tool("a", "x", _meta=said), tool("a", "y", _meta=said)), table=table).of(
-        Kind.TOOL
+        PrimitiveKind.TOOL
     )
     assert found["a__x"].concerns == {"effect": "write"}
     assert found["a__y"].concerns == {"effect": "read"}
@@ -112,10 +118,10 @@ def test_tools_alone_have_a_short_form_and_two_stages():
         disclosure={"a": "staged"},
     )
     found = catalog(given, described=described)
-    staged, flat = found.of(Kind.TOOL)["a__x"], found.of(Kind.TOOL)["b__x"]
+    staged, flat = found.of(PrimitiveKind.TOOL)["a__x"], found.of(PrimitiveKind.TOOL)["b__x"]
     assert (staged.short["description"], staged.definition["description"]) == ("Short.", "Long.")
     assert (staged.staged, flat.staged) == (True, False)
-    memo = found.of(Kind.RESOURCE)["memo://x"]
+    memo = found.of(PrimitiveKind.RESOURCE)["memo://x"]
     assert (memo.short, memo.staged) == (None, False)
 
 
@@ -138,8 +144,10 @@ def test_fingerprints_tell_which_lists_are_other_than_before():
 
 
 def test_the_order_of_members_makes_no_other_fingerprint():
-    first = Offer(Kind.TOOL, "a", "x", {"name": "x", "title": "X", "inputSchema": {"type": "object", "a": 1}})
+    first = Offer(
+        PrimitiveKind.TOOL, "a", "x", {"name": "x", "title": "X", "inputSchema": {"type": "object", "a": 1}}
+    )
     second = Offer(
-        Kind.TOOL, "a", "x", {"inputSchema": {"a": 1, "type": "object"}, "title": "X", "name": "x"}
+        PrimitiveKind.TOOL, "a", "x", {"inputSchema": {"a": 1, "type": "object"}, "title": "X", "name": "x"}
     )
     assert changed(catalog(approved(first)), catalog(approved(second))) == set()

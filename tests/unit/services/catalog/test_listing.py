@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.catalog.primitives import Kind, Member
+from app.core.catalog.primitives import Member, PrimitiveKind
 from app.core.contracts.policy import ConcernPolicy, Grant, Limits, Policy
 from app.core.errors import ForbiddenError, RateLimitedError
 from app.core.strictjson import loads
@@ -45,8 +45,8 @@ CATALOG = catalog_of(
     tool("files", "read", groups=("reading",), within=frozenset({"reading", "work"})),
     tool("files", "delete", groups=("writing",), within=frozenset({"writing", "work"})),
     tool("mail", "send"),
-    primitive(Kind.PROMPT, "mail", "greet"),
-    primitive(Kind.RESOURCE, "files", "file:///a"),
+    primitive(PrimitiveKind.PROMPT, "mail", "greet"),
+    primitive(PrimitiveKind.RESOURCE, "files", "file:///a"),
 )
 
 
@@ -60,7 +60,7 @@ def names(listed) -> list[str]:
 
 
 async def tools_of(service, caller=ALICE) -> list[str]:
-    return names(service.listed(await service.view(caller), Kind.TOOL))
+    return names(service.listed(await service.view(caller), PrimitiveKind.TOOL))
 
 
 async def test_without_grants_every_invoker_and_restorer_sees_everything_through_one_view():
@@ -80,17 +80,19 @@ async def test_other_roles_see_nothing():
 async def test_grants_show_groups_with_those_below_and_single_primitives_and_nothing_else():
     grants = [
         Grant(keys=["0000000a"], groups=["work"]),
-        Grant(roles=[Role.RESTORER], members=[Member(kind=Kind.TOOL, name="mail__*")]),
-        Grant(keys=["0000000b"], members=[Member(kind=Kind.RESOURCE, name="file:*", server="files")]),
+        Grant(roles=[Role.RESTORER], members=[Member(kind=PrimitiveKind.TOOL, name="mail__*")]),
+        Grant(
+            keys=["0000000b"], members=[Member(kind=PrimitiveKind.RESOURCE, name="file:*", server="files")]
+        ),
     ]
     service, _, _ = listing_of(Policy(grants=grants))
 
     assert await tools_of(service) == ["files__read", "files__delete"]
     assert await tools_of(service, BOB) == ["mail__send"]
     view = await service.view(BOB)
-    assert list(view.of(Kind.RESOURCE)) == ["file:///a"]
-    assert list(view.of(Kind.PROMPT)) == []
-    assert view.find(Kind.TOOL, "files__read") is None
+    assert list(view.of(PrimitiveKind.RESOURCE)) == ["file:///a"]
+    assert list(view.of(PrimitiveKind.PROMPT)) == []
+    assert view.find(PrimitiveKind.TOOL, "files__read") is None
     assert await tools_of(service, Caller("acme", "0000000d", frozenset({Role.INVOKER}))) == []
 
 
@@ -104,18 +106,20 @@ async def test_the_endpoint_of_a_group_holds_what_is_in_it_or_below():
     service, _, _ = listing_of()
     view = await service.view(ALICE, None, "work")
 
-    assert names(service.listed(view, Kind.TOOL)) == ["files__read", "files__delete"]
-    assert view.find(Kind.TOOL, "mail__send") is None
-    assert names(service.listed(await service.view(ALICE, None, "reading"), Kind.TOOL)) == ["files__read"]
-    assert names(service.listed(await service.view(ALICE, None, "unknown"), Kind.TOOL)) == []
+    assert names(service.listed(view, PrimitiveKind.TOOL)) == ["files__read", "files__delete"]
+    assert view.find(PrimitiveKind.TOOL, "mail__send") is None
+    assert names(service.listed(await service.view(ALICE, None, "reading"), PrimitiveKind.TOOL)) == [
+        "files__read"
+    ]
+    assert names(service.listed(await service.view(ALICE, None, "unknown"), PrimitiveKind.TOOL)) == []
 
 
 async def test_a_new_catalog_or_policy_makes_new_views_and_the_same_ones_do_not():
     service, policies, shelf = listing_of()
     first = await service.view(ALICE)
-    listed = service.listed(first, Kind.TOOL)
+    listed = service.listed(first, PrimitiveKind.TOOL)
     assert await service.view(ALICE) is first
-    assert service.listed(first, Kind.TOOL) is listed
+    assert service.listed(first, PrimitiveKind.TOOL) is listed
 
     policies.put(Policy(grants=[Grant(groups=["reading"])]))
     assert await tools_of(service) == ["files__read"]
@@ -126,33 +130,33 @@ async def test_a_new_catalog_or_policy_makes_new_views_and_the_same_ones_do_not(
 async def test_filters_and_forms_are_part_of_what_a_list_is_remembered_by():
     service, _, _ = listing_of()
     view = await service.view(ALICE)
-    whole = service.listed(view, Kind.TOOL)
+    whole = service.listed(view, PrimitiveKind.TOOL)
     only = Filter("mail", lambda one: one.server == "mail")
     short = Filter("staged", lambda one: one.server == "files")
 
-    narrowed = service.listed(view, Kind.TOOL, [only])
-    staged = service.listed(view, Kind.TOOL, short=short)
-    more = service.listed(view, Kind.TOOL, extra=Extra("own", [{"name": "own"}]))
+    narrowed = service.listed(view, PrimitiveKind.TOOL, [only])
+    staged = service.listed(view, PrimitiveKind.TOOL, short=short)
+    more = service.listed(view, PrimitiveKind.TOOL, extra=Extra("own", [{"name": "own"}]))
 
     assert names(narrowed) == ["mail__send"]
     assert staged.entries[0].definition["inputSchema"] == {"type": "object", "additionalProperties": True}
     assert staged.entries[2].definition["inputSchema"] == {"type": "object"}
     assert names(more)[-1] == "own"
     assert len({one.fingerprint for one in (whole, narrowed, staged, more)}) == 4
-    assert service.listed(view, Kind.TOOL) is whole
+    assert service.listed(view, PrimitiveKind.TOOL) is whole
 
 
 async def test_the_fingerprint_of_a_list_is_the_same_in_another_process():
     one, _, _ = listing_of()
     other, _, _ = listing_of()
-    lists = [service.listed(await service.view(ALICE), Kind.TOOL) for service in (one, other)]
+    lists = [service.listed(await service.view(ALICE), PrimitiveKind.TOOL) for service in (one, other)]
 
     assert lists[0].fingerprint == lists[1].fingerprint
 
 
 async def test_what_is_encoded_is_what_is_defined():
     service, _, _ = listing_of()
-    listed = service.listed(await service.view(ALICE), Kind.TOOL)
+    listed = service.listed(await service.view(ALICE), PrimitiveKind.TOOL)
 
     assert [loads(entry.encoded) for entry in listed.entries] == [
         dict(entry.definition) for entry in listed.entries
@@ -175,7 +179,7 @@ def test_concerns_are_shown_as_they_are_mapped_and_only_where_the_switch_says_so
 async def test_the_switch_reaches_the_list():
     catalog = catalog_of(tool("a", "b", concerns={"cost": "low"}))
     service, _, _ = listing_of(Policy(concerns=ConcernPolicy(expose=True)), acme=catalog)
-    listed = service.listed(await service.view(ALICE), Kind.TOOL)
+    listed = service.listed(await service.view(ALICE), PrimitiveKind.TOOL)
 
     assert listed.entries[0].definition["_meta"] == {"concerns": {"cost": "low"}}
 

@@ -2,7 +2,7 @@
 
 from app.core.access import Caller, Role
 from app.services.forward import seen_uris
-from app.services.forward.seen_uris import SeenLinks
+from app.services.forward.seen_uris import SeenUris
 
 ALICE = Caller("acme", "0000000a", frozenset({Role.INVOKER}))
 BOB = Caller("acme", "0000000b", frozenset({Role.INVOKER}))
@@ -14,7 +14,7 @@ def link(uri, kind="resource_link"):
 
 
 def test_links_of_tools_and_prompts_are_found_bare_and_with_their_server():
-    seen = SeenLinks()
+    seen = SeenUris()
     seen.note(ALICE, "a", {"content": [link("x://1"), {"type": "resource", "resource": {"uri": "x://2"}}]})
     seen.note(ALICE, "b", {"messages": [{"role": "user", "content": link("x://3")}]})
 
@@ -27,7 +27,7 @@ def test_links_of_tools_and_prompts_are_found_bare_and_with_their_server():
 
 
 def test_what_is_no_link_is_not_taken_for_one():
-    seen = SeenLinks()
+    seen = SeenUris()
     odd = [
         None,
         7,
@@ -47,7 +47,7 @@ def test_what_is_no_link_is_not_taken_for_one():
 def test_the_last_links_of_the_last_callers_are_kept(monkeypatch):
     monkeypatch.setattr(seen_uris, "_URIS_PER_CALLER", 3)
     monkeypatch.setattr(seen_uris, "_CALLERS", 1)
-    seen = SeenLinks()
+    seen = SeenUris()
     for number in range(5):
         seen.note(ALICE, "a", {"content": [link(f"x://{number}")]})
 

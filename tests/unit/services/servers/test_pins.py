@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError
-from app.services.servers.approval import Wanted, choose
+from app.services.servers.approval import WantedDefinition, choose
 from app.services.servers.pins import PinName, PinState, leaking_parameter, review, served
 
 
 def tool(name: str, schema: Any = None, **more: Any) -> Offer:
     return Offer(
-        Kind.TOOL, "alpha", name, {"name": name, "inputSchema": schema or {"type": "object"}, **more}
+        PrimitiveKind.TOOL, "alpha", name, {"name": name, "inputSchema": schema or {"type": "object"}, **more}
     )
 
 
 def resource(uri: str) -> Offer:
-    return Offer(Kind.RESOURCE, "alpha", uri, {"uri": uri, "name": uri})
+    return Offer(PrimitiveKind.RESOURCE, "alpha", uri, {"uri": uri, "name": uri})
 
 
 def pins(*offers: Offer) -> dict[PinName, str]:
@@ -42,7 +42,11 @@ def test_what_was_approved_is_served_and_what_changed_or_is_new_is_not():
 
 
 def test_without_any_approval_nothing_but_data_is_served():
-    offers = [tool("any"), resource("memo://one"), Offer(Kind.PROMPT, "alpha", "greet", {"name": "greet"})]
+    offers = [
+        tool("any"),
+        resource("memo://one"),
+        Offer(PrimitiveKind.PROMPT, "alpha", "greet", {"name": "greet"}),
+    ]
     assert served(offers, review(offers, {})) == [offers[1]]
 
 
@@ -52,22 +56,26 @@ def test_resources_come_and_go_without_approval():
 
 def test_a_template_and_a_prompt_are_pinned_apart_from_a_tool_of_the_same_name():
     offers = [
-        Offer(Kind.TEMPLATE, "alpha", "same", {"uriTemplate": "same", "name": "x"}),
-        Offer(Kind.PROMPT, "alpha", "same", {"name": "same"}),
+        Offer(PrimitiveKind.TEMPLATE, "alpha", "same", {"uriTemplate": "same", "name": "x"}),
+        Offer(PrimitiveKind.PROMPT, "alpha", "same", {"name": "same"}),
         tool("same"),
     ]
     found = review(offers, pins(offers[1]))
     assert [(one.kind, one.state) for one in found] == [
-        (Kind.TEMPLATE, PinState.NEW),
-        (Kind.PROMPT, PinState.APPROVED),
-        (Kind.TOOL, PinState.NEW),
+        (PrimitiveKind.TEMPLATE, PinState.NEW),
+        (PrimitiveKind.PROMPT, PinState.APPROVED),
+        (PrimitiveKind.TOOL, PinState.NEW),
     ]
 
 
 def test_the_order_of_members_changes_nothing_and_any_member_does():
-    first = Offer(Kind.TOOL, "a", "t", {"name": "t", "inputSchema": {}, "annotations": {"x": 1, "y": 2}})
-    turned = Offer(Kind.TOOL, "a", "t", {"annotations": {"y": 2, "x": 1}, "inputSchema": {}, "name": "t"})
-    hinted = Offer(Kind.TOOL, "a", "t", {**first.definition, "annotations": {"x": 1, "y": 3}})
+    first = Offer(
+        PrimitiveKind.TOOL, "a", "t", {"name": "t", "inputSchema": {}, "annotations": {"x": 1, "y": 2}}
+    )
+    turned = Offer(
+        PrimitiveKind.TOOL, "a", "t", {"annotations": {"y": 2, "x": 1}, "inputSchema": {}, "name": "t"}
+    )
+    hinted = Offer(PrimitiveKind.TOOL, "a", "t", {**first.definition, "annotations": {"x": 1, "y": 3}})
     assert states([turned], pins(first)) == {"t": "approved"}
     assert states([hinted], pins(first)) == {"t": "changed"}
 
@@ -148,22 +156,33 @@ def test_an_approval_takes_all_that_can_be_approved_and_says_what_stays_behind()
 
 def test_a_named_approval_takes_only_what_is_named():
     reviews = review([tool("a"), tool("b")], pins(tool("gone")))
-    chosen = choose(reviews, [Wanted(Kind.TOOL, "a", tool("a").digest), Wanted(Kind.TOOL, "gone")])
+    chosen = choose(
+        reviews,
+        [
+            WantedDefinition(PrimitiveKind.TOOL, "a", tool("a").digest),
+            WantedDefinition(PrimitiveKind.TOOL, "gone"),
+        ],
+    )
     assert [one.own_name for one in chosen.offers] == ["a"]
-    assert chosen.names == [(Kind.TOOL, "a"), (Kind.TOOL, "gone")]
+    assert chosen.names == [(PrimitiveKind.TOOL, "a"), (PrimitiveKind.TOOL, "gone")]
     assert [one.name for one in chosen.held_back] == ["b"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "error"),
     [
-        (Wanted(Kind.TOOL, "nothing"), InvalidArgumentsError),
-        (Wanted(Kind.PROMPT, "a"), InvalidArgumentsError),
-        (Wanted(Kind.TOOL, "leak"), InvalidArgumentsError),
-        (Wanted(Kind.TOOL, "a", "0" * 64), ConflictError),
+        (WantedDefinition(PrimitiveKind.TOOL, "nothing"), InvalidArgumentsError),
+        (WantedDefinition(PrimitiveKind.PROMPT, "a"), InvalidArgumentsError),
+        (WantedDefinition(PrimitiveKind.TOOL, "leak"), InvalidArgumentsError),
+        (WantedDefinition(PrimitiveKind.TOOL, "a", "0" * 64), ConflictError),
     ],
 )
-def test_a_named_approval_refuses_what_is_not_offered_in_that_form(wanted: Wanted, error: type[Exception]):
+def test_a_named_approval_refuses_what_is_not_offered_in_that_form(
+    wanted: WantedDefinition, error: type[Exception]
+):
     with pytest.raises(error) as refused:
-        choose(review([tool("a"), tool("leak", FREE[0])], {}), [Wanted(Kind.TOOL, "a"), wanted])
+        choose(
+            review([tool("a"), tool("leak", FREE[0])], {}),
+            [WantedDefinition(PrimitiveKind.TOOL, "a"), wanted],
+        )
     assert refused.value.details["pointer"] == "/primitives/1"

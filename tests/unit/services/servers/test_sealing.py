@@ -7,7 +7,7 @@ import pytest
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
 from app.core.errors import InternalError, InvalidArgumentsError
 from app.engines.cipher import RecordKeys
-from app.services.servers.sealing import GivenServer, changed_parts, document_of, opened, sealed, shown
+from app.services.servers.sealing import SubmittedServer, changed_parts, document_of, opened, sealed, shown
 from app.store.servers import StoredServer
 from tests.fakes import NOON
 
@@ -65,17 +65,17 @@ def test_what_is_shown_has_the_names_of_secrets_and_no_value():
 
 def test_what_is_shown_can_be_given_back_and_keeps_the_secrets():
     held = entry_of(HTTP).settings
-    again = GivenServer({**shown(held), "description": "new"}).entry("alpha", held)
+    again = SubmittedServer({**shown(held), "description": "new"}).entry("alpha", held)
     assert again.settings.headers == HTTP["headers"]
     assert changed_parts(entry_of(HTTP), again) == "description"
 
 
 def test_secrets_that_are_not_mentioned_stay_and_those_left_out_of_a_list_go():
     held = entry_of(HTTP).settings
-    assert GivenServer({"url": HTTP["url"]}).entry("alpha", held).settings.headers == HTTP["headers"]
-    one = GivenServer({"url": HTTP["url"], "headers": {"X-Team": None, "New": "v"}}).entry("alpha", held)
+    assert SubmittedServer({"url": HTTP["url"]}).entry("alpha", held).settings.headers == HTTP["headers"]
+    one = SubmittedServer({"url": HTTP["url"], "headers": {"X-Team": None, "New": "v"}}).entry("alpha", held)
     assert one.settings.headers == {"X-Team": "a", "New": "v"}
-    assert GivenServer({"url": HTTP["url"], "headers": {}}).entry("alpha", held).settings.headers == {}
+    assert SubmittedServer({"url": HTTP["url"], "headers": {}}).entry("alpha", held).settings.headers == {}
 
 
 def test_stored_secrets_never_go_to_another_address():
@@ -83,9 +83,9 @@ def test_stored_secrets_never_go_to_another_address():
     elsewhere = "https://elsewhere.example.com/mcp"
     for given in ({"url": elsewhere}, {"url": elsewhere, "headers": {"Authorization": None}}):
         with pytest.raises(InvalidArgumentsError) as refused:
-            GivenServer(given).entry("alpha", held)
+            SubmittedServer(given).entry("alpha", held)
         assert refused.value.details["pointer"] == "/settings"
-    fresh = GivenServer({"url": elsewhere, "headers": {"Authorization": "new"}}).entry("alpha", held)
+    fresh = SubmittedServer({"url": elsewhere, "headers": {"Authorization": "new"}}).entry("alpha", held)
     assert fresh.settings.headers == {"Authorization": "new"}
     assert fresh.settings.env == {}
 
@@ -105,6 +105,6 @@ def test_stored_secrets_never_go_to_another_address():
 )
 def test_a_fault_is_pointed_at_without_repeating_what_stands_there(given: dict[str, Any], pointer: str):
     with pytest.raises(InvalidArgumentsError) as refused:
-        GivenServer(given).entry("alpha")
+        SubmittedServer(given).entry("alpha")
     assert refused.value.details["pointer"] == pointer
     assert "s3cret" not in f"{refused.value.message} {refused.value.details}"

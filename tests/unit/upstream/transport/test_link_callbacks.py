@@ -4,7 +4,7 @@ import asyncio
 
 from app.core.errors import OverloadedError
 from app.core.upstream import UpstreamError
-from app.upstream.transport.callbacks import MAX_OPEN, Callbacks
+from app.upstream.transport.callbacks import MAX_OPEN, ServerQuestions
 from app.upstream.transport.tasks import Tasks
 
 
@@ -14,7 +14,7 @@ class Server:
     def __init__(self):
         self.answers = []
         self.tasks = Tasks()
-        self.callbacks = Callbacks(self.send, self.tasks)
+        self.callbacks = ServerQuestions(self.send, self.tasks)
 
     async def send(self, message):
         self.answers.append(message)

@@ -5,18 +5,18 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.upstream.transport.event_stream import Event, Events, Lines, Oversize
+from app.upstream.transport.event_stream import Events, Lines, Oversize, ServerSentEvent
 
 STREAM = (
     b': hello\n\nid: 1\nretry: 1500\ndata:\n\nevent: message\ndata: {"a":\ndata: 1}\nid: 2\n\n'
     b"data:no space\r\n\r\nevent: endpoint\rdata: /post\r\rid: 3\n\nother: x\n\n"
 )
 EVENTS = [
-    Event("message", b"", "1", 1.5),
-    Event("message", b'{"a":\n1}', "2", None),
-    Event("message", b"no space", None, None),
-    Event("endpoint", b"/post", None, None),
-    Event("message", b"", "3", None),
+    ServerSentEvent("message", b"", "1", 1.5),
+    ServerSentEvent("message", b'{"a":\n1}', "2", None),
+    ServerSentEvent("message", b"no space", None, None),
+    ServerSentEvent("endpoint", b"/post", None, None),
+    ServerSentEvent("message", b"", "3", None),
 ]
 
 
@@ -58,9 +58,9 @@ def test_an_event_that_is_too_large_is_told_once_and_the_next_is_whole(places):
         b"data: " + b"c" * 9000 + b"\n\ndata: end\n\n"
     )
     found = [event for chunk in cut(data, places) for event in parser.feed(chunk)]
-    assert found[0] == Event("message", b"a" * 100)
+    assert found[0] == ServerSentEvent("message", b"a" * 100)
     assert [type(event) for event in found[1:3]] == [Oversize, Oversize]
-    assert found[3:] == [Event("message", b"end")]
+    assert found[3:] == [ServerSentEvent("message", b"end")]
 
 
 def test_what_is_too_long_is_told_before_its_end_has_come_and_is_not_kept():

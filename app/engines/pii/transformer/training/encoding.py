@@ -20,20 +20,20 @@ from app.engines.pii.transformer.pieces import (
     MASK,
     UPPER,
     Cutter,
-    Token,
+    PieceToken,
 )
 
 IGNORED = -100
 LONGEST = 254
 """Word-pieces of a text at most; twice what the tagger reads at once, for names deep in a text."""
-_BREAK = Token(0, 0, False, (LINE_BREAK,), 0, 0)
+_BREAK = PieceToken(0, 0, False, (LINE_BREAK,), 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """Hold the tokens of a text and their tag numbers (`IGNORED`: no lesson)."""
 
-    tokens: list[Token]
+    tokens: list[PieceToken]
     tags: list[int]
 
     @property

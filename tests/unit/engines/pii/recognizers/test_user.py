@@ -3,7 +3,7 @@
 import pytest
 from presidio_analyzer import EntityRecognizer
 
-from app.engines.pii.recognizers.registry import patterns, trials
+from app.engines.pii.recognizers import patterns, trials
 from app.engines.pii.recognizers.user import FaultyRecognizersError, build, check_pace, read_definitions
 
 BADGE = """

@@ -12,7 +12,7 @@ from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
 from app.engines.pii.scan.once import ScanOnce
-from app.engines.pii.scan.plan import Plan
+from app.engines.pii.scan.plan import ScanPlan
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.searching import Search
 from tests.pii_texts import drawn, some_text
@@ -130,7 +130,7 @@ def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_n
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    plan = Plan(default_recognizers()[:2], PhraseWeighing())
+    plan = ScanPlan(default_recognizers()[:2], PhraseWeighing())
     first = HyperscanMatcher(plan.expressions, plan.first_word, plan.reaches)
     kept = first.serialized()
     compiled: list[int] = []

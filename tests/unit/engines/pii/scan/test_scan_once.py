@@ -8,11 +8,11 @@ from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, Reco
 from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
+from app.engines.pii.recognizers import patterns
 from app.engines.pii.recognizers.patterns import ScanTimeoutError
-from app.engines.pii.recognizers.registry import patterns
 from app.engines.pii.scan.digits import REACHES, beside_digits, digits_of, reach_of
 from app.engines.pii.scan.image import AS_ASCII, EDGE, image
-from app.engines.pii.scan.once import Chosen, ScanOnce
+from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plain_words import PlainWords
 from app.engines.pii.scan.shapes import NotDerivableError
 from app.engines.pii.scan.superset import probe_of
@@ -28,7 +28,7 @@ def scan_of(*recognizers: EntityRecognizer, matcher: str = "re2") -> ScanOnce:
 
 
 def found(scan: ScanOnce, text: str) -> list[str]:
-    chosen = Chosen(dict.fromkeys(range(len(scan.recognizers)), 0.0))
+    chosen = WantedRecognizers(dict.fromkeys(range(len(scan.recognizers)), 0.0))
     return sorted(text[one.start : one.end] for one in scan.search(text, chosen))
 
 
@@ -109,10 +109,10 @@ def test_an_image_has_one_byte_a_character_and_an_edge_on_either_side() -> None:
 def test_a_context_word_raises_a_score_on_either_side_of_a_long_gap() -> None:
     recognizer = PatternRecognizer("CODE", patterns=[Pattern("code", r"\b\d{6}\b", 0.2)], context=["badge"])
     scan = scan_of(recognizer)
-    scores = [one.score for one in scan.search("badge" + " " * 3000 + "123456", Chosen({0: 0.0}))]
+    scores = [one.score for one in scan.search("badge" + " " * 3000 + "123456", WantedRecognizers({0: 0.0}))]
     assert scores == [pytest.approx(0.55)]
     far = "badge one two three four five six seven 123456"
-    assert [one.score for one in scan.search(far, Chosen({0: 0.0}))] == [0.2]
+    assert [one.score for one in scan.search(far, WantedRecognizers({0: 0.0}))] == [0.2]
 
 
 @pytest.mark.parametrize("reach", REACHES)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.engines.pii.scan.bytesets import members
-from app.engines.pii.scan.shapes import Beside, Reading, Sequence
+from app.engines.pii.scan.shapes import Beside, PatternReading, Sequence
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from app.engines.pii.scan.shapes import Beside, Reading, Sequence
     ],
 )
 def test_what_may_stand_before_a_match_is_left_out_where_all_that_it_stands_for_is(pattern, there, gone):
-    shape = Reading(pattern, 0).shape
+    shape = PatternReading(pattern, 0).shape
     assert isinstance(shape, Sequence) and isinstance(shape.items[0], Beside)
     before = members(shape.items[0].may)
 
