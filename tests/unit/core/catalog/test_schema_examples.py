@@ -67,6 +67,30 @@ SURE |= {
         obj(["a"], a={"type": "array", "items": {"type": "string"}, "default": ["x"]}),
         {"a": ["x"]},
     ),
+    "a list as default whose first member has a schema of its own": (
+        obj(
+            ["a"],
+            a={
+                "type": "array",
+                "prefixItems": [{"type": "integer"}],
+                "items": {"type": "string"},
+                "default": [1, "x"],
+            },
+        ),
+        {"a": [1, "x"]},
+    ),
+    "a default with too few properties": (
+        obj(
+            ["a"],
+            a={
+                **obj(b={"type": "integer"}),
+                "minProperties": 2,
+                "default": {"b": 1},
+                "examples": [{"b": 1, "c": 2}],
+            },
+        ),
+        {"a": {"b": 1, "c": 2}},
+    ),
 }
 UNSURE = {
     "pattern": obj(["a"], a={"type": "string", "pattern": "^b+$"}),
@@ -86,6 +110,9 @@ UNSURE = {
         ["a"], a={"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True}
     ),
     "too few properties": {**obj(["a"], a={"type": "string"}), "minProperties": 2},
+    "a default with too many properties": obj(
+        ["a"], a={"type": "object", "maxProperties": 1, "default": {"b": 1, "c": 2}, "patternProperties": {}}
+    ),
     "no schema": "text",
 }
 

@@ -290,6 +290,23 @@ def test_a_frame_without_params_stays_without() -> None:
         assert governed.items == [] and governed.payload([]) == framed
 
 
+@pytest.mark.parametrize(
+    ("event", "payload", "name", "number"),
+    [
+        ("resources/read", {"uri": "memo://Jane"}, "uri", 0),
+        ("elicitation/create", {"mode": "url", "message": "Say who.", "url": "https://x/Jane"}, "url", 1),
+    ],
+)
+def test_an_address_is_read_as_one_and_can_be_changed(
+    event: str, payload: dict[str, Any], name: str, number: int
+) -> None:
+    governed = InterceptedPayload(event, "request", payload)
+    assert governed.items[number] == {"type": "resource_link", "uri": payload[name]}
+    items = [*governed.items]
+    items[number] = {"type": "resource_link", "uri": "memo://other"}
+    assert governed.payload(items) == {**payload, name: "memo://other"}
+
+
 def test_tools_are_known_by_name_in_both_forms() -> None:
     assert [tool_name(one) for one in ({"name": "a"}, {"function": {"name": "b"}}, {"function": {}}, 1)] == [
         *("a", "b", None, None)

@@ -147,3 +147,8 @@ def test_what_looks_like_a_handle_inside_of_a_masked_finding_is_left_to_the_mask
     context = Context.parse(["a [PERSON_1] b [PERSON_2]"])
     edits = conceal_edits(context.leaves[0], [], masked=[Span(2, 12, "NAME", 0.9)])
     assert [(edit.start, edit.end) for edit in edits] == [(15, 25)]
+
+
+async def test_text_like_a_handle_inside_a_masked_finding_goes_with_the_mask() -> None:
+    _plan, edited = await planned("ask [PERSON_1] now", "[PERSON_1]", mode="mask")
+    assert edited.conceals == []  # of which one would be restored
