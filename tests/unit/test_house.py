@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 LONGEST_FILE = 400
 LONGEST_TEST_FILE = 450  # a table of cases may be longer than the code it tests
 LONGEST_FUNCTION = 50
+FULLEST_FOLDER = 20
 WIRING = {"app/main.py:create_app", "app/assembly.py:opened"}  # one readable list each of what is built
 FORBIDDEN_NAMES = re.compile(r"(^|_)(util|utils|utility|helper|helpers|manager|managers|common|base)(_|$)")
 UNFINISHED = re.compile(
@@ -95,6 +97,16 @@ def test_files_stay_below_four_hundred_lines():
         if text.count("\n") > (LONGEST_TEST_FILE if name.parts[0] == "tests" else LONGEST_FILE)
     }
     assert not long
+
+
+def test_folders_fit_a_screen():
+    sizes = Counter(
+        str(name.parent) for name in APP if name.stem != "__init__" and "training" not in name.parts
+    )
+    flat = {"app/api", "app/cli"}  # one file a resource or command, named by its word
+    assert not {
+        folder: size for folder, size in sizes.items() if size > FULLEST_FOLDER and folder not in flat
+    }
 
 
 def test_functions_fit_a_screen():
