@@ -1,6 +1,7 @@
 """The rules of the house that no linter knows."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -77,12 +78,17 @@ def repository_files():
 FILES = repository_files()
 SOURCES = [name for name in FILES if name.suffix == ".py"]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in SOURCES}
-TREES = {name: ast.parse(text) for name, text in PAGES.items()}
 APP = [name for name in SOURCES if name.parts[0] == "app"]
 
 
-def imported(tree):
-    for node in ast.walk(tree):
+@functools.cache
+def tree(name):
+    """Return the syntax tree of a file, parsed by the first test that asks: each process collects this module."""
+    return ast.parse(PAGES[name])
+
+
+def imported(parsed):
+    for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -113,7 +119,7 @@ def test_functions_fit_a_screen():
     long = {
         f"{name}:{node.name}": node.end_lineno - node.lineno + 1
         for name in APP
-        for node in ast.walk(TREES[name])
+        for node in ast.walk(tree(name))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION
     }
@@ -143,7 +149,7 @@ def test_file_names_say_what_is_inside():
 def test_every_module_of_the_service_opens_with_one_sentence():
     without = []
     for name in APP:
-        opening = (ast.get_docstring(TREES[name]) or "").split("\n\n")[0]
+        opening = (ast.get_docstring(tree(name)) or "").split("\n\n")[0]
         if not opening.endswith((".", ":")):
             without.append(str(name))
     assert not without
@@ -170,7 +176,7 @@ def test_a_room_knows_only_its_own_frameworks(room):
         (str(name), module.partition(".")[0])
         for name in APP
         if name.parts[1] == room
-        for module in imported(TREES[name])
+        for module in imported(tree(name))
         if module.partition(".")[0] not in {"app", *sys.stdlib_module_names, *THIRD_PARTY[room]}
     }
     assert not foreign
@@ -178,7 +184,7 @@ def test_a_room_knows_only_its_own_frameworks(room):
 
 def test_the_service_never_imports_its_tests():
     assert not [
-        str(name) for name in APP if any(m.partition(".")[0] == "tests" for m in imported(TREES[name]))
+        str(name) for name in APP if any(m.partition(".")[0] == "tests" for m in imported(tree(name)))
     ]
 
 
