@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 
 from app.core.access import ApiKey
+from tests.e2e.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ApiKey.generate()
@@ -58,16 +59,7 @@ def sluice(
     *arguments: str, environment: dict[str, str], given: str = ""
 ) -> "subprocess.CompletedProcess[str]":
     """Run one command and wait for its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments],
-        input=given,
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return COMMANDS.run(arguments, environment, given)
 
 
 def started(folder: Path, *arguments: str, **settings: str) -> Service:
