@@ -10,16 +10,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench soak mutants lock docs clean
+.PHONY: help run setup test coverage lint format bench outside soak mutants lock docs clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
 	@echo "make setup   install the service into $(VENV), do not start it"
-	@echo "make test    format, lint, types, imports, migrations and tests: what CI runs"
+	@echo "make test    format, lint, types, imports, migrations and tests: what CI runs (<= 15 minutes on two cores);"
+	@echo "             SLUICE_TEST_SEED=7 draws other samples of the large suites"
 	@echo "make coverage  the same tests, and which lines they reach"
 	@echo "make lint    the checks of make test that run no test"
 	@echo "make bench   measure, print the tables and write them to docs/figures.md"
-	@echo "make soak    long fault and load tests"
+	@echo "make outside real clients, proxies and browsers, and the whole of what make test samples (<= 60 minutes);"
+	@echo "             with CI set it installs what is missing from Debian, else it names what it leaves out"
+	@echo "make soak    long fault and load tests (hours)"
 	@echo "make mutants put faults into the logic and list those that no test notices (two hours)"
 	@echo "make format  format the code"
 	@echo "make docs    write the generated pages in docs/"
@@ -32,13 +35,16 @@ run: $(RUNNING)
 
 setup: $(RUNNING)
 
-# One thread for each process: the tests already run on both cores.
+# One thread for each process: the tests already run on both cores. They start hundreds of processes, which are to find
+# their modules compiled.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+
 test: lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --durations=10
+	$(PYTEST) -n 2 --dist worksteal -m "not soak and not outside" --durations=10
 
 # Apart from the tests: watching each line makes pure Python three times as slow.
 coverage: $(TESTING)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak" --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not soak and not outside" --timeout 240 --cov --cov-report=term
 
 lint: $(TESTING)
 	$(BIN)/ruff format --check .
@@ -66,8 +72,12 @@ $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/packa
 		-r tests/benchmarks/rivals/llmguard.txt
 	touch $@
 
+outside: $(TESTING)
+	$(BIN)/python -m tests.outside.debian
+	$(PYTEST) -n 2 --dist worksteal -m "outside and not soak" --timeout 900 --durations=10
+
 soak: $(TESTING)
-	$(BIN)/python -m pytest -m soak --timeout 7200
+	$(PYTEST) -m soak --timeout 7200
 
 mutants: $(TESTING)
 	$(BIN)/python -m tests.mutation

@@ -16,6 +16,7 @@ from sqlalchemy import make_url
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.factories import PATIENT
+from tests.outside import debian
 from tests.processes import adopt_orphans, fail_if_any_lives
 
 ENGINES = ("sqlite", "postgresql")
@@ -28,6 +29,24 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
     if not hasattr(config, "workerinput"):
         adopt_orphans(runs_tests=config.getoption("dist", "no") == "no")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs a program that is not installed, of what the run's expression of markers selected."""
+    debian.leave_out(config, items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker of xdist left out."""
+    debian.report(node.config, getattr(node, "workeroutput", {}).get("left_out", []))
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Name what was left out."""
+    for line in debian.lines(config):
+        terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
