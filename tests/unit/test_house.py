@@ -132,7 +132,7 @@ def test_a_public_class_has_one_name_in_the_whole_service():
     for name in APP:
         if name.parts[1] == "client" or "training" in name.parts:
             continue
-        for node in TREES[name].body:
+        for node in tree(name).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(name))
     assert homes
