@@ -21,6 +21,7 @@ _HETU = "0123456789ABCDEFHJKLMNPRSTUVWXY"
 _FISCAL_ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
 _FISCAL_MONTHS = "ABCDEHLMPRST"
 _OMOCODIA = str.maketrans("LMNPQRSTUV", "0123456789")
+_NIF_OTHERS = ("45", "70", "71", "72", "74", "75", "77", "78", "79")  # people abroad, estates, funds
 _TEN = 10
 
 
@@ -232,9 +233,10 @@ def pl_regon(text: str) -> bool:
 
 
 def pt_nif(text: str) -> bool:
-    """Portugal, tax: mod 11."""
+    """Portugal, tax: a kind of taxpayer, mod 11."""
     check = 11 - weighted(text[:8], (9, 8, 7, 6, 5, 4, 3, 2)) % 11
-    return text[0] in "1235689" and (check if check < _TEN else 0) == int(text[8])
+    issued = text[0] in "1235689" or text.startswith(_NIF_OTHERS)
+    return issued and (check if check < _TEN else 0) == int(text[8])
 
 
 def pt_cc(text: str) -> bool:
@@ -276,7 +278,7 @@ def si_emso(text: str) -> bool:
     year = int(text[4:7]) + (1000 if text[4] == "9" else 2000)
     if text[4] not in "90" or not is_date(year, int(text[2:4]), int(text[:2])):
         return False
-    return -weighted(text[:12], (7, 6, 5, 4, 3, 2)) % 11 == int(text[12])
+    return -weighted(text[:12], (7, 6, 5, 4, 3, 2)) % 11 % 10 == int(text[12])
 
 
 def si_tax(text: str) -> bool:

@@ -21,8 +21,9 @@ def _be(text: str) -> bool:
 
 def _bg(text: str) -> bool:
     if len(text) == _TEN:
+        foreigner = weighted(text[:9], (21, 19, 17, 13, 11, 9, 7, 3, 1)) % 10
         other = -weighted(text[:9], (4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
-        return europe.bg_egn(text) or other == int(text[9])
+        return europe.bg_egn(text) or int(text[9]) in {foreigner, other}
     check = weighted(text[:8], (1, 2, 3, 4, 5, 6, 7, 8)) % 11
     if check == _TEN:
         check = weighted(text[:8], (3, 4, 5, 6, 7, 8, 9, 10)) % 11 % 10
@@ -30,8 +31,11 @@ def _bg(text: str) -> bool:
 
 
 def _cz(text: str) -> bool:
+    if len(text) == 9 and text[0] == "6":
+        rest = weighted(text[1:8], (8, 7, 6, 5, 4, 3, 2)) % 11
+        return (8 - (_TEN - rest) % 11) % 10 == int(text[8])
     if len(text) > 8:
-        return text[0] == "6" or europe.cz_rodne_cislo(text)
+        return europe.cz_rodne_cislo(text)
     check = (11 - weighted(text[:7], (8, 7, 6, 5, 4, 3, 2))) % 11
     return (check or 1) % 10 == int(text[7])
 
@@ -59,7 +63,8 @@ def _fr(text: str) -> bool:
 
 
 def _gb(text: str) -> bool:
-    return weighted(text[:9], (8, 7, 6, 5, 4, 3, 2, 10, 1)) % 97 in {0, 42, 55}
+    rest = weighted(text[:9], (8, 7, 6, 5, 4, 3, 2, 10, 1)) % 97
+    return rest == 0 or (rest in {42, 55} and text[:3] >= "100")
 
 
 def _hu(text: str) -> bool:

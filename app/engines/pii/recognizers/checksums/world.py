@@ -112,7 +112,7 @@ def ca_health_card(text: str) -> bool:
     if is_luhn(text[:10]):
         return True
     rest = weighted(text[1:9], (2, 4, 8, 5, 10, 9, 7, 3)) % 11
-    return text[0] == "9" and len(text) == _TEN and 11 - rest == int(text[9])
+    return text[0] == "9" and len(text) == _TEN and -rest % 11 == int(text[9])
 
 
 def cl_rut(text: str) -> bool:
@@ -147,8 +147,8 @@ def in_aadhaar(text: str) -> bool:
 
 
 def in_gstin(text: str) -> bool:
-    """India, goods and services tax: state, PAN, check by 36."""
-    return 1 <= int(text[:2]) <= 38 and is_mod_37_36(text)
+    """India, goods and services tax: state, PAN (its serial begins at 0001), check by 36."""
+    return 1 <= int(text[:2]) <= 38 and text[7:11] != "0000" and is_mod_37_36(text)
 
 
 def jp_my_number(text: str) -> bool:

@@ -258,7 +258,9 @@ ROWS: Final = (
         "tax",
         "nif, contribuinte, número de contribuinte, numero de contribuinte, nipc, número fiscal, nº contribuinte, "
         "número de identificação fiscal, numero fiscal",
-        likely=(r"[1-35689]\d{8}", r"[1-35689]\d{2}[ .]\d{3}[ .]\d{3}"),
+        likely=tuple(
+            rf"(?:[1-35689]\d|45|7[0-24-57-9]){rest}" for rest in (r"\d{7}", r"\d[ .]\d{3}[ .]\d{3}")
+        ),
         check=check.pt_nif,
     ),
     Identifier(
