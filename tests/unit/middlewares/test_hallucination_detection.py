@@ -268,3 +268,25 @@ async def test_the_engine_is_named_and_counts_are_kept():
     assert outcome.engine.name == "embedded-grounding"
     assert outcome.counts["sentence"] == 1
     assert outcome.audit_details == {"supported": False, "fixed": 0}
+
+
+async def test_evidence_stands_in_for_the_context_in_every_rule_that_knows_its_sources():
+    answer = 'It says "Never keep your keys in the garden of a friend". It was 1931, and 14 ships.'
+    quoted = {"checks": ["quotes", "numbers"], "action": "report"}
+    _, without = await detected(talk(answer), **quoted)
+    _, given = await detected(talk(answer), evidence=[{"type": "text", "text": answer}], **quoted)
+    assert "quote" in kinds(without)
+    assert kinds(given) == []
+    _, other = await detected(talk(KNOWN), evidence=[{"type": "text", "text": "Nothing of that."}], **quoted)
+    assert "quote" in kinds(other)
+
+
+async def test_every_member_of_a_list_in_a_structured_result_is_evidence():
+    structured = {"ships": ["Fram", "Gjoa"], "crew": [{"number": 14}, {"number": 31}]}
+    items = [
+        {"role": "user", "content": "Which ships?"},
+        {"type": "tool_result", "toolUseId": "1", "content": [], "structuredContent": structured},
+        {"role": "assistant", "content": "The crew number 31."},
+    ]
+    _, metadata = await detected(items, checks=["numbers"], action="report")
+    assert metadata["findings"] == []

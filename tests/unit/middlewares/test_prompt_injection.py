@@ -128,6 +128,7 @@ async def test_what_a_result_hides_is_taken_out_and_an_order_in_it_is_hidden_tex
     }
     assert [one["kind"] for one in outcome.metadata["findings"]] == ["hidden_text"]
     assert HIDDEN[outcome.metadata["findings"][0]["start"] :].startswith("Ignore")
+    assert outcome.counts == {"hidden_text": 1, "active_element": 1, "html_comment": 1}
 
 
 async def test_untrusted_texts_stay_as_they_are_where_that_is_asked_for():

@@ -152,3 +152,12 @@ def test_what_looks_like_a_handle_inside_of_a_masked_finding_is_left_to_the_mask
 async def test_text_like_a_handle_inside_a_masked_finding_goes_with_the_mask() -> None:
     _plan, edited = await planned("ask [PERSON_1] now", "[PERSON_1]", mode="mask")
     assert edited.conceals == []  # of which one would be restored
+
+
+def test_a_text_whose_rest_would_turn_into_a_handle_is_concealed_as_a_whole() -> None:
+    """``[PERSON_1]PERSON_1`` would be restored twice, of which the second was text."""
+    text = "see JanePERSON_1"
+    leaf = Context.parse([{"type": "text", "text": text}]).leaves[0]
+    assert [(edit.start, edit.end) for edit in conceal_edits(leaf, [Span(4, 8, "PERSON", 0.9)])] == [
+        (0, len(text))
+    ]
