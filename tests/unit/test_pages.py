@@ -82,6 +82,8 @@ def test_what_follows_a_block_that_is_run_is_its_output():
         ([1, "…"], [2, 2, 3], False),
         ([1], [1, 2], False),
         ({"a": True}, {"a": 1}, False),
+        ({"a": 0.83}, {"a": 0.8331}, True),
+        ({"a": 0.83}, {"a": 0.93}, False),
     ],
 )
 def test_an_ellipsis_stands_for_what_a_page_does_not_show(shown, actual, same):
