@@ -15,14 +15,14 @@ from app.core.catalog.groups import (
     switched,
     visible_groups,
 )
-from app.core.catalog.primitives import GROUPS_META, Kind, Member
+from app.core.catalog.primitives import GROUPS_META, Member, PrimitiveKind
 from app.core.strictjson import dumps
 from tests.catalogs import tool
 
 
 def group(name: str, *below: str, tools: tuple[str, ...] = (), **fields: Any) -> GroupDefinition:
-    members = [Member(kind=Kind.GROUP, name=one) for one in below]
-    members += [Member(kind=Kind.TOOL, name=one) for one in tools]
+    members = [Member(kind=PrimitiveKind.GROUP, name=one) for one in below]
+    members += [Member(kind=PrimitiveKind.TOOL, name=one) for one in tools]
     return GroupDefinition(name=name, members=members, **fields)
 
 
@@ -73,7 +73,7 @@ def test_members_that_do_not_exist_are_left_out_of_what_is_reached() -> None:
     assert tree.downward(["a", "lost"]) == {"a", "b", "c"}
     assert tree.upward(["c", "lost"]) == {"a", "b", "c"}
     assert tree.parents["a"] == {"a"}
-    assert tree.direct(Kind.GROUP, "gone") == ("a",)
+    assert tree.direct(PrimitiveKind.GROUP, "gone") == ("a",)
 
 
 def test_a_group_below_two_others_belongs_to_both_and_a_circle_ends() -> None:
@@ -89,16 +89,16 @@ def test_a_pattern_names_by_server_and_the_more_exact_name_does_not_take_from_it
     some = GroupDefinition(
         name="some",
         members=[
-            Member(kind=Kind.TOOL, name="mail__*", server="mail"),
-            Member(kind=Kind.TOOL, name="mail__send", server="other"),
+            Member(kind=PrimitiveKind.TOOL, name="mail__*", server="mail"),
+            Member(kind=PrimitiveKind.TOOL, name="mail__send", server="other"),
         ],
     )
     every = group("every", tools=("*",))
     tree = GroupTree.build([some, every])
-    assert tree.direct(Kind.TOOL, "mail__send", "mail") == ("every", "some")
-    assert tree.direct(Kind.TOOL, "mail__send", "other") == ("every", "some")
-    assert tree.direct(Kind.TOOL, "mail__read", "other") == ("every",)
-    assert tree.direct(Kind.PROMPT, "mail__send", "mail") == ()
+    assert tree.direct(PrimitiveKind.TOOL, "mail__send", "mail") == ("every", "some")
+    assert tree.direct(PrimitiveKind.TOOL, "mail__send", "other") == ("every", "some")
+    assert tree.direct(PrimitiveKind.TOOL, "mail__read", "other") == ("every",)
+    assert tree.direct(PrimitiveKind.PROMPT, "mail__send", "mail") == ()
 
 
 def test_off_takes_along_what_no_other_group_holds_on_and_on_takes_all_below() -> None:

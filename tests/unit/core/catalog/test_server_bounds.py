@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
-from app.core.catalog.tool_filter import ToolFilter
+from app.core.catalog.tool_filter import ExposedTools
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_server_s_name_has_up_to_64_characters(name: str, is_taken: bool) -> N
             ServerEntry(name=name, settings=settings)
 
 
-ALL, NONE = ToolFilter.parse(None), ToolFilter.parse([])
-SOME, BUT = ToolFilter.parse(["a", "b"]), ToolFilter.parse(["-a", "-c"])
+ALL, NONE = ExposedTools.parse(None), ExposedTools.parse([])
+SOME, BUT = ExposedTools.parse(["a", "b"]), ExposedTools.parse(["-a", "-c"])
 
 
 @pytest.mark.parametrize(
@@ -93,15 +93,15 @@ SOME, BUT = ToolFilter.parse(["a", "b"]), ToolFilter.parse(["-a", "-c"])
         (SOME, BUT, "b"),
         (BUT, SOME, "b"),
         (BUT, BUT, "bd"),
-        (BUT, ToolFilter.parse(["-d"]), "b"),
-        (SOME, ToolFilter.parse(["b", "c"]), "b"),
+        (BUT, ExposedTools.parse(["-d"]), "b"),
+        (SOME, ExposedTools.parse(["b", "c"]), "b"),
         (NONE, ALL, ""),
         (BUT, NONE, ""),
     ],
 )
 def test_two_filters_together_allow_what_both_allow(
-    left: ToolFilter, right: ToolFilter, allowed: str
+    left: ExposedTools, right: ExposedTools, allowed: str
 ) -> None:
     both = left.narrowed(right)
     assert "".join(name for name in "abcd" if both.allows(name)) == allowed
-    assert ToolFilter.parse(both.spelled()) == both
+    assert ExposedTools.parse(both.spelled()) == both

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from app.core.content.hook_items import Shape
+from app.core.content.hook_items import ResultParts
 
 
 def free_of(kind: str, result: dict[str, Any]) -> dict[str, Any]:
     """Return the members that middlewares see beside the parts of the result."""
-    return dict(Shape(kind, result).items[-1]["structuredContent"]["rest"])
+    return dict(ResultParts(kind, result).items[-1]["structuredContent"]["rest"])
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_of_a_block_middlewares_read_its_own_members_and_the_rest_as_free_json()
         "resource": {"uri": "x://1", "text": "t", "_meta": {"m": 1}},
         "annotations": {"priority": 1},
     }
-    shape = Shape("tool", {"content": [block, {"type": "text", "text": "t"}, "bare"]})
+    shape = ResultParts("tool", {"content": [block, {"type": "text", "text": "t"}, "bare"]})
     (item, free) = shape.items
     assert item["content"] == [
         {"type": "resource", "resource": {"uri": "x://1", "text": "t"}},
@@ -53,7 +53,7 @@ def test_of_a_block_middlewares_read_its_own_members_and_the_rest_as_free_json()
 
 def test_what_a_middleware_changes_in_the_free_json_is_written_back_where_it_stood() -> None:
     block = {"type": "resource", "resource": {"uri": "x://1", "text": "t", "_meta": {"m": 1}}, "note": "n"}
-    shape = Shape("tool", {"content": [block], "x": "y"})
+    shape = ResultParts("tool", {"content": [block], "x": "y"})
     item, free = shape.items
     changed = {
         "rest": {"x": "z"},
@@ -73,17 +73,17 @@ def test_what_a_middleware_changes_in_the_free_json_is_written_back_where_it_sto
 
 
 def test_notes_have_a_place_in_results_that_have_no_other_and_none_where_there_are_none() -> None:
-    shape = Shape("resource", {"contents": [], "_meta": {"a": 1}})
+    shape = ResultParts("resource", {"contents": [], "_meta": {"a": 1}})
     note = {"type": "text", "text": "note"}
     assert shape.result(shape.items)["_meta"] == {"a": 1}
     assert shape.result([note, *shape.items])["_meta"] == {"a": 1, "dev.sluice/notes": ["note"]}
-    bare = Shape("other", {"x": 1})
+    bare = ResultParts("other", {"x": 1})
     assert bare.result([note, note, *bare.items]) == {"x": 1, "_meta": {"dev.sluice/notes": ["note", "note"]}}
     assert bare.result(bare.items) == {"x": 1}
 
 
 def test_data_without_a_list_is_still_data() -> None:
-    shape = Shape("tool", {"structuredContent": {"a": "b"}})
+    shape = ResultParts("tool", {"structuredContent": {"a": "b"}})
     item, free = shape.items
     made = shape.result([{**item, "structuredContent": {"a": "c"}}, free])
     assert made == {"structuredContent": {"a": "c"}}

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from app.core.access import Caller, Role
 from app.core.content.handles import Handle
-from app.core.contracts.policy import Limits, Passage, SecretPolicy, Step, ToolListing, UntrustedPolicy
+from app.core.contracts.policy import Limits, SecretPolicy, Step, ToolHook, ToolListing, UntrustedPolicy
 
 PLAIN, SECRET = Handle("PERSON", 1), Handle("SECRET_AWS", 1)
 
@@ -59,11 +59,11 @@ def test_a_result_is_not_trusted_for_its_server_or_for_what_is_suspected(
 
 def test_a_passage_that_restores_arguments_redacts_results_with_any_of_its_steps() -> None:
     redacting = Step(name="pii_redaction")
-    Passage(restore_arguments=True, results=[Step(name="tool_filter"), redacting])
-    Passage(restore_arguments=False, results=[Step(name="tool_filter")])
+    ToolHook(restore_arguments=True, results=[Step(name="tool_filter"), redacting])
+    ToolHook(restore_arguments=False, results=[Step(name="tool_filter")])
     for results in ([], [Step(name="secret_redaction")]):
         with pytest.raises(ValidationError):
-            Passage(restore_arguments=True, results=results)
+            ToolHook(restore_arguments=True, results=results)
 
 
 @pytest.mark.parametrize(

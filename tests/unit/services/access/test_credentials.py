@@ -7,7 +7,14 @@ import pytest
 
 from app.core.access import ApiKey, Role
 from app.core.errors import InvalidArgumentsError
-from app.services.access.credentials import KnownKey, checked_cidrs, checked_expiry, checked_name
+from app.services.access.credentials import (
+    MAX_CIDRS,
+    MAX_NAME,
+    KnownKey,
+    checked_cidrs,
+    checked_expiry,
+    checked_name,
+)
 from app.store.access.access import KeyInfo, StoredKey
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -105,3 +112,20 @@ def test_a_known_key_shows_no_digest() -> None:
     assert KEY.digest.hex() not in shown
     assert repr(KEY.digest) not in shown
     assert repr(OLD.digest) not in shown
+
+
+def test_a_key_s_name_and_networks_fit_to_the_bound() -> None:
+    longest, most = "a" * MAX_NAME, [f"10.0.0.{number}" for number in range(MAX_CIDRS)]
+    assert checked_name(longest) == longest
+    assert len(checked_cidrs(most)) == MAX_CIDRS
+    with pytest.raises(InvalidArgumentsError):
+        checked_name(longest + "a")
+    with pytest.raises(InvalidArgumentsError):
+        checked_cidrs([*most, "10.1.0.0"])
+
+
+def test_a_key_ends_after_this_moment_and_not_at_it() -> None:
+    later = NOON + timedelta(microseconds=1)
+    assert checked_expiry(later, NOON) == later
+    with pytest.raises(InvalidArgumentsError):
+        checked_expiry(NOON, NOON)

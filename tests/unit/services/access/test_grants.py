@@ -93,3 +93,11 @@ async def test_a_group_s_endpoint_shows_no_more_than_the_grants_do() -> None:
     within = await service.view(caller_of(Role.INVOKER), None, "work")
     assert list(within.of(PrimitiveKind.TOOL)) == []
     assert within.servers == frozenset()
+
+
+async def test_only_where_grants_decide_is_a_view_restricted() -> None:
+    policies = Policies(Policy())
+    service = ListingService(Shelf({"acme": CATALOG}), policies, None, Traffic())  # type: ignore[arg-type]
+    assert not (await service.view(caller_of(Role.INVOKER))).restricted
+    assert (await service.view(caller_of(Role.INVOKER), None, "work")).restricted
+    assert (await listing_of(Grant()).view(caller_of(Role.INVOKER))).restricted

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.catalog.concerns import ConcernDefinition, ConcernMapping
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError, TooLargeError
 from app.services.catalog.concern_changes import (
     MAX_MAPPINGS,
@@ -25,7 +25,7 @@ def defined(name: str, *values: Any) -> ConcernDefinition:
 
 
 def mapping(name: str, **concerns: Any) -> ConcernMapping:
-    return ConcernMapping(kind=Kind.TOOL, name=name, concerns=concerns)
+    return ConcernMapping(kind=PrimitiveKind.TOOL, name=name, concerns=concerns)
 
 
 def state(definitions: list[ConcernDefinition], mappings: list[ConcernMapping]) -> ConcernState:
@@ -55,10 +55,10 @@ def test_what_fits_no_more_is_refused_or_by_force_taken_out(
 ) -> None:
     after = state([COST], [mapping("t", **mapped), mapping("kept", cost="mid")])
     forced = fitted(after, force=True)
-    found = forced.mappings[Kind.TOOL, "t"]
+    found = forced.mappings[PrimitiveKind.TOOL, "t"]
     assert found.mapping.concerns == left
     assert (found.origin, found.created) == ("file", NOON)
-    assert forced.mappings[Kind.TOOL, "kept"].mapping.concerns == {"cost": "mid"}
+    assert forced.mappings[PrimitiveKind.TOOL, "kept"].mapping.concerns == {"cost": "mid"}
     if left == mapped:
         assert fitted(after, force=False) == after
     else:
@@ -80,9 +80,12 @@ def test_as_many_concerns_and_mappings_fit_as_are_told_and_not_one_more() -> Non
     with pytest.raises(TooLargeError):
         fitted(state(many, []), force=False)
     one = mapping("t")
-    rows = {(Kind.TOOL, f"t{number}"): MappingInfo(one, "api", NOON, NOON) for number in range(MAX_MAPPINGS)}
+    rows = {
+        (PrimitiveKind.TOOL, f"t{number}"): MappingInfo(one, "api", NOON, NOON)
+        for number in range(MAX_MAPPINGS)
+    }
     fitted(ConcernState({}, rows), force=False)
-    rows[Kind.PROMPT, "more"] = MappingInfo(one, "api", NOON, NOON)
+    rows[PrimitiveKind.PROMPT, "more"] = MappingInfo(one, "api", NOON, NOON)
     with pytest.raises(TooLargeError):
         fitted(ConcernState({}, rows), force=True)
 

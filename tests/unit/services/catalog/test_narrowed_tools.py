@@ -2,23 +2,26 @@
 
 import pytest
 
-from app.core.catalog.primitives import Kind
+from app.core.catalog.primitives import PrimitiveKind
 from app.core.contracts.policy import Policy, ToolListing
-from app.services.catalog.listing import View
+from app.services.catalog.listing import CallerView
 from app.services.catalog.tool_lists import narrowing_to
 from tests.catalogs import catalog_of, primitive, tool
 
 CATALOG = catalog_of(
-    tool("files", "read"), tool("mail", "send"), tool("crm", "find"), primitive(Kind.PROMPT, "mail", "greet")
+    tool("files", "read"),
+    tool("mail", "send"),
+    tool("crm", "find"),
+    primitive(PrimitiveKind.PROMPT, "mail", "greet"),
 )
 
 
-def view_of(**rules: list[str]) -> View:
+def view_of(**rules: list[str]) -> CallerView:
     policy = Policy(tool_listing=ToolListing(**rules))
-    return View(CATALOG, policy, 1, CATALOG.primitives, restricted=False)
+    return CallerView(CATALOG, policy, 1, CATALOG.primitives, restricted=False)
 
 
-def kept(view: View, *names: str) -> list[str] | None:
+def kept(view: CallerView, *names: str) -> list[str] | None:
     narrowed = narrowing_to(view, names)
     return None if narrowed is None else [one.name for one in view.all if narrowed.keeps(one)]
 
@@ -44,7 +47,7 @@ def test_what_stays_in_a_list(
 
 
 def test_lists_that_hold_the_same_tools_have_one_key_and_others_have_not() -> None:
-    def key(view: View, *names: str) -> str:
+    def key(view: CallerView, *names: str) -> str:
         narrowed = narrowing_to(view, names)
         assert narrowed is not None
         return narrowed.key

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.core.catalog.primitives import Kind, Offer
+from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError
-from app.services.servers.approval import Wanted, choose
+from app.services.servers.approval import WantedDefinition, choose
 from app.services.servers.pins import PinName, Review, leaking_parameter, review, served
 
 LEAK = {"properties": {"q": {"type": "string", "x-mcp-header": "X-Query"}}}
@@ -14,7 +14,7 @@ LEAK = {"properties": {"q": {"type": "string", "x-mcp-header": "X-Query"}}}
 
 def tool(name: str, note: str = "", schema: object = None) -> Offer:
     definition = {"name": name, "note": note, "inputSchema": schema or {"type": "object"}}
-    return Offer(Kind.TOOL, "alpha", name, definition)
+    return Offer(PrimitiveKind.TOOL, "alpha", name, definition)
 
 
 def reviewed(offers: Sequence[Offer], approved: Sequence[Offer] = ()) -> list[Review]:
@@ -35,7 +35,7 @@ def test_without_names_everything_is_approved_that_may_be_and_what_is_gone_loses
 
 def test_only_what_is_named_is_approved_and_the_rest_is_held_back() -> None:
     reviews = reviewed([tool("a"), tool("b"), tool("kept")], [tool("kept")])
-    chosen = choose(reviews, [Wanted(Kind.TOOL, "b")])
+    chosen = choose(reviews, [WantedDefinition(PrimitiveKind.TOOL, "b")])
     assert [one.own_name for one in chosen.offers] == ["b"]
     assert named(chosen.held_back) == ["a new"]
     assert choose(reviews, []).offers == []
@@ -52,26 +52,26 @@ def test_of_two_definitions_under_one_name_the_first_is_approved_and_the_second_
 
 def test_a_definition_is_approved_in_the_form_that_was_looked_at_or_not_at_all() -> None:
     seen = tool("a")
-    assert choose(reviewed([seen]), [Wanted(Kind.TOOL, "a", seen.digest)]).offers == [seen]
+    assert choose(reviewed([seen]), [WantedDefinition(PrimitiveKind.TOOL, "a", seen.digest)]).offers == [seen]
     with pytest.raises(ConflictError) as refused:
-        choose(reviewed([tool("a", "other")]), [Wanted(Kind.TOOL, "a", seen.digest)])
+        choose(reviewed([tool("a", "other")]), [WantedDefinition(PrimitiveKind.TOOL, "a", seen.digest)])
     assert refused.value.details == {"pointer": "/primitives/0"}
 
 
 @pytest.mark.parametrize(
     ("offer", "wanted"),
     [
-        (tool("a", schema=LEAK), Wanted(Kind.TOOL, "a")),
-        (tool("a\u202e"), Wanted(Kind.TOOL, "a\u202e")),
-        (tool(""), Wanted(Kind.TOOL, "")),
-        (tool("a" * 2049), Wanted(Kind.TOOL, "a" * 2049)),
-        (tool("a"), Wanted(Kind.PROMPT, "a")),
-        (tool("a"), Wanted(Kind.TOOL, "b")),
+        (tool("a", schema=LEAK), WantedDefinition(PrimitiveKind.TOOL, "a")),
+        (tool("a\u202e"), WantedDefinition(PrimitiveKind.TOOL, "a\u202e")),
+        (tool(""), WantedDefinition(PrimitiveKind.TOOL, "")),
+        (tool("a" * 2049), WantedDefinition(PrimitiveKind.TOOL, "a" * 2049)),
+        (tool("a"), WantedDefinition(PrimitiveKind.PROMPT, "a")),
+        (tool("a"), WantedDefinition(PrimitiveKind.TOOL, "b")),
     ],
 )
-def test_what_cannot_be_approved_is_refused_where_it_is_named(offer: Offer, wanted: Wanted) -> None:
+def test_what_cannot_be_approved_is_refused_where_it_is_named(offer: Offer, wanted: WantedDefinition) -> None:
     with pytest.raises(InvalidArgumentsError) as refused:
-        choose(reviewed([tool("ok"), offer]), [Wanted(Kind.TOOL, "ok"), wanted])
+        choose(reviewed([tool("ok"), offer]), [WantedDefinition(PrimitiveKind.TOOL, "ok"), wanted])
     assert refused.value.details == {"pointer": "/primitives/1"}
 
 
@@ -81,7 +81,7 @@ def test_the_longest_name_that_can_be_kept_is_approved() -> None:
 
 
 def test_a_resource_is_data_and_never_quarantined() -> None:
-    resource = Offer(Kind.RESOURCE, "alpha", "x://1", {"uri": "x://1"})
+    resource = Offer(PrimitiveKind.RESOURCE, "alpha", "x://1", {"uri": "x://1"})
     assert reviewed([resource]) == []
     assert served([resource], []) == [resource]
 
