@@ -172,7 +172,7 @@ def _texts(context: Context) -> dict[int, str]:
     lines: dict[int, list[str]] = {}
     for leaf in context.leaves:
         if leaf.role not in SKIPPED_ROLES and leaf.place not in SKIPPED_PLACES:
-            lines.setdefault(int(leaf.slot.path[0]), []).append(leaf.scannable)
+            lines.setdefault(int(leaf.value.path[0]), []).append(leaf.scannable)
     return {item: "\n".join(parts) for item, parts in lines.items()}
 
 

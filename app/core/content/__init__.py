@@ -1,1 +1,1 @@
-"""Context items: reading them into texts, editing those texts, handles, mark-up and hidden content."""
+"""Context items: parse them into texts, edit those texts, find handles, and strip markup and hidden content."""

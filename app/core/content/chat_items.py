@@ -1,4 +1,4 @@
-"""Messages as completion interfaces write them, and the context items in which middlewares read them."""
+"""Convert between messages of completion APIs and the context items that middlewares read."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,24 +6,24 @@ from typing import Any, Final
 from app.core.content.hook_items import free_items, free_value
 from app.core.content.parsing import BLOCK_TYPES, REASONING_TYPES
 
-_CALL: Final = "function_call"
-_TEXTS: Final = frozenset({"input_text", "output_text"})
-"""Text blocks under a name of their own."""
+_CALL_TYPE: Final = "function_call"
+_TEXT_TYPES: Final = frozenset({"input_text", "output_text"})
+"""Types of text blocks that are not called ``text``."""
 
-_READ_WHOLE: Final = frozenset({"document", "search_result", "refusal", "web_search_tool_result"})
-"""Blocks that hold text which is not the speaker's: read at any depth, as the result of a tool is."""
+_FOREIGN_TYPES: Final = frozenset({"document", "search_result", "refusal", "web_search_tool_result"})
+"""Types of blocks whose text is not the speaker's; they are read at any depth, like a tool's result."""
 
 Steps = list[str | int]
 
 
 def as_item(native: Any) -> Any:
-    """Return a message, or what stands in its place in a list of them, as a context item."""
+    """Return a message, or any other entry of a list of messages, as a context item."""
     if not isinstance(native, dict):
         return native
     if _is_message(native):
         content = native.get("content")
         if isinstance(content, list) and any(_is_foreign(block) for block in content):
-            return {**native, "content": [_shown(block) for block in content]}
+            return {**native, "content": [_block_as_item(block) for block in content]}
         return native
     if _is_call(native):
         arguments = {"arguments": native["arguments"]}
@@ -38,27 +38,26 @@ def as_item(native: Any) -> Any:
     return free_items(native)[0]
 
 
-def as_native(given: Any, item: Any) -> Any:
-    """Return what a middleware made of the item of ``given`` in the form of ``given``."""
-    shown = as_item(given)
-    if shown is given:
+def as_native(native: Any, item: Any) -> Any:
+    """Return ``item``, which a middleware made from the item of ``native``, in the form of ``native``."""
+    if as_item(native) is native:
         return item
-    if _is_message(given):
-        made = item.get("content")
-        if isinstance(made, list) and len(made) == len(given["content"]):
-            blocks = [_written(one, other) for one, other in zip(given["content"], made, strict=True)]
-            return {**item, "content": blocks}
+    if _is_message(native):
+        content = item.get("content")
+        if isinstance(content, list) and len(content) == len(native["content"]):
+            pairs = zip(native["content"], content, strict=True)
+            return {**item, "content": [_block_as_native(block, changed) for block, changed in pairs]}
         return item
-    if _is_call(given):
-        return {**given, "arguments": item["input"]["arguments"]}
+    if _is_call(native):
+        return {**native, "arguments": item["input"]["arguments"]}
     return free_value([item])
 
 
-def native_steps(given: Any, steps: Steps) -> Steps:
-    """Return where in ``given`` stands what ``steps`` name in its item."""
-    if as_item(given) is given:
+def native_steps(native: Any, steps: Steps) -> Steps:
+    """Return the path in ``native`` of what ``steps`` point to in its item."""
+    if as_item(native) is native:
         return steps
-    if not _is_message(given):
+    if not _is_message(native):
         return steps[1:]
     foreign = len(steps) > 1 and steps[0] == "content" and isinstance(steps[1], int)
     if foreign and steps[2:3] == ["structuredContent"]:
@@ -66,9 +65,9 @@ def native_steps(given: Any, steps: Steps) -> Steps:
     return steps
 
 
-def all_texts(value: Any) -> bool:
-    """Return whether this is a list of strings, as some interfaces take prompts."""
-    return isinstance(value, Sequence) and bool(value) and all(isinstance(one, str) for one in value)
+def is_list_of_texts(value: Any) -> bool:
+    """Return whether this is a list of strings, the form in which some APIs take prompts."""
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(text, str) for text in value)
 
 
 def _is_message(native: dict[str, Any]) -> bool:
@@ -76,14 +75,14 @@ def _is_message(native: dict[str, Any]) -> bool:
 
 
 def _is_call(native: dict[str, Any]) -> bool:
-    return native.get("type") == _CALL and "arguments" in native
+    return native.get("type") == _CALL_TYPE and "arguments" in native
 
 
 def _is_foreign(block: Any) -> bool:
     kind = block.get("type") if isinstance(block, dict) else None
-    if kind in _TEXTS:
+    if kind in _TEXT_TYPES:
         return isinstance(block.get("text"), str)
-    return isinstance(kind, str) and kind in _READ_WHOLE and not _is_binary(block)
+    return isinstance(kind, str) and kind in _FOREIGN_TYPES and not _is_binary(block)
 
 
 def _is_binary(block: dict[str, Any]) -> bool:
@@ -91,13 +90,13 @@ def _is_binary(block: dict[str, Any]) -> bool:
     return isinstance(source, dict) and source.get("type") in {"base64", "url", "file"}
 
 
-def _shown(block: Any) -> Any:
+def _block_as_item(block: Any) -> Any:
     if not _is_foreign(block):
         return block
-    return {**block, "type": "text"} if block["type"] in _TEXTS else free_items(block)[0]
+    return {**block, "type": "text"} if block["type"] in _TEXT_TYPES else free_items(block)[0]
 
 
-def _written(given: Any, made: Any) -> Any:
-    if not _is_foreign(given):
-        return made
-    return {**made, "type": given["type"]} if given["type"] in _TEXTS else free_value([made])
+def _block_as_native(block: Any, changed: Any) -> Any:
+    if not _is_foreign(block):
+        return changed
+    return {**changed, "type": block["type"]} if block["type"] in _TEXT_TYPES else free_value([changed])

@@ -1,4 +1,4 @@
-"""Context items: reading them into leaves, planning edits, and writing them back in the same shape."""
+"""Parse context items into leaves, plan edits on them, and write them back in the same shape."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,12 @@ class Conceal:
 
     label: str
     keep: Handle | None = None
-    """A handle that stands there already and stays, if this scope knows it."""
+    """A handle that is already in the text and stays, if it exists in this scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reveal:
-    """Replace the span, which spells ``handle``, by the original, if this scope knows it."""
+    """Replace the span, which spells ``handle``, by the original, if the handle exists in this scope."""
 
     handle: Handle
 
@@ -46,7 +46,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingConceal:
-    """An original that wants a handle; compared by identity."""
+    """An original that still needs a handle; compared by identity."""
 
     label: str
     original: Original
@@ -56,7 +56,7 @@ class PendingConceal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingMask:
-    """A text that wants an irreversible replacement; compared by identity."""
+    """A text that still needs an irreversible replacement; compared by identity."""
 
     label: str
     mode: str
@@ -67,8 +67,8 @@ class PendingMask:
 class Context:
     """A parsed context and the edits planned on it; immutable.
 
-    ``skipped`` counts items of unknown types, ``unscanned`` what cannot be scanned, by kind. ``user_texts`` are
-    the texts in front of which a middleware may put something: the last message first.
+    ``skipped`` counts items by unknown type, ``unscanned`` counts what cannot be scanned by kind. ``user_texts`` are
+    the texts to which a middleware may add text, the last message first.
     """
 
     items: list[Any]
@@ -79,13 +79,13 @@ class Context:
     blocks: int
     edits: tuple[RawEdit, ...] = ()
     added: tuple[Any, ...] = field(default=())
-    """Items put in front because there was no text to add to."""
+    """Items to put in front because there was no text to add to."""
 
     @classmethod
     def parse(
         cls, items: Any, *, max_blocks: int = MAX_BLOCKS, max_depth: int = MAX_DEPTH, strict: bool = False
     ) -> "Context":
-        """Read a list of context items; unknown types are kept and counted, or refused where ``strict``."""
+        """Parse a list of context items; keep and count unknown types, or refuse them if ``strict``."""
         read = read_items(items, max_blocks=max_blocks, max_depth=max_depth, strict=strict)
         return cls(
             items=items,
@@ -97,109 +97,113 @@ class Context:
         )
 
     def edited(self, edits: Iterable[Edit]) -> "Context":
-        """Return a context with ``edits`` planned too; spans must not overlap."""
-        return replace(self, edits=self.edits + tuple(_raw(edit) for edit in edits))
+        """Return a context with ``edits`` added to the plan; spans must not overlap."""
+        return replace(self, edits=self.edits + tuple(_raw_edit(edit) for edit in edits))
 
     def prefixed(self, text: str, *, after: bool = False) -> "Context":
-        """Return a context with ``text`` in front of the user's text (or behind it, where ``after``).
+        """Return a context with ``text`` before the user's text (or after it, if ``after``).
 
-        The place is the first text of the last user message; without messages, the first text item. Tool results
-        and assistant turns are never touched; where there is no such text a new text item or user message is
-        put in front of the context, without the line breaks that set ``text`` off from the user's.
+        The user's text is the first text of the last user message or, without messages, the first text item. Tool
+        results and assistant turns are never touched. Without such a text, a new text item or user message goes in
+        front of the context, without the line breaks that separate ``text`` from the user's.
         """
         if not self.user_texts:
             has_roles = any(isinstance(item, dict) and "role" in item for item in self.items)
             alone = text.strip("\n")
             item = {"role": "user", "content": alone} if has_roles else {"type": "text", "text": alone}
             return replace(self, added=(*self.added, item))
-        slot = self.user_texts[0]
-        position = len(slot.text) if after else 0
-        return replace(self, edits=(*self.edits, RawEdit(slot, position, position, text, 0)))
+        value = self.user_texts[0]
+        position = len(value.text) if after else 0
+        return replace(self, edits=(*self.edits, RawEdit(value, position, position, text, 0)))
 
     @property
     def characters(self) -> int:
-        """Return how many characters the leaves have together."""
+        """Return the number of characters in all leaves."""
         return sum(len(leaf.text) for leaf in self.leaves)
 
     @property
     def conceals(self) -> list[PendingConceal]:
-        """Return the originals that still want a handle, in the order of the text."""
-        return [edit.replacement for edit in self._ordered() if isinstance(edit.replacement, PendingConceal)]
+        """Return the originals that still need a handle, in the order of the text."""
+        return [
+            edit.replacement for edit in self._in_text_order() if isinstance(edit.replacement, PendingConceal)
+        ]
 
     @property
     def reveals(self) -> list[Handle]:
-        """Return the handles that still want their original, in the order of the text."""
-        return [edit.replacement.handle for edit in self._ordered() if isinstance(edit.replacement, Reveal)]
+        """Return the handles that still need their original, in the order of the text."""
+        return [
+            edit.replacement.handle for edit in self._in_text_order() if isinstance(edit.replacement, Reveal)
+        ]
 
     @property
     def masks(self) -> list[PendingMask]:
-        """Return the texts that still want an irreversible replacement."""
+        """Return the texts that still need an irreversible replacement."""
         return [edit.replacement for edit in self.edits if isinstance(edit.replacement, PendingMask)]
 
-    def _ordered(self) -> list[RawEdit]:
+    def _in_text_order(self) -> list[RawEdit]:
         order: dict[int, int] = {}
         for number, leaf in enumerate(self.leaves):
-            order.setdefault(id(leaf.slot), number)
-        return sorted(self.edits, key=lambda edit: (order.get(id(edit.slot), 0), edit.start))
+            order.setdefault(id(leaf.value), number)
+        return sorted(self.edits, key=lambda edit: (order.get(id(edit.value), 0), edit.start))
 
     def masked(self, texts: Mapping[PendingMask, str]) -> "Context":
-        """Return a context whose masks are settled."""
-        settled = (
+        """Return a context with each pending mask replaced by its text."""
+        resolved = (
             replace(edit, replacement=texts[edit.replacement])
             if isinstance(edit.replacement, PendingMask)
             else edit
             for edit in self.edits
         )
-        return replace(self, edits=tuple(settled))
+        return replace(self, edits=tuple(resolved))
 
     def resolved(
         self, handles: Mapping[PendingConceal, Handle | None], originals: Mapping[Handle, Original]
     ) -> "Context":
-        """Return a context whose conceals and reveals are settled.
+        """Return a context with handles for pending conceals and originals for reveals.
 
-        A conceal mapped to None and a reveal without an original leave their text as it stands.
+        A conceal mapped to None and a reveal without an original leave their text unchanged.
         """
-        settled = (_settled(edit, handles, originals) for edit in self.edits)
-        return replace(self, edits=tuple(edit for edit in settled if edit is not None))
+        resolved = (_resolved_edit(edit, handles, originals) for edit in self.edits)
+        return replace(self, edits=tuple(edit for edit in resolved if edit is not None))
 
     def to_json(self) -> list[Any]:
-        """Return the items in the shape they came in, with all edits applied; every edit must be settled."""
-        by_slot: dict[int, list[RawEdit]] = {}
+        """Return the items in their original shape with all edits applied; no edit may be pending."""
+        by_value: dict[int, list[RawEdit]] = {}
         for edit in self.edits:
-            by_slot.setdefault(id(edit.slot), []).append(edit)
-        values = {edits[0].slot.path: rendered(edits[0].slot, edits) for edits in by_slot.values()}
+            by_value.setdefault(id(edit.value), []).append(edit)
+        values = {edits[0].value.path: rendered(edits[0].value, edits) for edits in by_value.values()}
         return [*self.added, *written(self.items, values)]
 
 
-def _settled(
+def _resolved_edit(
     edit: RawEdit, handles: Mapping[PendingConceal, Handle | None], originals: Mapping[Handle, Original]
 ) -> RawEdit | None:
-    wanted = edit.replacement
-    if isinstance(wanted, PendingConceal):
-        handle = handles[wanted]
+    pending = edit.replacement
+    if isinstance(pending, PendingConceal):
+        handle = handles[pending]
         if handle is None:
             return None
-        # Thousands of these run while the vault's transaction is open; replace() takes three times as long.
-        return RawEdit(edit.slot, edit.start, edit.end, str(handle), edit.depth, edit.quoted)
-    if isinstance(wanted, Reveal):
-        original = originals.get(wanted.handle)
-        # The original knows its own spelling at this depth, so nothing is escaped a second time.
+        # This runs thousands of times while the vault's transaction is open; replace() takes three times as long.
+        return RawEdit(edit.value, edit.start, edit.end, str(handle), edit.depth, edit.quoted)
+    if isinstance(pending, Reveal):
+        original = originals.get(pending.handle)
+        # Original.at spells the text for this depth, so it must not be escaped a second time.
         return None if original is None else replace(edit, replacement=original.at(edit.depth), depth=0)
     return edit
 
 
-def _raw(edit: Edit) -> RawEdit:
+def _raw_edit(edit: Edit) -> RawEdit:
     leaf = edit.leaf
     start, end = leaf.raw_range(edit.start, edit.end)
     replacement: Any = edit.replacement
     if isinstance(replacement, Conceal):
         text = leaf.text[edit.start : edit.end]
-        spelling = leaf.slot.text[start:end] if leaf.depth else None
+        spelling = leaf.value.text[start:end] if leaf.depth else None
         if spelling is not None and spelling == json_escaped(text, leaf.depth):
             spelling = None
         original = Original(text, spelling, leaf.depth if spelling is not None else 0)
         replacement = PendingConceal(replacement.label, original, replacement.keep, leaf.pointer)
     elif isinstance(replacement, Mask):
         replacement = PendingMask(replacement.label, replacement.mode, leaf.text[edit.start : edit.end])
-    quoted = leaf.place is LeafPlace.NUMBER and leaf.slot.encoding != "number"
-    return RawEdit(leaf.slot, start, end, replacement, leaf.depth, quoted)
+    quoted = leaf.place is LeafPlace.NUMBER and leaf.value.encoding != "number"
+    return RawEdit(leaf.value, start, end, replacement, leaf.depth, quoted)

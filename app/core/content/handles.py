@@ -1,4 +1,4 @@
-"""Handles: their grammar, the originals behind them, and putting originals back, whole or streaming."""
+"""Handles: their grammar, the originals that they stand for, and restoration of whole or streamed texts."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from app.core.content.positions import LEFT_CONTEXT, in_active_position
 from app.core.content.secret_labels import SECRET_LABELS, SECRET_PREFIX
 
 LITERAL = "LITERAL"
-"""Label of text that already looked like a handle before redaction."""
+"""Label for text that looked like a handle before redaction."""
 
 _PLAIN_LABELS = frozenset(
     {
@@ -43,12 +43,12 @@ _PLAIN_LABELS = frozenset(
     }
 )
 TOLERATED_LABELS = _PLAIN_LABELS | SECRET_LABELS
-"""Labels that are recognised in the altered spellings that models give to handles; others only as written."""
+"""Labels whose handles are also recognised in spellings that models alter; others only in the exact spelling."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A stand-in for one original within one vault scope; ``str()`` gives ``[PERSON_1]``."""
+    """A placeholder for one original within one vault scope; ``str()`` gives ``[PERSON_1]``."""
 
     label: str
     ordinal: int
@@ -56,7 +56,7 @@ class Handle:
 
     @property
     def name(self) -> str:
-        """Return the handle without brackets, as metadata names it."""
+        """Return the handle without brackets, the form used in metadata."""
         return f"{self.label}_{self.ordinal}" + (f"~{self.tag}" if self.tag else "")
 
     def __str__(self) -> str:
@@ -66,17 +66,17 @@ class Handle:
     def parse(cls, text: str) -> "Handle | None":
         """Return the handle spelled ``PERSON_1`` or ``[PERSON_1]``, or None."""
         bare = text if text.startswith("[") else f"[{text}]"
-        found = _CANONICAL.fullmatch(bare)
-        return cls(found[1], int(found[2]), found[3]) if found else None
+        match = _CANONICAL.fullmatch(bare)
+        return cls(match[1], int(match[2]), match[3]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
     r"""What a handle stands for.
 
-    ``text`` is the value. Where it was cut from JSON inside a string in an unusual spelling (``\u00e9`` for é),
-    ``spelling`` keeps the characters as they stood and ``depth`` how many string literals they stood in, so that
-    putting it back is exact.
+    ``text`` is the value. If it came from JSON inside a string in an unusual spelling (``\u00e9`` for é),
+    ``spelling`` keeps the characters as they were and ``depth`` the number of string literals around them, so that
+    restoring is exact.
     """
 
     text: str
@@ -84,7 +84,7 @@ class Original:
     depth: int = 0
 
     def encode(self) -> bytes:
-        """Return the bytes that are sealed and looked up; equal exactly when every character is."""
+        """Return the bytes to seal and look up; they are equal exactly when every character is."""
         value = self.text.encode("utf-8", "surrogatepass")
         if self.spelling is None:
             return b"\0" + value
@@ -93,7 +93,7 @@ class Original:
 
     @classmethod
     def decode(cls, data: bytes) -> "Original":
-        """Return what ``encode`` was given."""
+        """Return the original that ``encode`` encoded."""
         if data[:1] == b"\0":
             return cls(data[1:].decode("utf-8", "surrogatepass"))
         size = int.from_bytes(data[2:6])
@@ -109,15 +109,15 @@ class Original:
 
 
 def json_escaped(text: str, depth: int) -> str:
-    """Return ``text`` as it is spelled inside ``depth`` nested JSON string literals."""
+    """Return ``text`` escaped for ``depth`` nested JSON string literals."""
     for _ in range(depth):
         text = json.dumps(text, ensure_ascii=False)[1:-1]
-        text = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text
 
 
 class HandleMatch(NamedTuple):
-    """A handle found in a text: offsets, what it names, and whether it is spelled exactly."""
+    """A handle found in a text: its offsets, the handle, and whether its spelling is exact."""
 
     start: int
     end: int
@@ -129,52 +129,52 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _GAP = r"(?:\\?_| )"
 _ORDINAL = r"[1-9][0-9]{0,8}"
 _TAG = r"(?:~[a-z2-7]{4})?"
-_AS_WRITTEN = rf"([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?"
+_EXACT_NAME = rf"([A-Z][A-Z0-9_]{{0,40}})_({_ORDINAL})(?:~([a-z2-7]{{4}}))?"
 _SUFFIXES = sorted((label.removeprefix(SECRET_PREFIX) for label in SECRET_LABELS), key=len, reverse=True)
-_OF_SECRETS = f"(?:_(?:{'|'.join(_SUFFIXES)}))?"
-"""What may follow SECRET; written once behind it, so that hundreds of labels cost no more than one."""
-_KNOWN = "|".join(
-    label + (_OF_SECRETS if label == "SECRET" else "")
+_SECRET_SUFFIX = f"(?:_(?:{'|'.join(_SUFFIXES)}))?"
+"""Pattern of what may follow SECRET; one group after it keeps hundreds of labels as cheap as one."""
+_LABEL = "|".join(
+    label + (_SECRET_SUFFIX if label == "SECRET" else "")
     for label in sorted(_PLAIN_LABELS, key=len, reverse=True)
 )
-_CANONICAL = re.compile(rf"\[{_AS_WRITTEN}\]")
-_LOOSE_CORE = rf"[ `]{{0,2}}(?i:{_KNOWN.replace('_', _GAP)}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
+_CANONICAL = re.compile(rf"\[{_EXACT_NAME}\]")
+_LOOSE_NAME = rf"[ `]{{0,2}}(?i:{_LABEL.replace('_', _GAP)}) ?(?:\\?_|-| ) ?{_ORDINAL}(?i:{_TAG})[ `]{{0,2}}"
 
 
-def _bare_spellings() -> list[str]:
+def _bare_patterns() -> list[str]:
     """Return one pattern per first letter, for handles without brackets.
 
-    Only in capitals or with a capital: address_1 in code is no handle. The look-behind stands after the first
-    letter so that every alternative of the whole pattern begins with a literal: the engine then skips to
+    The label is in capitals or begins with one: address_1 in code is no handle. The look-behind comes after the first
+    letter so that every alternative of the whole pattern begins with a literal: the regex engine then skips to
     those characters instead of trying each position (ten times as fast on prose).
     """
     by_letter: dict[str, set[str]] = {}
     for label in _PLAIN_LABELS:
-        rests = {label[1:], label.title()[1:]}
+        endings = {label[1:], label.title()[1:]}
         if label == "SECRET":
-            ending = _OF_SECRETS.replace("_", r"\\?_", 1)
-            rests = {"ECRET" + ending, "ecret" + ending.replace("(?:", "(?i:", 1)}
-        by_letter.setdefault(label[0], set()).update(rests)
+            suffix = _SECRET_SUFFIX.replace("_", r"\\?_", 1)
+            endings = {"ECRET" + suffix, "ecret" + suffix.replace("(?:", "(?i:", 1)}
+        by_letter.setdefault(label[0], set()).update(endings)
     return [
-        rf"{letter}(?<![A-Za-z0-9_\\]{letter})(?:{'|'.join(sorted(rests, key=len, reverse=True))})"
+        rf"{letter}(?<![A-Za-z0-9_\\]{letter})(?:{'|'.join(sorted(endings, key=len, reverse=True))})"
         rf"\\?_{_ORDINAL}{_TAG}(?![A-Za-z0-9_])"
-        for letter, rests in sorted(by_letter.items())
+        for letter, endings in sorted(by_letter.items())
     ]
 
 
 _TOLERANT = re.compile(
     "|".join(
         (
-            rf"\[(?:{_AS_WRITTEN}|{_LOOSE_CORE})\]",
-            rf"\\\[{_LOOSE_CORE}\\\]",
-            rf"\({_LOOSE_CORE}\)",
-            rf"\{{{_LOOSE_CORE}\}}",
-            rf"<{_LOOSE_CORE}>",
-            *_bare_spellings(),
+            rf"\[(?:{_EXACT_NAME}|{_LOOSE_NAME})\]",
+            rf"\\\[{_LOOSE_NAME}\\\]",
+            rf"\({_LOOSE_NAME}\)",
+            rf"\{{{_LOOSE_NAME}\}}",
+            rf"<{_LOOSE_NAME}>",
+            *_bare_patterns(),
         )
     )
 )
-_SPELLED = re.compile(
+_SPELLING = re.compile(
     r"[^A-Za-z]*([A-Za-z][A-Za-z0-9_ \\]*?) ?\\?[-_ ] ?([1-9][0-9]{0,8})(?:~([A-Za-z2-7]{4}))?[^0-9A-Za-z]*"
 )
 
@@ -182,20 +182,20 @@ _SPELLED = re.compile(
 def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[HandleMatch]:
     """Yield the handles of ``text`` that begin at or after ``start``, from left to right.
 
-    ``exact`` takes only ``[PERSON_1]`` as written; otherwise the spellings that models make of it too.
+    ``exact`` matches only spellings such as ``[PERSON_1]``; otherwise spellings that models alter match too.
     """
-    for found in (_CANONICAL if exact else _TOLERANT).finditer(text, start):
-        label, ordinal, tag = found.groups()
+    for match in (_CANONICAL if exact else _TOLERANT).finditer(text, start):
+        label, ordinal, tag = match.groups()
         if label is not None:
-            yield HandleMatch(found.start(), found.end(), _handle(label, int(ordinal), tag), exact=True)
+            yield HandleMatch(match.start(), match.end(), _handle(label, int(ordinal), tag), exact=True)
             continue
-        spelled = _SPELLED.fullmatch(found[0])
+        spelled = _SPELLING.fullmatch(match[0])
         if spelled is None:
             raise AssertionError("the two patterns disagree")
         label, ordinal, tag = spelled.groups()
         label = label.upper().replace(" ", "_").replace("\\", "")
         yield HandleMatch(
-            found.start(), found.end(), _handle(label, int(ordinal), tag and tag.lower()), exact=False
+            match.start(), match.end(), _handle(label, int(ordinal), tag and tag.lower()), exact=False
         )
 
 
@@ -207,13 +207,13 @@ def _handle(label: str, ordinal: int, tag: str | None) -> Handle:
 def restore_text(
     text: str, originals: Mapping[Handle, Original], *, exact: bool = False, safe_positions: bool = False
 ) -> str:
-    """Return ``text`` with every known handle replaced in one pass; inserted values are never scanned again."""
+    """Return ``text`` with every handle in ``originals`` replaced in one pass; never scan inserted values again."""
     stream = StreamingRestoration(originals.get, exact=exact, safe_positions=safe_positions)
     return stream.feed(text) + stream.finish()
 
 
 def _prefixes(labels: Iterable[str], open_secret: str) -> str:
-    """Return every beginning of ``labels``; behind SECRET whatever its longer labels may go on with."""
+    """Return a pattern of every prefix of ``labels``; ``open_secret`` covers the longer labels after SECRET."""
     beginnings = {label[:size] for label in labels for size in range(1, len(label) + 1)}
     return "|".join((open_secret, *sorted(beginnings, key=len, reverse=True)))
 
@@ -222,55 +222,55 @@ _PREFIXES = _prefixes(_PLAIN_LABELS, r"SECRET\\?[_ ](?:[A-Z0-9]|\\?[_ ]){0,30}\\
 _TITLE_PREFIXES = _prefixes(map(str.title, _PLAIN_LABELS), r"Secret\\?_(?:[A-Za-z0-9]|\\?_){0,30}\\?")
 _SPACED_PREFIXES = re.sub(r"(?<![\[\\?])_", r"\\\\?[_ ]", _PREFIXES)
 _LOOSE_REST = r" ?(?:\\?(?:_ ?|\Z)|- ?| ?)[0-9]{0,9}(?:~[A-Za-z2-7]{0,4})?[ `]{0,2}\\?"
-_OPEN = re.compile(
+_OPEN_HANDLE = re.compile(
     rf"(?:\[(?:[A-Z][A-Z0-9_]{{0,50}}(?:~[a-z2-7]{{0,4}})?)?"
     rf"|\\(?:\[?(?:[ `]{{0,2}}(?:(?i:{_SPACED_PREFIXES})(?:{_LOOSE_REST})?)?)?)"
     rf"|[\[({{<][ `]{{0,2}}(?:(?i:{_SPACED_PREFIXES})(?:{_LOOSE_REST})?)?"
     rf"|(?<![A-Za-z0-9_\\])(?:{_PREFIXES}|{_TITLE_PREFIXES})(?:\\?(?:_[0-9]{{0,9}}(?:~[a-z2-7]{{0,4}})?)?)?"
     rf")\Z"
 )
-_OPEN_EXACT = re.compile(r"\[(?:[A-Z][A-Z0-9_]{0,50}(?:~[a-z2-7]{0,4})?)?\Z")
-_MAY_OPEN = re.compile(r"[\[({<\\A-Z]")
+_OPEN_EXACT_HANDLE = re.compile(r"\[(?:[A-Z][A-Z0-9_]{0,50}(?:~[a-z2-7]{0,4})?)?\Z")
+_OPENING_CHARACTER = re.compile(r"[\[({<\\A-Z]")
 _OPEN_REACH = 80
-"""No open handle is longer than this."""
+"""Longest possible open handle, in characters."""
 
 
 class StreamScanner:
-    """Split a text that arrives in chunks into plain pieces and handles, the same for every chunking.
+    """Split a text that arrives in chunks into plain pieces and handles; the result does not depend on the chunks.
 
-    Only an open handle is held back: the shortest tail that more text could still turn into a handle.
-    ``positions`` asks to tell handles in active positions from others.
+    Only an open handle is kept for the next chunk: the shortest tail that more text could still turn into a handle.
+    ``positions`` marks handles in active positions (see ``in_active_position``).
     """
 
     def __init__(self, *, exact: bool = False, positions: bool = False) -> None:
         self._exact = exact
         self._positions = positions
-        self._held = ""
+        self._pending = ""
         self._left = ""
 
     def feed(self, chunk: str) -> "list[tuple[str, Handle | None, bool]]":
-        """Return ``(text, handle or None, in an active position)`` for all that is now settled."""
-        text = self._held + chunk
-        if not self._held and _MAY_OPEN.search(text) is None:
+        """Return ``(text, handle or None, in an active position)`` for all text that is now complete."""
+        text = self._pending + chunk
+        if not self._pending and _OPENING_CHARACTER.search(text) is None:
             self._left = (self._left + text)[-LEFT_CONTEXT:]
             return [(text, None, False)] if text else []
         return self._pieces(text, self._open_at(text))
 
     def finish(self) -> "list[tuple[str, Handle | None, bool]]":
-        """Return what was held back: no more text comes."""
-        return self._pieces(self._held, len(self._held))
+        """Return the pieces of the pending text at the end of the stream."""
+        return self._pieces(self._pending, len(self._pending))
 
     def _open_at(self, text: str) -> int:
         window = self._left[-1:] + text
         shift = len(window) - len(text)
-        pattern = _OPEN_EXACT if self._exact else _OPEN
-        found = pattern.search(window, max(shift, len(window) - _OPEN_REACH))
-        return found.start() - shift if found else len(text)
+        pattern = _OPEN_EXACT_HANDLE if self._exact else _OPEN_HANDLE
+        opening = pattern.search(window, max(shift, len(window) - _OPEN_REACH))
+        return opening.start() - shift if opening else len(text)
 
-    def _pieces(self, text: str, settled: int) -> "list[tuple[str, Handle | None, bool]]":
+    def _pieces(self, text: str, settled_length: int) -> "list[tuple[str, Handle | None, bool]]":
         window = self._left + text
         shift = len(self._left)
-        end = shift + settled
+        end = shift + settled_length
         position = shift
         pieces: list[tuple[str, Handle | None, bool]] = []
         for match in find_handles(window, shift, exact=self._exact):
@@ -287,15 +287,15 @@ class StreamScanner:
             pieces.append((window[position:end], None, False))
             position = end
         self._left = window[max(0, position - LEFT_CONTEXT) : position]
-        self._held = window[position:]
+        self._pending = window[position:]
         return pieces
 
 
 class StreamingRestoration:
-    """Put originals back into a text that arrives in chunks.
+    """Restore originals in a text that arrives in chunks.
 
-    ``resolve`` gives the original of a handle or None (unknown, foreign, expired and erased look the same: the
-    handle stays verbatim and is counted in ``unresolved``).
+    ``resolve`` returns the original of a handle or None. Unknown, foreign, expired and erased handles look the same:
+    the handle stays verbatim and counts in ``unresolved``.
     """
 
     def __init__(
@@ -307,25 +307,26 @@ class StreamingRestoration:
     ) -> None:
         self._scanner = StreamScanner(exact=exact, positions=safe_positions)
         self._resolve = resolve
-        self._safe = safe_positions
+        self._safe_positions = safe_positions
         self.restored = 0
         self.unresolved = 0
 
     def feed(self, chunk: str) -> str:
-        """Return the text that is now settled, originals in place."""
+        """Return the text that is now complete, with originals restored."""
         return self._render(self._scanner.feed(chunk))
 
     def finish(self) -> str:
-        """Return the rest."""
+        """Return the rest of the text at the end of the stream."""
         return self._render(self._scanner.finish())
 
     def _render(self, pieces: "list[tuple[str, Handle | None, bool]]") -> str:
         return "".join(
-            text if handle is None else self._one(text, handle, active) for text, handle, active in pieces
+            text if handle is None else self._restored(text, handle, active)
+            for text, handle, active in pieces
         )
 
-    def _one(self, text: str, handle: Handle, active: bool) -> str:
-        original = None if active and self._safe else self._resolve(handle)
+    def _restored(self, text: str, handle: Handle, active: bool) -> str:
+        original = None if active and self._safe_positions else self._resolve(handle)
         if original is None:
             self.unresolved += 1
             return text

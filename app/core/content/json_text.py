@@ -1,4 +1,4 @@
-"""JSON inside strings: where its strings, keys and numbers stand, so that they can be edited in place."""
+"""Locate the strings, keys and numbers of JSON inside strings, so that they can be edited in place."""
 
 import json
 import re
@@ -8,10 +8,10 @@ from app.core.content.leaves import LiteralOffsets
 
 MAX_NESTING = 64
 MAX_LITERALS = 8
-"""JSON inside JSON strings inside JSON strings is followed this deep; what lies deeper is plain text."""
+"""How many levels of JSON inside JSON strings are read; deeper levels are plain text."""
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|([{\[])|([}\]])|(,)|(-?[0-9][0-9.eE+-]*)')
-_UNIT = re.compile(
+_CHARACTER = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL
 )
 _PAIRS = {"{": "}", "[": "]", '"': '"'}
@@ -19,7 +19,7 @@ _PAIRS = {"{": "}", "[": "]", '"': '"'}
 
 @dataclass(frozen=True, slots=True)
 class JsonText:
-    """One string, key or number of a JSON text: decoded, with the offsets to find it in the text around it."""
+    """One string, key or number of a JSON text: decoded, with the offsets that locate it in the enclosing text."""
 
     kind: str
     text: str
@@ -29,7 +29,7 @@ class JsonText:
 
 
 def is_json_text(text: str) -> bool:
-    """Tell whether ``text`` is a JSON object, array or string (not a bare number or word) within our limits."""
+    """Return whether ``text`` is a JSON object, array or string (not a bare number or word) within the limits."""
     stripped = text.strip(" \t\r\n")
     if len(stripped) < 2 or _PAIRS.get(stripped[0]) != stripped[-1]:  # noqa: PLR2004 - two quotes or brackets
         return False
@@ -41,66 +41,66 @@ def is_json_text(text: str) -> bool:
 
 
 def read_json_text(text: str) -> list[JsonText] | None:
-    """Return the parts of a JSON text, in the order of the text, or None where it is no JSON text."""
+    """Return the parts of a JSON text in the order of the text, or None if it is no JSON text."""
     if not is_json_text(text):
         return None
     parts: list[JsonText] = []
-    _read(text, "", (), parts)
+    _read_parts(text, "", (), parts)
     return parts
 
 
 def _nesting(text: str) -> int:
     level = deepest = 0
-    for found in _TOKEN.finditer(text):
-        if found[3]:
+    for token in _TOKEN.finditer(text):
+        if token[3]:
             level += 1
             deepest = max(deepest, level)
-        elif found[4]:
+        elif token[4]:
             level -= 1
     return deepest
 
 
-def _read(text: str, base: str, around: tuple[LiteralOffsets, ...], parts: list[JsonText]) -> None:
+def _read_parts(text: str, base: str, around: tuple[LiteralOffsets, ...], parts: list[JsonText]) -> None:
     steps: list[str | int] = []
-    for found in _TOKEN.finditer(text):
-        if found[3]:
-            steps.append(0 if found[3] == "[" else "")
-        elif found[4]:
+    for token in _TOKEN.finditer(text):
+        if token[3]:
+            steps.append(0 if token[3] == "[" else "")
+        elif token[4]:
             steps.pop()
-        elif found[5]:
+        elif token[5]:
             if isinstance(steps[-1], int):
                 steps[-1] += 1
-        elif found[6] is not None:
-            offsets = (*around, LiteralOffsets(found.start(6), None))
-            parts.append(JsonText("number", found[6], base + _pointer(steps), len(around), offsets))
+        elif token[6] is not None:
+            offsets = (*around, LiteralOffsets(token.start(6), None))
+            parts.append(JsonText("number", token[6], base + _pointer(steps), len(around), offsets))
         else:
-            _read_string(found, base, steps, around, parts)
+            _read_string(token, base, steps, around, parts)
 
 
 def _read_string(
-    found: re.Match[str],
+    token: re.Match[str],
     base: str,
     steps: list[str | int],
     around: tuple[LiteralOffsets, ...],
     parts: list[JsonText],
 ) -> None:
-    raw = found[1]
+    raw = token[1]
     decoded: str = json.loads(f'"{raw}"', strict=False) if "\\" in raw else raw
-    offsets = (*around, literal_offsets(raw, found.start(1)))
-    if found[2]:
+    offsets = (*around, literal_offsets(raw, token.start(1)))
+    if token[2]:
         steps[-1] = decoded
         parts.append(JsonText("key", decoded, base + _pointer(steps), len(offsets), offsets))
     elif len(offsets) < MAX_LITERALS and is_json_text(decoded):
-        _read(decoded, base + _pointer(steps) + "#", offsets, parts)
+        _read_parts(decoded, base + _pointer(steps) + "#", offsets, parts)
     else:
         parts.append(JsonText("string", decoded, base + _pointer(steps), len(offsets), offsets))
 
 
 def literal_offsets(raw: str, begin: int) -> LiteralOffsets:
-    """Return the offsets of each decoded character of the literal ``raw`` that begins at ``begin``."""
+    """Return the offset of each decoded character of the literal ``raw``, which begins at ``begin``."""
     if "\\" not in raw:
         return LiteralOffsets(begin, None)
-    starts = [found.start() for found in _UNIT.finditer(raw)]
+    starts = [character.start() for character in _CHARACTER.finditer(raw)]
     return LiteralOffsets(begin, (*starts, len(raw)))
 
 

@@ -1,11 +1,11 @@
-"""Slots and leaves: the strings of a context that can be scanned and rewritten, and where they stand."""
+"""Values and leaves: the strings of a context that can be scanned and rewritten, and where they are."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class LeafPlace(StrEnum):
-    """Where in an item a leaf stands."""
+    """The kind of place of a leaf in its item."""
 
     TEXT = "text"
     TOOL_INPUT = "tool_input"
@@ -19,15 +19,15 @@ class LeafPlace(StrEnum):
 
 
 REPORTED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER, LeafPlace.FIELD})
-"""Places that are scanned and reported, but changed only where an option says so, if ever."""
+"""Places that are scanned and reported, but changed only if an option allows it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextValue:
-    """One string value (or number) of an item, by its path in the context; compared by identity.
+    """One string value (or number) of an item and its path in the context; compared by identity.
 
     ``encoding`` is ``base64`` for a blob whose decoded text is edited, ``number`` for a number that an edit
-    turns into a string, else ``text``.
+    turns into a string, and otherwise ``text``.
     """
 
     path: tuple[str | int, ...]
@@ -36,16 +36,16 @@ class ContextValue:
 
     @property
     def is_plain_text(self) -> bool:
-        """Tell whether text may be added here."""
+        """Return whether text may be added here."""
         return self.encoding == "text"
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralOffsets:
-    """Where the characters of a decoded JSON string stand in the text around it.
+    """The offsets of a decoded JSON string's characters in the enclosing text.
 
-    ``begin`` is the offset behind the opening quote; ``table`` has one raw offset per decoded character and one
-    for the end, or is None where nothing is escaped.
+    ``begin`` is the offset after the opening quote. ``table`` has one raw offset per decoded character and one
+    for the end, or is None if nothing is escaped.
     """
 
     begin: int
@@ -60,12 +60,12 @@ class LiteralOffsets:
 class Leaf:
     """One string that is scanned.
 
-    ``pointer`` is the JSON pointer within the context; what follows ``#`` points into JSON inside that string.
-    ``depth`` counts the JSON string literals around it (0: the text itself). ``tool`` names the tool of a
+    ``pointer`` is its JSON pointer in the context; the part after ``#`` points into JSON inside that string.
+    ``depth`` counts the JSON string literals around it (0: the text itself). ``tool`` is the name of the tool of a
     tool_use. Compared by identity.
     """
 
-    slot: ContextValue
+    value: ContextValue
     text: str
     pointer: str
     place: LeafPlace
@@ -82,7 +82,7 @@ class Leaf:
         return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in self.text)
 
     def raw_range(self, start: int, end: int) -> tuple[int, int]:
-        """Return where ``text[start:end]`` stands in the slot's text."""
+        """Return the offsets of ``text[start:end]`` in the value's text."""
         for literal in reversed(self.offsets):
             start, end = literal.raw(start), literal.raw(end)
         return start, end

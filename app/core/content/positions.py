@@ -1,11 +1,11 @@
-"""Where in a text from a model an original may stand: never in a URL, a link or image target, or an HTML tag."""
+"""Where an original may be restored in a text from a model: never in a URL, a link or image target, or an HTML tag."""
 
 import re
 
 LEFT_CONTEXT = 4_096
-"""How many characters before a handle decide whether it stands in a safe position.
+"""How many characters before a handle decide whether its position is safe.
 
-A longer run without spaces counts as a URL, so padding hides no address; it could only hide a tag's other attributes.
+A longer run without spaces counts as a URL, so padding cannot hide an address, only a tag's other attributes.
 """
 
 _URL_RUN = re.compile(
@@ -15,20 +15,20 @@ _URL_RUN = re.compile(
 _TAG_OPEN = re.compile(r"<[A-Za-z/!?]")
 _QUOTED_BRACKET = re.compile(r"""=\s*+(?>"[^"<>]*+[<>]|'[^'<>]*+[<>])""")
 _TAG = re.compile(r"""<[A-Za-z/!?](?>=\s*+(?>"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z))|[^>])*+""")
-"""A tag up to its end; a > inside a quoted attribute value does not end it."""
+"""Match a tag up to its end; a > inside a quoted attribute value does not end it."""
 
 _TARGET = re.compile(r"\]\((?>\\[()]|[^()]|\((?>\\[()]|[^()]|\((?>\\[()]|[^()])*+(?:\)|\Z))*+(?:\)|\Z))*+")
-"""A Markdown target up to its end; parentheses inside it nest."""
+"""Match a Markdown target up to its end; parentheses inside it nest."""
 
 _MANY_TARGETS = 8
-"""Text does not have more targets without a space between them; it is not worth reading on."""
+"""How many targets without a space between them to read; ordinary text has fewer."""
 
 
 def in_active_position(left: str) -> bool:
-    """Tell whether what follows ``left`` stands in a URL, a link or image target, or an HTML tag.
+    """Return whether the text after ``left`` is in a URL, a link or image target, or an HTML tag.
 
-    Text from a model is not trusted: an original put into such a place would leave with the next click or image.
-    Only ``left`` decides (the last ``LEFT_CONTEXT`` characters), so that streaming gives the same answer.
+    Text from a model is not trusted: an original in such a place would be sent out by the next click or image.
+    Only ``left`` decides (the last ``LEFT_CONTEXT`` characters), so that streaming gives the same result.
     """
     target = left.rfind("](")
     if target >= 0 and left.find(")", target) < 0 and left.find("\n\n", target) < 0:
@@ -53,13 +53,13 @@ def _in_tag(left: str) -> bool:
 
 
 def _in_nested_target(run: str) -> bool:
-    """Tell whether a target with parentheses in it is still open; it has no spaces, so ``run`` has all of it."""
+    """Return whether a target with parentheses in it is still open; it has no spaces, so ``run`` contains all of it."""
     position = run.find("](")
     for _ in range(_MANY_TARGETS):
         if position < 0:
             return False
-        found = _TARGET.match(run, position)
-        if found is None or run[found.end() : found.end() + 1] != ")":
+        match = _TARGET.match(run, position)
+        if match is None or run[match.end() : match.end() + 1] != ")":
             return True
-        position = run.find("](", found.end())
+        position = run.find("](", match.end())
     return True

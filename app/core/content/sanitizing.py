@@ -1,4 +1,4 @@
-"""Texts from outside without what is hidden in them: invisible characters, markup that is unseen or acts."""
+"""Strip hidden content from foreign texts: invisible characters, and markup that is hidden or active."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ MARKDOWN_COMMENT: Final = "markdown_comment"
 NESTED: Final = "nested_markup"
 
 _ROUNDS: Final = 6
-_UNSEEN: Final = re.compile(
+_UNSEEN_CHARACTERS: Final = re.compile(
     "(\x1b\\[[0-9;?]{0,24}[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+)"
     "|[\U000e0000-\U000e007f]+|[\ufe00-\ufe0f\U000e0100-\U000e01ef]+"
     "|[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u180e\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u061c\ufff9-\ufffb]+"
@@ -42,12 +42,12 @@ _DEFINITION: Final = re.compile(
 _COMMENT_LABELS: Final = frozenset({"//", "comment", "hidden", "#", "_", "_comment_"})
 _FENCE: Final = re.compile(r"(?m)^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$")
 _INLINE: Final = re.compile(r"`[^`\n]{1,400}`")
-_REACH: Final = 400
+_LONGEST_LABEL: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Sanitized:
-    """What is left of a text, what was taken out, by kind, and where it stood in the text as it came."""
+    """A stripped text, how much of each kind was stripped, and the ``[start, end)`` of hidden parts in the input."""
 
     text: str
     stripped: Mapping[str, int]
@@ -55,26 +55,26 @@ class Sanitized:
 
 
 def sanitized(text: str) -> Sanitized:
-    """Return ``text`` without what is hidden in it; what taking something out brings forth is taken out too."""
+    """Return ``text`` without hidden content, also without content that only appears once other parts are stripped."""
     counts: Counter[str] = Counter()
     hidden: tuple[tuple[int, int], ...] = ()
-    for number in range(_ROUNDS):
-        parts = _free(
-            sorted([*_invisible(text), *_marked_up(text)], key=lambda part: (part.start, -part.end))
+    for round_number in range(_ROUNDS):
+        parts = _outermost(
+            sorted([*_invisible_edits(text), *_markup_edits(text)], key=lambda part: (part.start, -part.end))
         )
         if not parts:
             return Sanitized(text, dict(counts), hidden)
-        if number == 0:
+        if round_number == 0:
             hidden = tuple((part.start, part.end) for part in parts if part.hidden)
         counts.update(part.kind for part in parts)
-        text = _without(text, parts)
-    # Markup nested on purpose: none of it is left to be read as such.
+        text = _with_edits(text, parts)
+    # The markup is nested on purpose, so disarm all of it.
     counts[NESTED] += 1
-    plain = TAG_LIKE.sub(lambda found: f"&lt;{found[0][1:]}", text).replace("](", "] (")
-    return Sanitized(_without(plain, list(_invisible(plain))), dict(counts), hidden)
+    plain = TAG_LIKE.sub(lambda match: f"&lt;{match[0][1:]}", text).replace("](", "] (")
+    return Sanitized(_with_edits(plain, list(_invisible_edits(plain))), dict(counts), hidden)
 
 
-def _without(text: str, parts: list[MarkupEdit]) -> str:
+def _with_edits(text: str, parts: list[MarkupEdit]) -> str:
     pieces = []
     place = 0
     for part in parts:
@@ -83,8 +83,8 @@ def _without(text: str, parts: list[MarkupEdit]) -> str:
     return "".join([*pieces, text[place:]])
 
 
-def _free(parts: list[MarkupEdit]) -> list[MarkupEdit]:
-    """Return parts that do not overlap: the outer ones."""
+def _outermost(parts: list[MarkupEdit]) -> list[MarkupEdit]:
+    """Return the outer parts among those that overlap."""
     kept: list[MarkupEdit] = []
     for part in parts:
         if not kept or part.start >= kept[-1].end:
@@ -92,19 +92,19 @@ def _free(parts: list[MarkupEdit]) -> list[MarkupEdit]:
     return kept
 
 
-def _invisible(text: str) -> Iterator[MarkupEdit]:
+def _invisible_edits(text: str) -> Iterator[MarkupEdit]:
     if text.isascii() and text.isprintable():
         return
-    for found in _UNSEEN.finditer(text):
-        start, end = found.span()
-        if found[1]:
+    for match in _UNSEEN_CHARACTERS.finditer(text):
+        start, end = match.span()
+        if match[1]:
             yield MarkupEdit(start, end, TERMINAL, hidden=True)
-        elif not _has_use(text, start, end):
+        elif not _belongs_there(text, start, end):
             yield MarkupEdit(start, end, INVISIBLE, hidden=True)
 
 
-def _has_use(text: str, start: int, end: int) -> bool:
-    """Tell whether invisible characters belong where they stand: in an emoji, a flag, or a script that needs them."""
+def _belongs_there(text: str, start: int, end: int) -> bool:
+    """Return whether invisible characters are legitimate: in an emoji, a flag, or a script that needs them."""
     before, after = text[start - 1 : start], text[end : end + 1]
     run = text[start:end]
     if "\U000e0000" <= run[0] <= "\U000e007f":
@@ -119,67 +119,67 @@ def _has_use(text: str, start: int, end: int) -> bool:
     return run in _DIRECTIONS and (foreign or (bool(after) and not after.isascii()))
 
 
-def _marked_up(text: str) -> Iterator[MarkupEdit]:
+def _markup_edits(text: str) -> Iterator[MarkupEdit]:
     if "<" not in text and "](" not in text and "]:" not in text:
         return
     plain = _without_code(text)
     yield from markup_parts(plain)
-    yield from _targets(plain)
-    yield from _definitions(plain)
+    yield from _target_edits(plain)
+    yield from _definition_edits(plain)
 
 
 def _without_code(text: str) -> str:
-    """Return a text of the same length in which code that Markdown shows as such is blank.
+    """Return a text of the same length in which Markdown code is blank.
 
-    Where there are tags outside of code, the text may be a page in which Markdown's marks mean nothing.
+    If there are tags outside of code, the text may be an HTML page, in which Markdown's marks mean nothing.
     """
     if "`" not in text and "~~~" not in text:
         return text
     pieces, place = [], 0
-    for start, end in _code(text):
+    for start, end in _code_spans(text):
         pieces += [text[place:start], re.sub(r"[^\n]", " ", text[start:end])]
         place = end
     blank = "".join([*pieces, text[place:]])
     return text if TAG_LIKE.search(blank) else blank
 
 
-def _code(text: str) -> Iterator[tuple[int, int]]:
+def _code_spans(text: str) -> Iterator[tuple[int, int]]:
     place = 0
     fences = _FENCE.finditer(text)
     for opening in fences:
         if opening.start() < place:
             continue
-        yield from (found.span() for found in _INLINE.finditer(text, place, opening.start()))
+        yield from (match.span() for match in _INLINE.finditer(text, place, opening.start()))
         place = len(text)
         for closing in fences:
             if closing[1][0] == opening[1][0] and len(closing[1]) >= len(opening[1]):
                 place = closing.end()
                 break
         yield opening.start(), place
-    yield from (found.span() for found in _INLINE.finditer(text, place))
+    yield from (match.span() for match in _INLINE.finditer(text, place))
 
 
-def _targets(text: str) -> Iterator[MarkupEdit]:
-    """Yield images that carry something away, and links that run something or wait to be filled in."""
-    for found in _TARGET.finditer(text):
-        label = _label(text, found.start())
+def _target_edits(text: str) -> Iterator[MarkupEdit]:
+    """Yield images whose URL can carry data out, and links that run scripts or have placeholders to fill in."""
+    for match in _TARGET.finditer(text):
+        label = _find_label(text, match.start())
         if label is None:
             continue
         start, image = label
-        url = found[1]
+        url = match[1]
         runs = is_script_url(url)
         if not runs and not is_beacon(url, shown=image):
             continue
-        closing = text.find(")", found.end(), found.end() + _REACH)
-        end = closing + 1 if closing >= 0 else found.end()
-        said = text[start + (2 if image else 1) : found.start()]
-        yield MarkupEdit(start, end, SCRIPT_URL if runs else BEACON, re.sub(r"[\[\]()!<>]", "", said))
+        closing = text.find(")", match.end(), match.end() + _LONGEST_LABEL)
+        end = closing + 1 if closing >= 0 else match.end()
+        label_text = text[start + (2 if image else 1) : match.start()]
+        yield MarkupEdit(start, end, SCRIPT_URL if runs else BEACON, re.sub(r"[\[\]()!<>]", "", label_text))
 
 
-def _label(text: str, closing: int) -> tuple[int, bool] | None:
-    """Return where the label that ends at ``closing`` begins, and whether it is an image's."""
+def _find_label(text: str, closing: int) -> tuple[int, bool] | None:
+    """Return the start of the label that ends at ``closing``, and whether it is an image's; None without a start."""
     depth = 0
-    for place in range(closing, max(-1, closing - _REACH), -1):
+    for place in range(closing, max(-1, closing - _LONGEST_LABEL), -1):
         if text[place] == "]":
             depth += 1
         elif text[place] == "[":
@@ -190,10 +190,10 @@ def _label(text: str, closing: int) -> tuple[int, bool] | None:
     return None
 
 
-def _definitions(text: str) -> Iterator[MarkupEdit]:
+def _definition_edits(text: str) -> Iterator[MarkupEdit]:
     shown = "![" in text
-    for found in _DEFINITION.finditer(text):
-        if found[1].strip().lower() in _COMMENT_LABELS and not re.match(r"(?i)https?://", found[2]):
-            yield MarkupEdit(found.start(), found.end(), MARKDOWN_COMMENT, hidden=True)
-        elif is_script_url(found[2]) or is_beacon(found[2], shown=shown):
-            yield MarkupEdit(found.start(), found.end(), BEACON, hidden=True)
+    for match in _DEFINITION.finditer(text):
+        if match[1].strip().lower() in _COMMENT_LABELS and not re.match(r"(?i)https?://", match[2]):
+            yield MarkupEdit(match.start(), match.end(), MARKDOWN_COMMENT, hidden=True)
+        elif is_script_url(match[2]) or is_beacon(match[2], shown=shown):
+            yield MarkupEdit(match.start(), match.end(), BEACON, hidden=True)

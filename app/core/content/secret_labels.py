@@ -1,8 +1,8 @@
-"""The labels of secrets, which handles of theirs carry: known here so that altered spellings of them are restored."""
+"""Labels of the handles of secrets; the list lets restoration recognise altered spellings of them."""
 
 from typing import Final
 
-SECRET_PREFIX: Final = "SECRET_"  # noqa: S105 - the label of secrets, none itself
+SECRET_PREFIX: Final = "SECRET_"  # noqa: S105 - a prefix of labels, not a secret
 SECRET_PROVIDERS: Final[tuple[str, ...]] = tuple(
     """
     ably abuseipdb adobe adyen age airbrake airtable akamai alchemy algolia alibaba amplitude anthropic
@@ -38,7 +38,7 @@ SECRET_PROVIDERS: Final[tuple[str, ...]] = tuple(
     zerotier zoho zoom zuplo
     """.split()  # noqa: SIM905 - a list of hundreds of short strings reads worse
 )
-"""Everyone whose secrets are told apart, in lower case, sorted."""
+"""Providers whose secrets have labels of their own, in lower case, sorted."""
 
 SECRET_LABELS: Final[frozenset[str]] = frozenset(
     f"{SECRET_PREFIX}{name.upper()}" for name in SECRET_PROVIDERS
@@ -46,5 +46,5 @@ SECRET_LABELS: Final[frozenset[str]] = frozenset(
 
 
 def is_secret(label: str) -> bool:
-    """Say whether handles of this label stand for secrets, whichever engine found them."""
+    """Return whether handles with this label stand for secrets, no matter which engine found them."""
     return label == "SECRET" or label.startswith(SECRET_PREFIX)

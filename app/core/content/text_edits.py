@@ -1,4 +1,4 @@
-"""Applying edits to the strings of a context, without touching anything around them."""
+"""Apply edits to the strings of a context without changing anything around them."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -11,12 +11,12 @@ from app.core.content.leaves import ContextValue
 
 @dataclass(frozen=True, slots=True)
 class RawEdit:
-    """Replace ``slot.text[start:end]``; a replacement that is text is escaped for ``depth`` JSON literals.
+    """Replace ``value.text[start:end]``; a text replacement is escaped for ``depth`` JSON string literals.
 
     ``quoted`` marks a number inside JSON that becomes a string.
     """
 
-    slot: ContextValue
+    value: ContextValue
     start: int
     end: int
     replacement: Any
@@ -24,25 +24,28 @@ class RawEdit:
     quoted: bool = False
 
 
-def rendered(slot: ContextValue, edits: Sequence[RawEdit]) -> str:
-    """Return the slot's text with ``edits`` applied, encoded as the slot wants it."""
+def rendered(value: ContextValue, edits: Sequence[RawEdit]) -> str:
+    """Return the value's text with ``edits`` applied, in the value's encoding.
+
+    Raise TypeError for an edit that is still pending and ValueError for edits that overlap.
+    """
     pieces = []
     position = 0
-    for edit in sorted(edits, key=lambda one: (one.start, one.end)):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if not isinstance(edit.replacement, str):
             raise TypeError("an edit is still pending")
         if edit.start < position:
             raise ValueError("edits overlap")
         text = f'"{edit.replacement}"' if edit.quoted else edit.replacement
-        pieces += [slot.text[position : edit.start], json_escaped(text, edit.depth)]
+        pieces += [value.text[position : edit.start], json_escaped(text, edit.depth)]
         position = edit.end
-    pieces.append(slot.text[position:])
+    pieces.append(value.text[position:])
     text = "".join(pieces)
-    return base64.b64encode(text.encode()).decode() if slot.encoding == "base64" else text
+    return base64.b64encode(text.encode()).decode() if value.encoding == "base64" else text
 
 
 def written(items: list[Any], values: Mapping[tuple[str | int, ...], str]) -> list[Any]:
-    """Return ``items`` with the values at the given paths replaced; only containers on a path are copied."""
+    """Return ``items`` with the values at the paths of ``values`` replaced; copy only containers on a path."""
     copies: dict[tuple[str | int, ...], Any] = {(): items.copy()}
 
     def copied(path: tuple[str | int, ...]) -> Any:

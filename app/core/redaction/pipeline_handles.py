@@ -45,11 +45,11 @@ class PipelineHandles:
                 settled[pending] = None
             else:
                 settled[pending] = self._given(pending.label, self._expanded(pending.original, mine))
-        reported = {id(leaf.slot) for leaf in context.leaves if leaf.place in REPORTED_PLACES}
+        reported = {id(leaf.value) for leaf in context.leaves if leaf.place in REPORTED_PLACES}
         self._paths |= {
-            edit.slot.path
+            edit.value.path
             for edit in context.edits
-            if isinstance(edit.replacement, PendingConceal) and id(edit.slot) in reported
+            if isinstance(edit.replacement, PendingConceal) and id(edit.value) in reported
         }
         return context.resolved(settled, {})
 
@@ -83,7 +83,7 @@ class PipelineHandles:
 
     def _matches(self, leaf: Leaf) -> Iterable[HandleMatch]:
         if leaf.place is LeafPlace.KEY or (
-            leaf.place in REPORTED_PLACES and leaf.slot.path not in self._paths
+            leaf.place in REPORTED_PLACES and leaf.value.path not in self._paths
         ):
             return []
         return [match for match in find_handles(leaf.text, exact=True) if match.handle in self.originals]
@@ -132,7 +132,7 @@ class Additions:
         repeated: set[Handle] = set()
         for number in self._numbers:
             edit = self.context.edits[number]
-            before = {one.handle for one in find_handles(edit.slot.text[edit.start : edit.end], exact=True)}
+            before = {one.handle for one in find_handles(edit.value.text[edit.start : edit.end], exact=True)}
             repeated |= before & {one.handle for one in find_handles(str(edit.replacement), exact=True)}
         return frozenset(repeated)
 

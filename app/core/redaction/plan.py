@@ -154,7 +154,7 @@ class RedactionPlan:
             if mode == "block":
                 self.blocked[label] += 1
             elif mode == "report" or not changes:
-                self.reported[label, leaf.place, int(leaf.slot.path[0])] += 1
+                self.reported[label, leaf.place, int(leaf.value.path[0])] += 1
                 self.fixed[leaf.place] += mode != "report"
             elif mode == "handle":
                 concealed.append(span)

@@ -51,7 +51,7 @@ def request_of(context: Context) -> ToolRequest:
 
 
 def _item(leaf: Leaf) -> int:
-    return int(leaf.slot.path[0])
+    return int(leaf.value.path[0])
 
 
 def _last_request(leaves: Sequence[Leaf]) -> int | None:

@@ -41,8 +41,8 @@ def answer_of(context: Context) -> AnswerTexts | None:
     item = _last_answer(context.items)
     if item is None:
         return None
-    mine = [leaf for leaf in context.leaves if leaf.slot.path[0] == item]
-    before = [leaf for leaf in context.leaves if int(leaf.slot.path[0]) < item]
+    mine = [leaf for leaf in context.leaves if leaf.value.path[0] == item]
+    before = [leaf for leaf in context.leaves if int(leaf.value.path[0]) < item]
     return AnswerTexts(
         item,
         tuple(leaf for leaf in mine if leaf.place is LeafPlace.TEXT),
@@ -72,14 +72,14 @@ def _is_text(item: Any) -> bool:
 
 def _sources(items: Sequence[Any], leaves: Sequence[Leaf], origin: str) -> Iterator[Source]:
     for leaf in leaves:
-        yield Source(leaf.text, int(leaf.slot.path[0]), origin, leaf)
+        yield Source(leaf.text, int(leaf.value.path[0]), origin, leaf)
     # Leaves leave out short numbers and the names of fields, which an answer may well repeat.
     structured: dict[int, list[str]] = {}
     seen: set[int] = set()
     for leaf in leaves:
-        if leaf.depth and id(leaf.slot) not in seen:
-            seen.add(id(leaf.slot))
-            structured.setdefault(int(leaf.slot.path[0]), []).extend(_parsed(leaf.slot.text))
+        if leaf.depth and id(leaf.value) not in seen:
+            seen.add(id(leaf.value))
+            structured.setdefault(int(leaf.value.path[0]), []).extend(_parsed(leaf.value.text))
     for number, item in enumerate(items):
         written = [*_written(item), *structured.get(number, ())]
         if written:

@@ -271,7 +271,7 @@ class _Judging:
 
     def _note(self) -> list[Edit]:
         """Return the note behind the answer's last text; none where that is data that a note would break."""
-        plain = [leaf for leaf in self.answer.texts if not leaf.depth and leaf.slot.is_plain_text]
+        plain = [leaf for leaf in self.answer.texts if not leaf.depth and leaf.value.is_plain_text]
         if not plain:
             return []
         leaf = plain[-1]
@@ -316,7 +316,7 @@ def _described(one: _Found, *, fixed: bool) -> dict[str, Any]:
     finding = one.finding
     made: dict[str, Any] = {
         "kind": finding.kind,
-        "item": int(one.leaf.slot.path[0]),
+        "item": int(one.leaf.value.path[0]),
         "pointer": one.leaf.pointer,
         "start": finding.start,
         "end": finding.end,

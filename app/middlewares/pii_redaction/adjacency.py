@@ -29,18 +29,18 @@ def adjacent_runs(leaves: Sequence[Leaf]) -> list[list[int]]:
 
 
 def _reads_on(left: Leaf, right: Leaf) -> bool:
-    """Say whether ``right`` may go on in the middle of what ``left`` says."""
+    """Return whether ``right`` may go on in the middle of what ``left`` says."""
     if left.place is not right.place or left.place not in _READ_ON or left.role != right.role:
         return False
-    if left.depth or right.depth or not (left.slot.is_plain_text and right.slot.is_plain_text):
+    if left.depth or right.depth or not (left.value.is_plain_text and right.value.is_plain_text):
         return False
-    if left.place is LeafPlace.TOOL_RESULT and left.slot.path[0] != right.slot.path[0]:
+    if left.place is LeafPlace.TOOL_RESULT and left.value.path[0] != right.value.path[0]:
         return False
     return not _is_closed(left.text[-8:], right.text[:8])
 
 
 def _is_closed(end: str, begin: str) -> bool:
-    """Say whether a sentence or a line ends between two texts, so that no value can go on."""
+    """Return whether a sentence or a line ends between two texts, so that no value can go on."""
     if end[-1] in "\r\n" or begin[0] in "\r\n":
         return True
     last = end.rstrip().rstrip(_CLOSERS)[-1:]

@@ -215,7 +215,7 @@ def _told(leaves: Sequence[Leaf], found: InjectionFinding) -> dict[str, Any]:
     severity = "high" if found.score >= _HIGH else "medium" if found.score >= _MEDIUM else "low"
     return {
         "kind": found.kind,
-        "item": int(leaf.slot.path[0]),
+        "item": int(leaf.value.path[0]),
         "pointer": leaf.pointer,
         "start": start,
         "end": min(end, len(leaf.text)),
@@ -228,7 +228,7 @@ def _groups(leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
     """Yield the user's texts that stand side by side: those of one message, or bare ones in a row."""
     group: list[Leaf] = []
     for leaf in leaves:
-        place, before = leaf.slot.path[0], group[-1].slot.path[0] if group else None
+        place, before = leaf.value.path[0], group[-1].value.path[0] if group else None
         beside = leaf.role is None and isinstance(before, int) and place == before + 1
         if group and place != before and not beside:
             if len(group) > 1:
@@ -240,7 +240,7 @@ def _groups(leaves: Sequence[Leaf]) -> Iterator[list[Leaf]]:
 
 
 def _crosses(group: Sequence[Leaf], found: InjectionFinding) -> bool:
-    """Tell whether a finding of a rule begins in one text and ends in another."""
+    """Return whether a finding of a rule begins in one text and ends in another."""
     place = 0
     for leaf in group[:-1]:
         place += len(leaf.text) + 1
@@ -264,10 +264,10 @@ def _unseen(found: InjectionFinding, hidden: Sequence[tuple[int, int]]) -> Injec
 
 
 def _may_be_marked(leaf: Leaf) -> bool:
-    """Tell whether a text is prose of its own: marks inside JSON or in a file's bytes would break it."""
-    if leaf.depth or leaf.slot.encoding != "text" or leaf.place is LeafPlace.STRUCTURED:
+    """Return whether a text is prose of its own: marks inside JSON or in a file's bytes would break it."""
+    if leaf.depth or leaf.value.encoding != "text" or leaf.place is LeafPlace.STRUCTURED:
         return False
-    path = leaf.slot.path
+    path = leaf.value.path
     return path[-1] in {"text", "content"} or (isinstance(path[-1], int) and path[-2:-1] == ("content",))
 
 
