@@ -18,6 +18,7 @@ from app.store.migrate import upgrade
 from tests.factories import PATIENT
 from tests.outside import debian
 from tests.processes import adopt_orphans, fail_if_any_lives
+from tests.sampling import SEED
 
 ENGINES = ("sqlite", "postgresql")
 GIVEN = "SLUICE_TEST_DATABASE__URL"
@@ -29,6 +30,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
     if not hasattr(config, "workerinput"):
         adopt_orphans(runs_tests=config.getoption("dist", "no") == "no")
+
+
+def pytest_report_header() -> str:
+    """Print the seed of the samples, with which they can be drawn again."""
+    return f"samples of large suites: SLUICE_TEST_SEED={SEED}"
 
 
 @pytest.hookimpl(trylast=True)
