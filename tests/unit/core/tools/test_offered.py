@@ -75,8 +75,9 @@ async def test_a_list_is_read_once_as_long_as_it_is_among_the_last_eight() -> No
     for one in lists[1:8]:
         await memory.offered(one)
     assert await memory.offered(lists[0]) is first
-    await memory.offered(lists[8])
+    ninth = await memory.offered(lists[8])
     assert await memory.offered(lists[0]) is first, "what was asked for last stays"
+    assert await memory.offered(lists[8]) is ninth, "the oldest goes, not the newest"
     second = await memory.offered(lists[1])
     assert names(second) == ["t1"]
 
