@@ -22,7 +22,7 @@ from app.services.access.policies import PolicyService, argument_check
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService, event_mac
 from app.services.catalog.listing import CallerView, ListingService
-from app.services.forward.forward_record import Asked
+from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.tool_hooks import HookScope
 from app.services.invoke.invoke import InvokeService
@@ -94,13 +94,13 @@ class Desk:
     def caller(self, *roles: Role, key: str = "0000000a", tenant: str | None = None) -> Caller:
         return Caller(tenant or self.tenant, key, frozenset(roles) or frozenset({Role.INVOKER}))
 
-    def asked(self, caller: Caller | None = None, **options: Any) -> Asked:
-        """Return a request with ``params`` and more of Asked's fields."""
+    def asked(self, caller: Caller | None = None, **options: Any) -> PrimitiveRequest:
+        """Return a request with ``params`` and more of PrimitiveRequest's fields."""
         params = options.pop("params", {})
         left = options.pop("left_s", 30.0)
         deadline = asyncio.get_running_loop().time() + left
         request = RequestInfo("request-1", None, None, deadline)
-        return Asked(
+        return PrimitiveRequest(
             caller or self.caller(), params, request, scope=options.pop("scope", HookScope()), **options
         )
 

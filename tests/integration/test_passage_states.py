@@ -31,7 +31,7 @@ async def test_the_state_that_a_server_wants_back_is_read_by_nobody_else(desk: D
     desk.server("crm", answer=answer)
     await desk.allow(passages=[passage(names=["crm__*"], restore_arguments=True)])
     handle = await redact(desk, PERSON, "s")
-    scope = HookScope("s", given=True)
+    scope = HookScope("s", from_caller=True)
     first = await desk.call("crm__find", {"who": handle}, scope=scope)
     again = {"requestState": first["requestState"]}
     await desk.call("crm__find", {"who": handle}, scope=scope, more=again)
@@ -55,7 +55,7 @@ async def test_members_for_machines_pass_unseen_only_with_what_they_are_for(desk
 
     desk.server("crm", answer=answer)
     await desk.allow(passages=[passage()])
-    made = await desk.call("crm__find", {}, scope=HookScope("s", given=True))
+    made = await desk.call("crm__find", {}, scope=HookScope("s", from_caller=True))
 
     assert made["isError"] == made["ttlMs"] == made["cacheScope"] == "[PERSON_1]"
 
@@ -73,7 +73,7 @@ async def test_a_passage_that_names_a_uri_holds_however_that_is_spelt(
 
     desk.server("crm", answer=answer)
     read = await desk.forwarding.read_resource(
-        desk.asked(params={"uri": uri}, scope=HookScope("s", given=True))
+        desk.asked(params={"uri": uri}, scope=HookScope("s", from_caller=True))
     )
     other = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://open/1"}))
 

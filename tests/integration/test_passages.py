@@ -46,7 +46,7 @@ def passage(**options: Any) -> dict[str, Any]:
 async def redact(desk: Desk, text: str, scope: str) -> Any:
     step = Step(name="pii_redaction", arguments={"scope": scope})
     asked = desk.asked()
-    made = await desk.forwarding.invoke.passage(
+    made = await desk.forwarding.invoke.run_tool_hook(
         asked.caller, step, [{"type": "text", "text": text}], asked.request, asked.request.deadline
     )
     return made.content[0]["text"]
@@ -70,7 +70,7 @@ async def test_the_tool_sees_the_truth_and_the_model_handles(desk: Desk) -> None
     assert await redact(desk, f"{PERSON} has {SSN}", "s") == "[PERSON_1] has [SSN_1]"
 
     arguments = {"who": "[PERSON_1]", "url": "https://x/?q=[SSN_1]", "json": '{"a": "[PERSON_1]"}', "n": 5}
-    made = await desk.call("crm__find", arguments, scope=HookScope("s", given=True))
+    made = await desk.call("crm__find", arguments, scope=HookScope("s", from_caller=True))
 
     seen = server.calls[0][1]["arguments"]
     assert seen == {"who": PERSON, "url": f"https://x/?q={SSN}", "json": f'{{"a": "{PERSON}"}}', "n": 5}
@@ -85,7 +85,10 @@ async def test_an_invoker_gets_this_by_the_policy_and_may_still_not_restore(desk
     server = desk.server("crm", answer=echoing())
     await redact(desk, PERSON, "s")
     await desk.call(
-        "crm__find", {"who": "[PERSON_1]"}, caller=desk.caller(Role.INVOKER), scope=HookScope("s", given=True)
+        "crm__find",
+        {"who": "[PERSON_1]"},
+        caller=desk.caller(Role.INVOKER),
+        scope=HookScope("s", from_caller=True),
     )
 
     assert server.calls[0][1]["arguments"] == {"who": PERSON}
@@ -118,7 +121,7 @@ async def test_what_the_tool_was_given_comes_back_as_a_handle_even_where_nobody_
     made = await desk.call(
         *("crm__find", {"who": "[PERSON_1]"}),
         caller=desk.caller(Role.INVOKER),
-        scope=HookScope("s", given=True),
+        scope=HookScope("s", from_caller=True),
     )
 
     assert PERSON.lower() not in str(made).lower()
@@ -135,7 +138,7 @@ async def test_an_error_of_the_server_shows_no_original_either(desk: Desk) -> No
     desk.server("crm", answer=answer)
     await redact(desk, PERSON, "s")
     with pytest.raises(UpstreamError) as raised:
-        await desk.call("crm__find", {"who": "[PERSON_1]"}, scope=HookScope("s", given=True))
+        await desk.call("crm__find", {"who": "[PERSON_1]"}, scope=HookScope("s", from_caller=True))
     assert raised.value.message == "no [PERSON_1]"
     assert PERSON not in str(raised.value.data)
 
@@ -144,7 +147,7 @@ async def test_a_tool_that_no_passage_names_gets_handles_and_its_result_stays_as
     await desk.allow(passages=[passage(restore_arguments=True)])
     server = desk.server("crm", answer=echoing())
     await redact(desk, PERSON, "s")
-    made = await desk.call("crm__count", {"who": "[PERSON_1]"}, scope=HookScope("s", given=True))
+    made = await desk.call("crm__count", {"who": "[PERSON_1]"}, scope=HookScope("s", from_caller=True))
 
     assert server.calls[0][1]["arguments"] == {"who": "[PERSON_1]"}
     assert made["structuredContent"]["deep"] == [{"who": PERSON}]
@@ -154,7 +157,7 @@ async def test_handles_of_another_scope_and_no_scope_restore_nothing(desk: Desk)
     await desk.allow(passages=[passage(restore_arguments=True)])
     server = desk.server("crm", answer=echoing())
     await redact(desk, PERSON, "s")
-    for scope in (HookScope("t", given=True), HookScope()):
+    for scope in (HookScope("t", from_caller=True), HookScope()):
         await desk.call("crm__find", {"who": "[PERSON_1]"}, scope=scope)
 
     assert [call[1]["arguments"] for call in server.calls] == [{"who": "[PERSON_1]"}] * 2
@@ -171,7 +174,7 @@ async def test_a_scope_that_the_caller_did_not_name_is_named_in_the_result_and_s
     handle = made["structuredContent"]["found"]["who"]
     assert handle != PERSON
 
-    await desk.call("crm__find", {"who": handle}, scope=HookScope(scope, given=True))
+    await desk.call("crm__find", {"who": handle}, scope=HookScope(scope, from_caller=True))
     assert server.calls[1][1]["arguments"] == {"who": PERSON}
 
 
@@ -208,7 +211,7 @@ async def test_nothing_of_a_result_passes_unseen(desk: Desk) -> None:
         }
 
     desk.server("crm", answer=answer)
-    made = await desk.call("crm__find", scope=HookScope("s", given=True))
+    made = await desk.call("crm__find", scope=HookScope("s", from_caller=True))
 
     assert PERSON not in str(made)
     assert made["content"][0] == {
@@ -240,7 +243,7 @@ async def test_a_result_without_anything_to_clean_comes_back_as_it_was(desk: Des
         return result
 
     desk.server("crm", answer=answer)
-    assert await desk.call("crm__find", scope=HookScope("s", given=True)) == result
+    assert await desk.call("crm__find", scope=HookScope("s", from_caller=True)) == result
 
 
 async def test_prompts_and_resources_pass_too(desk: Desk) -> None:
@@ -260,7 +263,7 @@ async def test_prompts_and_resources_pass_too(desk: Desk) -> None:
         }
 
     desk.server("crm", answer=answer)
-    scope = HookScope("s", given=True)
+    scope = HookScope("s", from_caller=True)
     prompt = await desk.forwarding.get_prompt(desk.asked(params={"name": "crm__brief"}, scope=scope))
     resource = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://1"}, scope=scope))
     filled = await desk.forwarding.read_resource(desk.asked(params={"uri": "crm://9"}, scope=scope))
@@ -284,7 +287,7 @@ async def test_what_a_server_says_of_its_failure_is_cleaned_too(desk: Desk) -> N
 
     desk.server("crm", answer=answer)
     with pytest.raises(UpstreamError) as failure:
-        await desk.call("crm__find", scope=HookScope("s", given=True))
+        await desk.call("crm__find", scope=HookScope("s", from_caller=True))
 
     assert (failure.value.code, failure.value.message, failure.value.data) == (
         -32001,
@@ -314,7 +317,7 @@ async def test_texts_of_progress_and_logs_are_dropped_and_questions_cleaned(desk
         return {"content": []}
 
     desk.server("crm", answer=answer)
-    await desk.call("crm__find", hooks=Hooks(notify=notify, ask=ask), scope=HookScope("s", given=True))
+    await desk.call("crm__find", hooks=Hooks(notify=notify, ask=ask), scope=HookScope("s", from_caller=True))
     assert told == [("notifications/progress", {"progressToken": 1, "progress": 1})]
     assert asked == [{"message": "Are you [PERSON_1]?"}]
 
@@ -369,7 +372,7 @@ async def test_a_result_that_cannot_be_read_is_withheld(desk: Desk) -> None:
 async def test_several_middlewares_run_in_order_and_what_they_add_stands_in_front(desk: Desk) -> None:
     await desk.allow(passages=[passage(results=[REDACTS, {"name": "timestamp_injector"}])])
     desk.server("crm", answer=echoing())
-    made = await desk.call("crm__find", {"who": PERSON}, scope=HookScope("s", given=True))
+    made = await desk.call("crm__find", {"who": PERSON}, scope=HookScope("s", from_caller=True))
 
     assert made["content"][0]["text"].startswith("[Current time")
     assert made["content"][1]["text"].startswith("Found")

@@ -179,7 +179,7 @@ async def test_a_passage_sends_results_through_a_middleware_of_another_server(de
     server = Answering({"content": [TEXT], "metadata": {}})
     await desk.allow(fixed_arguments={"acme__grade": {"level": 2}})
     asked = desk.asked()
-    made = await with_remotes(desk, remotes_of(server)).passage(
+    made = await with_remotes(desk, remotes_of(server)).run_tool_hook(
         asked.caller, Step(name="acme__grade"), [TEXT], asked.request, asked.request.deadline
     )
     assert made.content == [TEXT]

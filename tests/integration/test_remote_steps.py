@@ -123,7 +123,11 @@ async def test_a_passage_runs_a_pipeline_in_the_scope_of_its_call(desk: Desk) ->
     assert made["content"][0]["text"] == "[SSN_1] here"
     assert begun.scope.name == made["_meta"]["dev.sluice/scope"]
     given = crossing(
-        desk, service, {"name": "cleaned"}, {"name": "pii_redaction"}, scope=HookScope("mine", given=True)
+        desk,
+        service,
+        {"name": "cleaned"},
+        {"name": "pii_redaction"},
+        scope=HookScope("mine", from_caller=True),
     )
     made = await given.result("tool", said(f"{SSN} here"))
     assert made["content"][0]["text"] == "[SSN_1] here", (

@@ -93,7 +93,7 @@ async def test_results_of_tools_are_searched_for_secrets_and_keep_the_handles_of
         return {"content": [{"type": "text", "text": SAID}], "structuredContent": {"key": "github!k2"}}
 
     desk.server("crm", answer=answer)
-    made = await desk.call("crm__find", {}, scope=HookScope("s", given=True))
+    made = await desk.call("crm__find", {}, scope=HookScope("s", from_caller=True))
     assert made["content"] == [{"type": "text", "text": HIDDEN}]
     assert made["structuredContent"] == {"key": "[SECRET_GITHUB_1]"}
     assert [event.middleware for event in await desk.events("passage.invoke")] == [

@@ -33,7 +33,7 @@ from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.pagination import page_of
 from app.protocol.wire.parking import continues
 from app.services.catalog.listing import USERS, CallerView, ListingService
-from app.services.forward.forward_record import Asked
+from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService
 from app.services.forward.tool_hooks import SCOPE_META, HookScope
@@ -47,7 +47,7 @@ _LISTS: Final[Mapping[str, tuple[PrimitiveKind, str]]] = {
     "resources/templates/list": (PrimitiveKind.TEMPLATE, "resourceTemplates"),
 }
 
-Forward = Callable[[Asked], Awaitable[dict[str, Any]]]
+Forward = Callable[[PrimitiveRequest], Awaitable[dict[str, Any]]]
 
 _calling: ContextVar[tuple[Caller, CallerView] | None] = ContextVar("calling", default=None)
 """Who calls a tool with this request: the SDK asks for the tool's schema without saying for whom."""
@@ -134,7 +134,7 @@ class AggregatedPrimitives:
         if own is not None:
             return own
 
-        async def call(asked: Asked) -> dict[str, Any]:
+        async def call(asked: PrimitiveRequest) -> dict[str, Any]:
             described = self.shaping.gate(context)
 
             async def gate(view: CallerView, tool: Primitive) -> Mapping[str, Any] | None:
@@ -177,7 +177,9 @@ class AggregatedPrimitives:
             return await arrived(context, policy, server, suspected=suspected)
 
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            asked = Asked(exchange.caller, params, exchange.info, hooks, scope, exchange.group, note, came)
+            asked = PrimitiveRequest(
+                exchange.caller, params, exchange.info, hooks, scope, exchange.group, note, came
+            )
             return await forward(asked)
 
         return await self.callbacks.carried(context, params, call)
@@ -206,7 +208,7 @@ def _scope(exchange: Exchange, params: Mapping[str, Any]) -> HookScope:
                 "The name of a vault scope is 1 to 200 printable ASCII characters without spaces.",
                 details={"pointer": "/_meta/dev.sluice~1scope"},
             )
-        return HookScope(given, given=True)
+        return HookScope(given, from_caller=True)
     if exchange.session_id is None:
         return HookScope()
     return HookScope("session-" + hashlib.sha256(exchange.session_id.encode()).hexdigest()[:32])

@@ -27,7 +27,7 @@ from app.protocol.wire.callbacks import ClientCallbacks, is_modern
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.state import state_of
 from app.services.catalog.listing import CallerView, ListingService, shown_definition
-from app.services.forward.forward_record import Asked
+from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService
 from app.services.servers.upstreams import UpstreamService
 
@@ -116,7 +116,9 @@ class TaskMethods:
             return await arrived(context, policy, server, suspected=suspected)
 
         async def call(params: Mapping[str, Any], hooks: Hooks) -> dict[str, Any]:
-            asked = Asked(exchange.caller, params, exchange.info, hooks, group=exchange.group, arrived=came)
+            asked = PrimitiveRequest(
+                exchange.caller, params, exchange.info, hooks, group=exchange.group, arrived=came
+            )
             return await self.forwarding.task(asked, method, task.tool, task.server)
 
         result = await self.callbacks.carried(context, {**params, "taskId": task.own}, call)

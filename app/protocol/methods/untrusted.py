@@ -14,7 +14,7 @@ from app.core.upstream import UpstreamError
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.state import SESSION_META, SessionState, state_of
 from app.services.audit.audit import AuditService
-from app.services.forward.forward_record import Asked
+from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.request_states import RequestStates
 
 CONFIRMED_META: Final = "dev.sluice/confirmed"
@@ -40,7 +40,7 @@ async def arrived(context: Context, policy: Policy, server: str, *, suspected: b
 
 
 async def permit(
-    context: Context, audit: AuditService, policy: Policy, tool: Primitive, asked: Asked
+    context: Context, audit: AuditService, policy: Policy, tool: Primitive, asked: PrimitiveRequest
 ) -> None:
     """Let a call pass, or refuse it: a write after content from outside needs what the policy says."""
     rules = policy.untrusted
@@ -48,7 +48,7 @@ async def permit(
         return
     # A call that goes on with the server's own state was permitted when it began; anybody can make up a state.
     about = ("tools/call", tool.server, tool.name)
-    if RequestStates(audit.keys).goes_on(asked.caller, about, asked.params):
+    if RequestStates(audit.keys).continues(asked.caller, about, asked.params):
         return
     state = await state_of(context)
     if not _entered(state, trusts_without=rules.without_handle == "trusted"):
@@ -85,7 +85,7 @@ def _entered(state: SessionState, *, trusts_without: bool) -> bool:
     return ENTERED in state.preferences
 
 
-async def _confirmed(context: Context, audit: AuditService, tool: Primitive, asked: Asked) -> str:
+async def _confirmed(context: Context, audit: AuditService, tool: Primitive, asked: PrimitiveRequest) -> str:
     """Return by what a call was confirmed, or refuse it with a token that confirms this very call."""
     what = audit.digest(asked.caller.tenant, dumps([tool.name, asked.params.get("arguments") or {}]))
     token = (asked.params.get("_meta") or {}).get(CONFIRMED_META)
@@ -123,7 +123,7 @@ async def _used(context: Context, token: Any, what: str) -> bool:
     return datetime.fromisoformat(str(found.preferences["until"])) > datetime.now(UTC)
 
 
-async def _answer(tool: Primitive, asked: Asked) -> bool | None:
+async def _answer(tool: Primitive, asked: PrimitiveRequest) -> bool | None:
     """Ask the person behind the client; None where the client cannot be asked."""
     if asked.hooks.ask is None:
         return None

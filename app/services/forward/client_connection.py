@@ -1,4 +1,4 @@
-"""A connection to a server that belongs to one client: what the server asks there is asked of that client."""
+"""A connection to a server for one client alone: what the server requests there goes to that client."""
 
 import asyncio
 import logging
@@ -13,38 +13,38 @@ from app.core.upstream import Hooks, UpstreamError
 from app.upstream.connection import Connection
 from app.upstream.transport.options import ServerLink
 
-_TOLD: Final = frozenset(
+_PASSED_ON: Final = frozenset(
     {"notifications/message", "notifications/progress", "notifications/elicitation/complete"}
 )
 _METHOD_NOT_FOUND: Final = -32601
-_LONGEST_ASKING_S = 3600.0
-"""What the time of a call may be extended by while its client is being asked."""
+_LONGEST_WAIT_FOR_CLIENT_S = 3600.0
+"""How much longer a call may take while it waits for its client to answer the server's requests."""
 
 _CLOSING_S = 5.0
 _GUARDS = 4
-"""Of so many calls that a policy guards, what is said outside a request is still guarded when they are over."""
+"""How many ended calls still guard messages outside a request, which may be about an earlier call."""
 
 log = logging.getLogger("sluice.upstreams")
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-Tell = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+Notify = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 
 
-async def nobody(_method: str, _params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Refuse: there is no client behind this."""
-    raise UpstreamError(_METHOD_NOT_FOUND, "There is no client that could be asked this.")
+async def refuse_request(_method: str, _params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse a server's request: no client is behind this connection."""
+    raise UpstreamError(_METHOD_NOT_FOUND, "There is no client that could answer this request.")
 
 
-async def unheard(_method: str, _params: Mapping[str, Any]) -> None:
-    """Drop what belongs to no request: there is no stream for it."""
+async def drop_notification(_method: str, _params: Mapping[str, Any]) -> None:
+    """Drop a notification that belongs to no request: there is no stream for it."""
 
 
 class _Call:
-    """A request under way, whose time does not run while its client is being asked."""
+    """A request under way; its clock stops while its client answers the server."""
 
     def __init__(self, hooks: Hooks, limit: asyncio.Timeout) -> None:
         self._limit = limit
-        self._asking = 0
+        self._waiting_requests = 0
         self._left_s = 0.0
         self.ask: Ask | None = None
         if hooks.ask is not None:
@@ -52,52 +52,54 @@ class _Call:
         self.hooks = replace(hooks, ask=self.ask)
 
     def _pausing(self, ask: Ask) -> Ask:
-        async def asked(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        async def ask_and_pause(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
             loop = asyncio.get_running_loop()
-            if not self._asking:
+            if not self._waiting_requests:
                 self._left_s = (self._limit.when() or loop.time()) - loop.time()
                 self._limit.reschedule(None)
-            self._asking += 1
+            self._waiting_requests += 1
             try:
                 return await ask(method, params)
             finally:
-                self._asking -= 1
-                if not self._asking and not self._limit.expired():
+                self._waiting_requests -= 1
+                if not self._waiting_requests and not self._limit.expired():
                     self._limit.reschedule(loop.time() + self._left_s)
 
-        return asked
+        return ask_and_pause
 
 
 class ClientConnection:
     """One connection of one client to one server; opened and closed by a task of its own.
 
-    What the server says outside a request goes to the call that began last, as some transports do not say which
-    one is meant, and where none runs to ``ask`` and ``tell``. It may be about an earlier call, so that it is held to
-    what guards the last of those, too.
+    A message that the server sends outside a request goes to the call that began last, because some transports do
+    not say which call it belongs to; where no call runs, it goes to ``ask`` and ``notify``. It may be about an earlier
+    call, so the guards of the last few calls apply to it too.
     """
 
-    def __init__(self, server: str, ask: Ask, tell: Tell) -> None:
+    def __init__(self, server: str, ask: Ask, notify: Notify) -> None:
         self.server = server
-        self._ask = ask
-        self._tell = tell
+        self._ask_client = ask
+        self._notify_client = notify
         self._calls: list[_Call] = []
         self._guards: deque[Callable[[Hooks], Hooks]] = deque(maxlen=_GUARDS)
         self._stop = asyncio.Event()
-        self._telling: set[asyncio.Task[None]] = set()
+        self._notifying: set[asyncio.Task[None]] = set()
         self._opened: asyncio.Future[ServerLink] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
     def start(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
-        """Begin to connect."""
-        self._task = asyncio.create_task(self._own(connection, capabilities), name=f"own link {self.server}")
+        """Start to connect in the background."""
+        self._task = asyncio.create_task(
+            self._own(connection, capabilities), name=f"client connection {self.server}"
+        )
 
     async def opened(self) -> ServerLink:
-        """Return the connection once it is there, or raise why it is not."""
+        """Return the connection once it is open, or raise the error that kept it from opening."""
         return await asyncio.shield(self._opened)
 
     @property
     def ended(self) -> bool:
-        """Return whether it can no longer be used."""
+        """Return whether the connection can no longer be used."""
         return self._task is None or self._task.done() or self._stop.is_set()
 
     async def request(
@@ -113,7 +115,7 @@ class ClientConnection:
                 self._calls.append(call)
                 try:
                     return await link.request(
-                        method, params, hooks=call.hooks, timeout_s=timeout_s + _LONGEST_ASKING_S
+                        method, params, hooks=call.hooks, timeout_s=timeout_s + _LONGEST_WAIT_FOR_CLIENT_S
                     )
                 finally:
                     self._calls.remove(call)
@@ -124,7 +126,7 @@ class ClientConnection:
             ) from None
 
     async def close(self) -> None:
-        """End it and wait until it has ended."""
+        """Close the connection and wait until it is closed."""
         self._stop.set()
         if self._task is not None:
             with suppress(asyncio.CancelledError):
@@ -134,16 +136,16 @@ class ClientConnection:
     async def _own(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         try:
             async with connection.dedicated(
-                capabilities, on_request=self._asked, on_notification=self._told
+                capabilities, on_request=self._on_request, on_notification=self._on_notification
             ) as link:
                 self._opened.set_result(link)
-                ends = [asyncio.create_task(one) for one in (self._stop.wait(), link.wait_closed())]
+                ends = [asyncio.create_task(end) for end in (self._stop.wait(), link.wait_closed())]
                 try:
                     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     for end in ends:
                         end.cancel()
-        except Exception as error:  # noqa: BLE001 - goes to whoever waits for the link
+        except Exception as error:  # noqa: BLE001 - raised to whoever waits for the connection
             if not self._opened.done():
                 self._opened.set_exception(error)
                 self._opened.exception()  # nobody may be waiting any more
@@ -156,22 +158,25 @@ class ClientConnection:
             if not self._opened.done():
                 self._opened.cancel()
 
-    async def _asked(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _on_request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         hooks = next((call.hooks for call in reversed(self._calls) if call.ask is not None), None)
-        ask = self._guarded(hooks or Hooks(ask=self._ask)).ask
-        return await (ask or nobody)(method, params)
+        ask = self._guarded(hooks or Hooks(ask=self._ask_client)).ask
+        return await (ask or refuse_request)(method, params)
 
-    def _told(self, method: str, params: Mapping[str, Any]) -> None:
-        if method not in _TOLD:
-            return  # changes of lists and resources are heard on the connection that all share
+    def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        if method not in _PASSED_ON:
+            return  # changes of lists and resources arrive on the connection that all clients share
         hooks = self._calls[-1].hooks if self._calls else Hooks()
-        tell = self._guarded(replace(hooks, notify=hooks.notify or self._tell)).notify or unheard
-        task = asyncio.create_task(self._quietly(tell(method, params)))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        send = (
+            self._guarded(replace(hooks, notify=hooks.notify or self._notify_client)).notify
+            or drop_notification
+        )
+        task = asyncio.create_task(self._quietly(send(method, params)))
+        self._notifying.add(task)
+        task.add_done_callback(self._notifying.discard)
 
     def _guarded(self, hooks: Hooks) -> Hooks:
-        """Return hooks that what guards any call under way, or one of the last, has looked at, too."""
+        """Return ``hooks`` behind the guards of all calls under way and of the last few."""
         passed = [hooks.guard]
         for guard in (*self._guards, *(call.hooks.guard for call in self._calls)):
             if guard is not None and guard not in passed:
@@ -179,11 +184,11 @@ class ClientConnection:
                 passed.append(guard)
         return hooks
 
-    async def _quietly(self, telling: Awaitable[None]) -> None:
+    async def _quietly(self, notification: Awaitable[None]) -> None:
         with suppress(ServiceError, UpstreamError):
-            await telling
+            await notification
 
 
-async def together(links: Iterable[ClientConnection]) -> None:
-    """Close ``links`` at once."""
+async def close_all(links: Iterable[ClientConnection]) -> None:
+    """Close all ``links`` concurrently."""
     await asyncio.gather(*(link.close() for link in links))

@@ -1,4 +1,4 @@
-"""Connections for single calls: each serves one call at a time and waits a while for the next one of its owner."""
+"""A pool of connections for single calls: each serves one call at a time, then idles for its owner's next call."""
 
 import asyncio
 import hashlib
@@ -10,11 +10,16 @@ from typing import Any
 from app.core.errors import OverloadedError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
-from app.services.forward.client_connection import ClientConnection, nobody, together, unheard
+from app.services.forward.client_connection import (
+    ClientConnection,
+    close_all,
+    drop_notification,
+    refuse_request,
+)
 from app.upstream.connection import Connection
 
-_MOST = 256
-_MOST_OF_ONE = 32
+_MAX_OPEN = 256
+_MAX_OPEN_PER_OWNER = 32
 _IDLE_S = 60.0
 _RETRY_AFTER_S = 5.0
 
@@ -24,7 +29,7 @@ Owner = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a connection is good for; ``capabilities`` is the digest of what it declared."""
+    """Which calls a connection can serve; ``capabilities`` is the digest of the capabilities it declared."""
 
     owner: Owner
     server: str
@@ -33,11 +38,11 @@ class _Kind:
 
 @dataclass(eq=False, slots=True)
 class ConnectionPool:
-    """Bounded, for all and for each owner; where there is no room, connections that wait are closed first."""
+    """A pool with a limit in all and one for each owner; at a limit, the longest idle connection is closed."""
 
     idle_s: float = _IDLE_S
-    most: int = _MOST
-    most_of_one: int = _MOST_OF_ONE
+    most: int = _MAX_OPEN
+    most_of_one: int = _MAX_OPEN_PER_OWNER
     _open: dict[ClientConnection, _Kind] = field(default_factory=dict)
     _idle: dict[ClientConnection, asyncio.TimerHandle] = field(default_factory=dict)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -46,38 +51,38 @@ class ConnectionPool:
     async def taken(
         self, owner: Owner, connection: Connection, capabilities: Mapping[str, Any]
     ) -> AsyncIterator[ClientConnection]:
-        """Hold a connection alone while the body runs."""
+        """Lend a connection to this call alone while the body runs."""
         digest = hashlib.sha256(dumps(capabilities)).hexdigest()
         kind = _Kind(owner, connection.name, digest)
-        link = self._waiting(kind)
+        link = self._take_idle(kind)
         if link is None:
             self._make_room(owner)
-            link = ClientConnection(connection.name, nobody, unheard)
+            link = ClientConnection(connection.name, refuse_request, drop_notification)
             link.start(connection, capabilities)
             self._open[link] = kind
         try:
             yield link
         except UpstreamError:
-            self._release(link)  # the server answered: it is done with the call
+            self._release(link)  # the server answered, so it is done with the call
             raise
         except BaseException:
-            # What the server still does for a call that was given up must meet no other call.
+            # The server may still work on an abandoned call; its messages must not reach another call.
             self._drop(link)
             raise
         self._release(link)
 
     async def close(self) -> None:
-        """Close all."""
+        """Close all connections."""
         for timer in self._idle.values():
             timer.cancel()
         links = list(self._open)
         self._open.clear()
         self._idle.clear()
-        await together(links)
+        await close_all(links)
         await asyncio.gather(*self._closing)
 
-    def _waiting(self, kind: _Kind) -> ClientConnection | None:
-        for link in [one for one in self._idle if self._open[one] == kind]:
+    def _take_idle(self, kind: _Kind) -> ClientConnection | None:
+        for link in [idle for idle in self._idle if self._open[idle] == kind]:
             self._idle.pop(link).cancel()
             if not link.ended:
                 return link

@@ -1,4 +1,4 @@
-"""One request to a server as the record will tell it: before it leaves, and when it came back."""
+"""The audit record of one request to a server: before it is sent, and when the answer is back."""
 
 import asyncio
 import time
@@ -26,20 +26,20 @@ from app.services.audit.audit import AuditService
 from app.services.forward.tool_hooks import HookScope
 
 _SENT_FIRST = "tool.call"
-"""Tools act, so their calls are on record before they leave; what is only read is recorded once."""
+"""Tools act, so their calls are recorded before they are sent; reads are recorded once, at the end."""
 
 
-Arrived = Callable[[Policy, str, bool], Awaitable[Mapping[str, Any]]]
+ResultHook = Callable[[Policy, str, bool], Awaitable[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request of a client: ``params`` as they came, complete; names and URIs in them are exposed ones.
+class PrimitiveRequest:
+    """One request of a client: ``params`` complete, as they came; names and URIs in them are the exposed ones.
 
-    ``group`` is the one whose endpoint it came to, None at the one that serves everything. ``on_answer`` is given the
-    result as it is on record, and its JSON, so that nobody needs to write it a second time. ``arrived`` is told before
-    that, of a result, under which policy, from which server it came and whether it is suspected of an attack, and
-    returns what its ``_meta`` is to say.
+    ``group`` is the group whose endpoint the request came to, None at the endpoint that serves everything.
+    ``arrived`` is called first, with the policy, the server that the result came from and whether the result is
+    suspected of an attack; it returns members for the result's ``_meta``. Then ``on_answer`` gets the result as it is
+    recorded and its JSON, so that it need not be encoded a second time.
     """
 
     caller: Caller
@@ -49,20 +49,20 @@ class Asked:
     scope: HookScope = field(default_factory=HookScope)
     group: str | None = None
     on_answer: Callable[[Mapping[str, Any], bytes], None] = lambda _result, _encoded: None
-    arrived: Arrived | None = None
+    arrived: ResultHook | None = None
 
 
 @dataclass(slots=True)
 class ForwardRecord:
-    """What is known of a request so far; digests and sizes, never what was said."""
+    """What is known of a request so far: digests and sizes, never content."""
 
     audit: AuditService
-    asked: Asked
+    incoming: PrimitiveRequest
     action: str
     primitive: Primitive | None = None
     server: str | None = None
     policy_version: int | None = None
-    given: bytes = b""
+    sent_json: bytes = b""
     answer: bytes = b""
     outcome: str = OUTCOME_OK
     error_code: str | None = None
@@ -70,31 +70,31 @@ class ForwardRecord:
     sent: bool = False
     started_ns: int = field(default_factory=time.perf_counter_ns)
 
-    async def leaves(self) -> None:
+    async def sending(self) -> None:
         """Record that the request goes to its server now."""
         if self.action == _SENT_FIRST:
             await self._record(OUTCOME_SENT)
         self.sent = True
 
-    async def takes(self, arguments: Any) -> None:
-        """Take note of what the server will be given, but for its names."""
-        self.given = await off_loop(_characters(arguments), dumps, arguments)
+    async def note_arguments(self, arguments: Any) -> None:
+        """Note the arguments that the server will get, without the primitive's name."""
+        self.sent_json = await off_loop(_characters(arguments), dumps, arguments)
 
-    async def answered(self, result: Mapping[str, Any]) -> None:
-        """Take note of what the client will be given."""
+    async def note_answer(self, result: Mapping[str, Any]) -> None:
+        """Note the result that the client will get."""
         self.answer = await off_loop(_characters(result), dumps, result)
-        self.asked.on_answer(result, self.answer)
+        self.incoming.on_answer(result, self.answer)
         if result.get("isError") is True:
             self.outcome, self.error_code = OUTCOME_FAILED, "tool_error"
 
     async def refused(self, code: str) -> None:
-        """Record that the request was not passed on."""
+        """Record that the request was not forwarded."""
         self.error_code = code
         await self._record(OUTCOME_REFUSED)
 
     @asynccontextmanager
     async def refusals(self) -> AsyncIterator[None]:
-        """Record it when what happens inside is refused, and pass the refusal on."""
+        """Record a refusal that is raised inside, and raise it again."""
         try:
             yield
         except (AuditUnavailableError, StoreUnavailableError, RateLimitedError):
@@ -105,7 +105,7 @@ class ForwardRecord:
 
     @asynccontextmanager
     async def recorded(self) -> AsyncIterator[None]:
-        """Record how the body ended; without the record there is no answer."""
+        """Record how the body ended; if that cannot be recorded, there is no answer."""
         try:
             yield
         except (asyncio.CancelledError, AuditUnavailableError, StoreUnavailableError):
@@ -121,18 +121,18 @@ class ForwardRecord:
         await self._record(self.outcome)
 
     async def _record(self, outcome: str) -> None:
-        caller, audit = self.asked.caller, self.audit
+        caller, audit = self.incoming.caller, self.audit
         came_back = outcome != OUTCOME_SENT and self.answer
         event = audit.new_event(
             caller,
             self.action,
             outcome,
-            self.asked.request,
+            self.incoming.request,
             policy_version=self.policy_version,
             error_code=None if outcome == OUTCOME_SENT else self.error_code,
-            in_hmac=audit.digest(caller.tenant, self.given) if self.given else None,
+            in_hmac=audit.digest(caller.tenant, self.sent_json) if self.sent_json else None,
             out_hmac=audit.digest(caller.tenant, self.answer) if came_back else None,
-            bytes_in=len(self.given),
+            bytes_in=len(self.sent_json),
             bytes_out=len(self.answer),
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
             details=self._details(),
@@ -151,10 +151,10 @@ class ForwardRecord:
 
 
 def _characters(value: Any, depth: int = 4) -> int:
-    """Return about how much there is to write: the texts near the top, where large ones are."""
+    """Return roughly how many characters there are to encode: texts near the top, where large ones are."""
     if isinstance(value, str):
         return len(value)
     if depth == 0 or not isinstance(value, dict | list):
         return 1
     inside = value.values() if isinstance(value, dict) else value
-    return len(value) + sum(_characters(one, depth - 1) for one in inside)
+    return len(value) + sum(_characters(member, depth - 1) for member in inside)

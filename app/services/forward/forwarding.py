@@ -1,4 +1,4 @@
-"""Calls and reads on their way to a server: what is allowed, what is recorded, how long it may take, what returns."""
+"""Forward calls and reads to a server: policy, audit record, time limit, and the result on its way back."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,18 +23,18 @@ from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
 from app.services.catalog.listing import CallerView, ListingService
-from app.services.forward.forward_record import Asked, ForwardRecord
+from app.services.forward.forward_record import ForwardRecord, PrimitiveRequest
 from app.services.forward.request_states import RequestStates
 from app.services.forward.seen_uris import SeenUris
 from app.services.forward.tool_hooks import HookedCall
 from app.services.invoke.invoke import InvokeService
 
 METHOD_NOT_FOUND: Final = -32601
-_ABOUT_THE_CONNECTION: Final = frozenset({-32020, -32022})
-"""Errors of a server about headers and revision: the client would take them for ours, and change its own."""
+_CONNECTION_ERRORS: Final = frozenset({-32020, -32022})
+"""A server's errors about headers and revision: a client would take them for ours and change its own headers."""
 
-_OURS: Final = "dev.sluice/"
-_ENVELOPE: Final = frozenset(
+_OUR_PREFIX: Final = "dev.sluice/"
+_CONNECTION_META: Final = frozenset(
     {
         "progressToken",
         "io.modelcontextprotocol/protocolVersion",
@@ -44,14 +44,14 @@ _ENVELOPE: Final = frozenset(
         "io.modelcontextprotocol/subscriptionId",
     }
 )
-"""Members of a request's ``_meta`` that belong to the connection with the client, not to the server behind."""
+"""Members of a request's ``_meta`` about the client's connection to us, which are not forwarded."""
 
 _SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
-_NOT_THEIRS: Final = frozenset({_SERVER_INFO, GROUPS_META, "io.modelcontextprotocol/subscriptionId"})
-"""Members of a result's ``_meta`` by which this server speaks to its clients, beside those of our own prefix."""
+_OUR_RESULT_META: Final = frozenset({_SERVER_INFO, GROUPS_META, "io.modelcontextprotocol/subscriptionId"})
+"""Members of a result's ``_meta`` that only we set, beside those with our own prefix."""
 
 Gate = Callable[[CallerView, Primitive], Awaitable[Mapping[str, Any] | None]]
-"""Returns the tool result that takes the place of a call, or None where the call may go on."""
+"""Returns a tool result to answer with instead of calling, or None if the call may go on."""
 
 
 class ServerChannel(Protocol):
@@ -74,7 +74,7 @@ class ServerChannel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a URI is read: the server, the URI as the server knows it, and what covers it where a list does."""
+    """Where a URI is read: the server, its own URI, and the listed resource or template that covers it, if any."""
 
     server: str
     uri: str
@@ -92,202 +92,211 @@ class ForwardService:
     channel: Callable[[str, str], ServerChannel | None]
     seen: SeenUris = field(default_factory=SeenUris)
 
-    async def call_tool(self, asked: Asked, gate: Gate | None = None) -> dict[str, Any]:
-        """Call a tool; what is sent is on record before it leaves, and what came of it before it is answered."""
-        journey = self._journey(asked, "tool.call")
-        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        tool = view.find(PrimitiveKind.TOOL, asked.params["name"])
+    async def call_tool(self, incoming: PrimitiveRequest, gate: Gate | None = None) -> dict[str, Any]:
+        """Call a tool; the call is recorded before it is sent, and its result before it is answered."""
+        record = self._new_record(incoming, "tool.call")
+        view = await self.listing.view(incoming.caller, incoming.request, incoming.group, record.action)
+        tool = view.find(PrimitiveKind.TOOL, incoming.params["name"])
         if tool is None:
-            await self._unknown(
-                journey, view, "There is no such tool; tools/list has those that you may call."
+            await self._refuse_unknown(
+                record, view, "There is no such tool; tools/list has those that you may call."
             )
-        journey.primitive = tool
-        async with journey.refusals():
+        record.primitive = tool
+        async with record.refusals():
             if gate is not None and (instead := await gate(view, tool)) is not None:
-                self.traffic.spend(asked.caller.tenant, view.policy.limits)
-                await journey.refused("description_required")
+                self.traffic.spend(incoming.caller.tenant, view.policy.limits)
+                await record.refused("description_required")
                 return dict(instead)
-            await journey.takes(asked.params.get("arguments") or {})
-            _check_depth(journey.given, view.policy.limits.max_depth)
-        own = {**asked.params, "name": tool.own_name}
-        return await self._forwarded(journey, view, tool, "tools/call", own)
+            await record.note_arguments(incoming.params.get("arguments") or {})
+            _check_depth(record.sent_json, view.policy.limits.max_depth)
+        own = {**incoming.params, "name": tool.own_name}
+        return await self._forward(record, view, tool, "tools/call", own)
 
-    async def get_prompt(self, asked: Asked) -> dict[str, Any]:
+    async def get_prompt(self, incoming: PrimitiveRequest) -> dict[str, Any]:
         """Return a prompt filled in by its server."""
-        journey = self._journey(asked, "prompt.get")
-        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        prompt = view.find(PrimitiveKind.PROMPT, asked.params["name"])
+        record = self._new_record(incoming, "prompt.get")
+        view = await self.listing.view(incoming.caller, incoming.request, incoming.group, record.action)
+        prompt = view.find(PrimitiveKind.PROMPT, incoming.params["name"])
         if prompt is None:
-            await self._unknown(
-                journey, view, "There is no such prompt; prompts/list has those that you may use."
+            await self._refuse_unknown(
+                record, view, "There is no such prompt; prompts/list has those that you may use."
             )
-        journey.primitive = prompt
-        await journey.takes(asked.params.get("arguments") or {})
-        own = {**asked.params, "name": prompt.own_name}
-        return await self._forwarded(journey, view, prompt, "prompts/get", own)
+        record.primitive = prompt
+        await record.note_arguments(incoming.params.get("arguments") or {})
+        own = {**incoming.params, "name": prompt.own_name}
+        return await self._forward(record, view, prompt, "prompts/get", own)
 
-    async def read_resource(self, asked: Asked) -> dict[str, Any]:
-        """Read a URI that a list holds, that a template covers, or that a result gave to this caller."""
-        journey = self._journey(asked, "resource.read")
-        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        uri = asked.params["uri"]
-        found = self.located(view, asked.caller, uri)
-        if found is None:
+    async def read_resource(self, incoming: PrimitiveRequest) -> dict[str, Any]:
+        """Read a URI that a list has, a template covers, or a result gave to this caller."""
+        record = self._new_record(incoming, "resource.read")
+        view = await self.listing.view(incoming.caller, incoming.request, incoming.group, record.action)
+        uri = incoming.params["uri"]
+        location = self.located(view, incoming.caller, uri)
+        if location is None:
             message = "There is no such resource that you may read."
-            await self._unknown(journey, view, message, pointer="/uri", uri=uri)
-        journey.primitive, journey.server = found.primitive, found.server
-        journey.given = uri.encode()
-        covering = found.primitive or _linked(found)
-        result = await self._forwarded(
-            journey, view, covering, "resources/read", {**asked.params, "uri": found.uri}
+            await self._refuse_unknown(record, view, message, pointer="/uri", uri=uri)
+        record.primitive, record.server = location.primitive, location.server
+        record.sent_json = uri.encode()
+        covering = location.primitive or _linked_resource(location)
+        result = await self._forward(
+            record, view, covering, "resources/read", {**incoming.params, "uri": location.uri}
         )
-        return result if found.uri == uri else _renamed(result, found.uri, uri)
+        return result if location.uri == uri else _with_exposed_uri(result, location.uri, uri)
 
-    async def complete(self, asked: Asked) -> dict[str, Any]:
-        """Suggest values for an argument of a prompt or a template; none where the server does not suggest any."""
-        journey = self._journey(asked, "completion.complete")
-        view = await self.listing.view(asked.caller, asked.request, asked.group, journey.action)
-        ref = asked.params["ref"]
+    async def complete(self, incoming: PrimitiveRequest) -> dict[str, Any]:
+        """Suggest values for an argument of a prompt or a template; none where the server has no completion."""
+        record = self._new_record(incoming, "completion.complete")
+        view = await self.listing.view(incoming.caller, incoming.request, incoming.group, record.action)
+        ref = incoming.params["ref"]
         field_name = "name" if ref.get("type") == "ref/prompt" else "uri"
-        found = _referred(view, ref)
-        if found is None:
+        primitive = _find_reference(view, ref)
+        if primitive is None:
             message = "There is no such prompt or template; the lists have those that you may use."
-            await self._unknown(journey, view, message, pointer=f"/ref/{field_name}")
-        journey.primitive = found
-        await journey.takes(asked.params.get("argument") or {})
-        own = {**asked.params, "ref": {**ref, field_name: found.own_name}}
+            await self._refuse_unknown(record, view, message, pointer=f"/ref/{field_name}")
+        record.primitive = primitive
+        await record.note_arguments(incoming.params.get("argument") or {})
+        own = {**incoming.params, "ref": {**ref, field_name: primitive.own_name}}
         try:
-            return await self._forwarded(journey, view, found, "completion/complete", own)
+            return await self._forward(record, view, primitive, "completion/complete", own)
         except UpstreamError as error:
             if error.code != METHOD_NOT_FOUND:
                 raise
             return {"completion": {"values": [], "hasMore": False}}
 
-    async def task(self, asked: Asked, method: str, tool: str, server: str) -> dict[str, Any]:
-        """Ask a server about a task that a call of ``tool`` began; what holds for the tool holds for that."""
-        journey = self._journey(asked, method.replace("/", "."))
-        view = await self.listing.view(asked.caller, asked.request, asked.group)
-        found = view.find(PrimitiveKind.TOOL, tool)
-        if found is None or found.server != server:
-            await self._unknown(journey, view, "There is no such task.", pointer="/taskId")
-        journey.primitive = found
-        return await self._forwarded(journey, view, found, method, asked.params)
+    async def task(self, incoming: PrimitiveRequest, method: str, tool: str, server: str) -> dict[str, Any]:
+        """Send a request about a task that a call of ``tool`` began; the rules of the tool apply to it."""
+        record = self._new_record(incoming, method.replace("/", "."))
+        view = await self.listing.view(incoming.caller, incoming.request, incoming.group)
+        primitive = view.find(PrimitiveKind.TOOL, tool)
+        if primitive is None or primitive.server != server:
+            await self._refuse_unknown(record, view, "There is no such task.", pointer="/taskId")
+        record.primitive = primitive
+        return await self._forward(record, view, primitive, method, incoming.params)
 
     def located(self, view: CallerView, caller: Caller, uri: str) -> Located | None:
-        """Return where a URI is read by this caller, None where it may not be or is not known.
+        """Return where this caller reads a URI, None if the URI is unknown or forbidden.
 
-        No link opens what a list of the tenant has, or a template covers, and this caller may not see.
+        A link never opens what a list or a template of the tenant covers and this caller may not see.
         """
         reading = resolve_uri(uri, view.of(PrimitiveKind.RESOURCE), view.of(PrimitiveKind.TEMPLATE))
         if reading is not None:
             return Located(reading.server, reading.uri, reading.primitive)
         seen = self.seen.find(caller, uri)
-        # A link holds as long as the caller may use anything of the server that gave it.
+        # A link is valid as long as the caller may use anything of the server that gave it.
         if seen is None or seen[0] not in view.servers:
             return None
         return None if _is_listed(view, *seen) else Located(*seen, None)
 
-    async def _forwarded(
+    async def _forward(
         self,
-        journey: ForwardRecord,
+        record: ForwardRecord,
         view: CallerView,
         primitive: Primitive,
         method: str,
         params: Mapping[str, Any],
     ) -> dict[str, Any]:
-        asked, limits = journey.asked, view.policy.limits
-        journey.policy_version = view.policy_version
+        incoming, limits = record.incoming, view.policy.limits
+        record.policy_version = view.policy_version
         kind = PrimitiveKind.RESOURCE if primitive.kind is PrimitiveKind.TEMPLATE else primitive.kind
-        passage = _passage(view.policy, kind, primitive, params.get("uri"))
+        tool_hook = _hook_for(view.policy, kind, primitive, params.get("uri"))
         states, about = RequestStates(self.audit.keys), (method, primitive.server, primitive.name)
-        with self.traffic.forwarded(asked.caller.tenant, primitive.server, limits):
-            async with journey.recorded():
-                crossing = None
-                hooks = asked.hooks
-                params = states.opened(asked.caller, about, params)
-                if passage is not None:
+        with self.traffic.forwarded(incoming.caller.tenant, primitive.server, limits):
+            async with record.recorded():
+                hooked_call = None
+                hooks = incoming.hooks
+                params = states.opened(incoming.caller, about, params)
+                if tool_hook is not None:
                     limit_s = limits.deadline_ms / 1000
-                    crossing = HookedCall(
-                        self.invoke, passage, asked.caller, asked.request, limit_s, asked.scope
+                    hooked_call = HookedCall(
+                        self.invoke, tool_hook, incoming.caller, incoming.request, limit_s, incoming.scope
                     )
-                    hooks = crossing.hooks(hooks)
+                    hooks = hooked_call.hooks(hooks)
                     if method == "tools/call":
-                        given = params.get("arguments") or {}
-                        params = {**params, "arguments": await crossing.arguments(primitive.name, given)}
+                        arguments = params.get("arguments") or {}
+                        params = {
+                            **params,
+                            "arguments": await hooked_call.arguments(primitive.name, arguments),
+                        }
                 try:
-                    exchanged = await self._exchanged(
-                        journey, primitive.server, method, _upward(params), hooks, crossing
+                    raw_result = await self._exchange(
+                        record, primitive.server, method, _params_for_server(params), hooks, hooked_call
                     )
                 except UpstreamError:
-                    # The words of an error are content like any other.
-                    if asked.arrived is not None:
-                        await asked.arrived(view.policy, primitive.server, _is_suspected(crossing))
+                    # An error's message is content like any other.
+                    if incoming.arrived is not None:
+                        await incoming.arrived(view.policy, primitive.server, _is_suspected(hooked_call))
                     raise
-                result = _unmarked(exchanged)
-                if crossing is not None:
-                    result = await crossing.result(kind.value, result)
-                # The server knows no callers behind this connection, so a state of another one would do for it.
-                result = states.sealed(asked.caller, about, asked.params, result)
-                if asked.arrived is not None:
-                    told = await asked.arrived(view.policy, primitive.server, _is_suspected(crossing))
-                    result = {**result, "_meta": {**(result.get("_meta") or {}), **told}} if told else result
-                await journey.answered(result)
-        self.seen.note(asked.caller, primitive.server, result)
+                result = _without_own_members(raw_result)
+                if hooked_call is not None:
+                    result = await hooked_call.result(kind.value, result)
+                # The server cannot tell our callers apart, so it would accept another caller's state.
+                result = states.sealed(incoming.caller, about, incoming.params, result)
+                if incoming.arrived is not None:
+                    added_meta = await incoming.arrived(
+                        view.policy, primitive.server, _is_suspected(hooked_call)
+                    )
+                    result = (
+                        {**result, "_meta": {**(result.get("_meta") or {}), **added_meta}}
+                        if added_meta
+                        else result
+                    )
+                await record.note_answer(result)
+        self.seen.note(incoming.caller, primitive.server, result)
         return result
 
-    async def _exchanged(
+    async def _exchange(
         self,
-        journey: ForwardRecord,
+        record: ForwardRecord,
         server: str,
         method: str,
         params: Mapping[str, Any],
         hooks: Hooks,
-        crossing: HookedCall | None,
+        hooked_call: HookedCall | None,
     ) -> dict[str, Any]:
-        channel = self.channel(journey.asked.caller.tenant, server)
+        channel = self.channel(record.incoming.caller.tenant, server)
         if channel is None:
             raise UpstreamUnavailableError(
                 f"The server {server!r} is not served now; try again later.", details={"server": server}
             )
-        left = journey.asked.request.deadline - asyncio.get_running_loop().time()
+        left = record.incoming.request.deadline - asyncio.get_running_loop().time()
         if left <= 0:
-            raise DeadlineExceededError("The request's time was over before it could be passed on.")
+            raise DeadlineExceededError("The request's time was over before it could be forwarded.")
         timeout_s = min(left, channel.settings.timeout_s)
-        await journey.leaves()
+        await record.sending()
         try:
             if hooks.links is not None:
                 return await hooks.links.request(server, method, params, hooks=hooks, timeout_s=timeout_s)
             return await channel.request(method, params, hooks=hooks, timeout_s=timeout_s)
         except UpstreamError as error:
-            if error.code in _ABOUT_THE_CONNECTION:
+            if error.code in _CONNECTION_ERRORS:
                 raise UpstreamUnavailableError(
                     f"The server {server!r} does not take requests in the form it agreed to.",
                     details={"server": server},
                 ) from None
-            if crossing is None:
+            if hooked_call is None:
                 raise
-            cleaned = await crossing.error(error)
+            cleaned = await hooked_call.error(error)
         raise cleaned
 
-    def _journey(self, asked: Asked, action: str) -> ForwardRecord:
-        return ForwardRecord(self.audit, asked, action)
+    def _new_record(self, incoming: PrimitiveRequest, action: str) -> ForwardRecord:
+        return ForwardRecord(self.audit, incoming, action)
 
-    async def _unknown(
-        self, journey: ForwardRecord, view: CallerView, message: str, *, pointer: str = "/name", **named: str
+    async def _refuse_unknown(
+        self, record: ForwardRecord, view: CallerView, message: str, *, pointer: str = "/name", **named: str
     ) -> NoReturn:
-        """Refuse what is unknown or forbidden, which look the same; on record unless it is a flood of them."""
-        journey.policy_version = view.policy_version
+        """Refuse what is unknown or forbidden alike; record it, except beyond the rate limit."""
+        record.policy_version = view.policy_version
         error = InvalidArgumentsError(message, details={"pointer": pointer, **named})
         try:
-            self.traffic.spend(journey.asked.caller.tenant, view.policy.limits)
+            self.traffic.spend(record.incoming.caller.tenant, view.policy.limits)
         except RateLimitedError:
             raise error from None
-        await journey.refused(error.code)
+        await record.refused(error.code)
         raise error
 
 
-def _passage(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: str | None) -> ToolHook | None:
-    """Return the first passage that names the primitive, or the URI that is read through it in any spelling."""
+def _hook_for(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: str | None) -> ToolHook | None:
+    """Return the first tool hook that names the primitive, or any spelling of the URI that is read through it."""
     names = {primitive.name}
     if uri is not None:
         names |= {
@@ -296,34 +305,34 @@ def _passage(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: str
             qualified(primitive.server, uri),
             qualified(primitive.server, unquote(uri)),
         }
-    found = [one for name in names if (one := policy.passage_of(kind, name, primitive.server)) is not None]
-    return min(found, key=policy.passages.index) if found else None
+    hooks = [hook for name in names if (hook := policy.passage_of(kind, name, primitive.server)) is not None]
+    return min(hooks, key=policy.passages.index) if hooks else None
 
 
-def _is_suspected(crossing: HookedCall | None) -> bool:
-    return crossing is not None and bool(crossing.suspicions)
+def _is_suspected(hooked_call: HookedCall | None) -> bool:
+    return hooked_call is not None and bool(hooked_call.suspicions)
 
 
-def _check_depth(given: bytes, maximum: int) -> None:
-    if depth_exceeds(given, maximum):
+def _check_depth(arguments_json: bytes, maximum: int) -> None:
+    if depth_exceeds(arguments_json, maximum):
         raise TooLargeError(
             f"The arguments nest deeper than {maximum} levels.",
             details={"limit": "max_depth", "value": maximum, "pointer": "/arguments"},
         )
 
 
-def _upward(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the params for the server: what the client said, less what concerns only the client and us."""
+def _params_for_server(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params for the server, without what concerns only the client and us."""
     meta = params.get("_meta")
     if meta is None:
         return dict(params)
-    kept = {key: meta[key] for key in meta if key not in _ENVELOPE and not key.startswith(_OURS)}
+    kept = {key: meta[key] for key in meta if key not in _CONNECTION_META and not key.startswith(_OUR_PREFIX)}
     rest = {key: value for key, value in params.items() if key != "_meta"}
     return {**rest, "_meta": kept} if kept else rest
 
 
-def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result without what a server says of how it is connected to us, and what only we say to clients."""
+def _without_own_members(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without members about the server's connection to us, and without members that only we set."""
     meta = result.get("_meta")
     if isinstance(meta, Mapping) and any(map(_is_ours, meta)):
         rest = {key: value for key, value in meta.items() if not _is_ours(key)}
@@ -336,42 +345,47 @@ def _unmarked(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_ours(key: str) -> bool:
-    return key in _NOT_THEIRS or key.startswith(_OURS)
+    return key in _OUR_RESULT_META or key.startswith(_OUR_PREFIX)
 
 
 def _is_listed(view: CallerView, server: str, uri: str) -> bool:
-    """Return whether the tenant's lists have a URI, so that who may read it is decided there."""
+    """Return whether the tenant's lists have a URI; if so, they decide who may read it."""
     if not view.restricted:
         return False
     lists = view.catalog.of(PrimitiveKind.RESOURCE), view.catalog.of(PrimitiveKind.TEMPLATE)
     return resolve_uri(qualified(server, uri), *lists) is not None
 
 
-def _linked(found: Located) -> Primitive:
-    """Return what stands for a link in the policy: a resource of its server that no list holds."""
+def _linked_resource(location: Located) -> Primitive:
+    """Return the primitive that stands for a link in the policy: an unlisted resource of its server."""
     return Primitive(
-        PrimitiveKind.RESOURCE, found.server, found.uri, found.uri, definition={"uri": found.uri}, digest=""
+        PrimitiveKind.RESOURCE,
+        location.server,
+        location.uri,
+        location.uri,
+        definition={"uri": location.uri},
+        digest="",
     )
 
 
-def _renamed(result: dict[str, Any], own: str, exposed: str) -> dict[str, Any]:
-    """Return what was read under the URI that the client asked for."""
+def _with_exposed_uri(result: dict[str, Any], own: str, exposed: str) -> dict[str, Any]:
+    """Return the result with the URI that the client requested in place of the server's own."""
     contents = result.get("contents")
     if not isinstance(contents, list):
         return result
     renamed = [
-        {**one, "uri": exposed} if isinstance(one, dict) and one.get("uri") == own else one
-        for one in contents
+        {**content, "uri": exposed} if isinstance(content, dict) and content.get("uri") == own else content
+        for content in contents
     ]
     return {**result, "contents": renamed}
 
 
-def _referred(view: CallerView, ref: Mapping[str, Any]) -> Primitive | None:
+def _find_reference(view: CallerView, ref: Mapping[str, Any]) -> Primitive | None:
     if ref.get("type") == "ref/prompt":
         return view.find(PrimitiveKind.PROMPT, ref["name"])
     uri = ref["uri"]
     listed = view.find(PrimitiveKind.TEMPLATE, uri) or view.find(PrimitiveKind.RESOURCE, uri)
     if listed is not None:
         return listed
-    bare = [one for one in view.of(PrimitiveKind.TEMPLATE).values() if one.own_name == uri]
+    bare = [template for template in view.of(PrimitiveKind.TEMPLATE).values() if template.own_name == uri]
     return bare[0] if len(bare) == 1 else None

@@ -1,4 +1,4 @@
-"""The state that a server gives a client to send back: sealed where it may hold what the client must not read."""
+"""The state that a server gives a client to send back: sealed, as it may hold what the client must not read."""
 
 import hashlib
 import json
@@ -18,14 +18,14 @@ _SEALED: Final = "dev.sluice/sealed."
 
 @dataclass(frozen=True, slots=True)
 class RequestStates:
-    """Seals a state for one caller, server and request with its arguments, and opens it for these only."""
+    """Seals a state for one caller, server and request with its arguments, and opens it only for the same ones."""
 
     keys: RecordKeys
 
     def sealed(
         self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any], result: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the result of ``params`` so that its state, if it has one, nobody but this service can read."""
+        """Return the result of ``params`` with its state, if it has one, sealed so that only this service reads it."""
         state = result.get(_STATE)
         if not isinstance(state, str):
             return dict(result)
@@ -34,19 +34,19 @@ class RequestStates:
         return {**result, _STATE: _SEALED + sealed}
 
     def opened(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the params with the state as the server gave it; one that was never sealed stays as it is."""
+        """Return the params with the server's own state; a state that was never sealed stays as it is."""
         if not _is_sealed(params):
             return dict(params)
         data = self._data(caller, about, params)
         if data is None:
             raise InvalidArgumentsError(
-                "This requestState is not one that this request was given; send it again from the start.",
+                "This requestState was not issued for this request; send the request again without it.",
                 details={"pointer": f"/{_STATE}"},
             )
         return {**params, _STATE: data.decode("utf-8", "surrogatepass")}
 
-    def goes_on(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bool:
-        """Tell whether ``params`` go on with a request that was passed on before, with the same arguments."""
+    def continues(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bool:
+        """Return whether ``params`` continue a request that was forwarded before, with the same arguments."""
         return _is_sealed(params) and self._data(caller, about, params) is not None
 
     def _data(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bytes | None:

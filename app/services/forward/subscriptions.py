@@ -1,4 +1,4 @@
-"""Who follows which resource: what streams are told of updates, wherever the stream and the server are."""
+"""Subscriptions to resources: which streams get which updates, on whichever replica stream and server are."""
 
 import asyncio
 import logging
@@ -21,10 +21,10 @@ from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 
 SUBSCRIPTIONS_CHANGED: Final = "subscriptions"
-"""A session follows other resources than before; the name is the digest of its id."""
+"""A session's subscriptions changed; the name is the digest of its id."""
 
 _PREFERENCE: Final = "subscriptions"
-_MOST = 256
+_MAX_PER_SESSION = 256
 
 log = logging.getLogger("sluice.subscriptions")
 
@@ -38,9 +38,9 @@ def subscribed(preferences: Mapping[str, Any]) -> list[str]:
 
 
 class Watch:
-    """What one open stream follows: exposed URIs, and for each the server and the URI as that server knows it.
+    """What one open stream follows: exposed URIs, each with the server and the server's own URI.
 
-    ``group`` is the one whose endpoint the stream is at, None at the one that serves everything.
+    ``group`` is the group whose endpoint the stream is at, None at the endpoint that serves everything.
     """
 
     def __init__(self, caller: Caller, group: str | None = None) -> None:
@@ -51,20 +51,22 @@ class Watch:
         self.turn = asyncio.Lock()
 
     def shown(self, server: str, uri: str) -> list[str]:
-        """Return how the client knows a resource that its server says was updated; nothing where it follows none.
+        """Return the exposed URIs of a resource that its server reports as updated; empty if it is not followed.
 
-        A server may name a part of what was subscribed to.
+        A server may name a part of a resource that was subscribed to.
         """
-        found = []
+        exposed_uris = []
         for exposed, (of_server, own) in self.followed.items():
             if of_server == server and (uri == own or uri.startswith(f"{own.rstrip('/')}/")):
-                found.append(exposed if uri == own else qualified(server, uri) if exposed != own else uri)
-        return found
+                exposed_uris.append(
+                    exposed if uri == own else qualified(server, uri) if exposed != own else uri
+                )
+        return exposed_uris
 
 
 @dataclass(eq=False, slots=True)
 class SubscriptionService:
-    """Keeps upstream subscriptions for the streams of this process; subscribe ``changed`` to the announcements."""
+    """Keeps upstream subscriptions for the streams of this process; subscribe ``changed`` to announced changes."""
 
     database: Database
     sessions: SessionService
@@ -75,25 +77,28 @@ class SubscriptionService:
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     async def subscribe(self, caller: Caller, session_id: str, uri: str, group: str | None = None) -> None:
-        """Let the session hear of updates of ``uri``, on whichever replica its stream is."""
+        """Subscribe the session to updates of ``uri``, on whichever replica its stream is."""
         if await self.resolve(caller, group, uri) is None:
             raise NotFoundError("There is no such resource.", details={"pointer": "/uri"})
 
-        def added(held: Mapping[str, Any]) -> Mapping[str, Any]:
-            uris = [*dict.fromkeys([*subscribed(held), uri])]
-            if len(uris) > _MOST:
+        def added(preferences: Mapping[str, Any]) -> Mapping[str, Any]:
+            uris = [*dict.fromkeys([*subscribed(preferences), uri])]
+            if len(uris) > _MAX_PER_SESSION:
                 raise OverloadedError(
-                    f"One session follows at most {_MOST} resources; unsubscribe from some first."
+                    f"One session follows at most {_MAX_PER_SESSION} resources; unsubscribe from some first."
                 )
-            return {**held, _PREFERENCE: uris}
+            return {**preferences, _PREFERENCE: uris}
 
         await self._revise(caller, session_id, added)
 
     async def unsubscribe(self, caller: Caller, session_id: str, uri: str) -> None:
-        """End that; a URI that is not followed is no fault."""
+        """Unsubscribe the session; a URI that it does not follow is not an error."""
 
-        def removed(held: Mapping[str, Any]) -> Mapping[str, Any]:
-            return {**held, _PREFERENCE: [one for one in subscribed(held) if one != uri] or None}
+        def removed(preferences: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {
+                **preferences,
+                _PREFERENCE: [followed for followed in subscribed(preferences) if followed != uri] or None,
+            }
 
         await self._revise(caller, session_id, removed)
 
@@ -105,7 +110,7 @@ class SubscriptionService:
         watch = Watch(caller, group)
         self._watches.add(watch)
         try:
-            # Not waited for, here and at the end: a server that is slow holds up no stream.
+            # Not awaited, here and at the end, so that a slow server delays no stream.
             self._start(self._follow(watch, uris))
             yield watch
         finally:
@@ -116,7 +121,7 @@ class SubscriptionService:
     async def watching_session(
         self, caller: Caller, session_id: str, group: str | None = None
     ) -> AsyncIterator[Watch]:
-        """Follow what a session of the handshake revision follows, and what it will, while the body runs."""
+        """Follow what a session of the handshake revision follows, now and later, while the body runs."""
         digest = session_key(session_id)
         async with self.watching(caller, group=group) as watch:
             self._sessions[digest] = session_id, watch
@@ -130,22 +135,22 @@ class SubscriptionService:
     def changed(self, changed: Changed) -> None:
         """Take note of an announced change."""
         if changed.kind == SUBSCRIPTIONS_CHANGED:
-            if (found := self._sessions.get(changed.name or "")) is not None:
-                self._start(self._follow_session(*found))
+            if (session := self._sessions.get(changed.name or "")) is not None:
+                self._start(self._follow_session(*session))
         elif changed.kind == EVERYTHING:
-            for found in list(self._sessions.values()):
-                self._start(self._follow_session(*found))
+            for session in list(self._sessions.values()):
+                self._start(self._follow_session(*session))
         elif changed.kind == POLICY_CHANGED:
             self.refresh(changed.tenant)
 
     def refresh(self, tenant: str | None) -> None:
-        """Look again at what the streams of a tenant may follow: its catalog or its policy changed."""
+        """Check again what the streams of a tenant may follow, after its catalog or its policy changed."""
         for watch in list(self._watches):
             if watch.wanted and tenant in (None, watch.caller.tenant):
                 self._start(self._follow(watch, watch.wanted))
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel all work under way."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -163,19 +168,19 @@ class SubscriptionService:
         await self._follow(watch, subscribed(session.preferences))
 
     async def _follow(self, watch: Watch, uris: Iterable[str]) -> None:
-        """Make the upstream subscriptions of a stream those of ``uris`` that its caller may read."""
+        """Set the upstream subscriptions of a stream to those of ``uris`` that its caller may read."""
         async with watch.turn:
             watch.wanted = frozenset(uris) if watch in self._watches else frozenset()
-            meant: dict[str, tuple[str, str]] = {}
+            targets: dict[str, tuple[str, str]] = {}
             for uri in sorted(watch.wanted):
                 if (target := await self.resolve(watch.caller, watch.group, uri)) is not None:
-                    meant[uri] = target
-            before, watch.followed = set(watch.followed.values()), meant
-            after = set(meant.values())
+                    targets[uri] = target
+            before, watch.followed = set(watch.followed.values()), targets
+            after = set(targets.values())
             for server, own in sorted(after - before):
                 if not await self._upstream(watch.caller.tenant, server, own, follow=True):
-                    after.discard((server, own))  # tried again when something changes at the server
-            watch.followed = {uri: target for uri, target in meant.items() if target in after}
+                    after.discard((server, own))  # retried when something changes at the server
+            watch.followed = {uri: target for uri, target in targets.items() if target in after}
             for server, own in before - after:
                 await self._upstream(watch.caller.tenant, server, own, follow=False)
 
@@ -193,11 +198,11 @@ class SubscriptionService:
         return True
 
     def _start(self, work: Any) -> None:
-        task = asyncio.create_task(self._quietly(work))
+        task = asyncio.create_task(self._log_failure(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _quietly(self, work: Awaitable[None]) -> None:
+    async def _log_failure(self, work: Awaitable[None]) -> None:
         try:
             await work
         except ServiceError as error:
@@ -205,10 +210,10 @@ class SubscriptionService:
 
 
 def resolving(listing: ListingService, forwarding: ForwardService) -> Resolve:
-    """Return what finds the resources that a caller may read, wherever they are."""
+    """Return a function that finds the resources that a caller may read, at any server."""
 
     async def resolve(caller: Caller, group: str | None, uri: str) -> tuple[str, str] | None:
-        found = forwarding.located(await listing.view(caller, group=group), caller, uri)
-        return (found.server, found.uri) if found is not None else None
+        location = forwarding.located(await listing.view(caller, group=group), caller, uri)
+        return (location.server, location.uri) if location is not None else None
 
     return resolve

@@ -1,4 +1,4 @@
-"""What happens to a call between the client and a server: arguments restored, results cleaned; or nothing passes."""
+"""Tool hooks (policy member `passages`): restore a call's arguments, clean its results; on failure nothing passes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,76 +23,78 @@ _INTERNAL: Final = -32603
 
 @dataclass(slots=True)
 class HookScope:
-    """The vault scope of one call; ``given`` where the caller named it. A redaction without one begins it."""
+    """The vault scope of one call; ``from_caller`` if the caller named it. A redaction without a scope begins one."""
 
     name: str | None = None
-    given: bool = False
+    from_caller: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HookedCall:
-    """One call under one passage; ``limit_s`` is how long its middlewares may take each time it needs them.
+    """One call under one tool hook; ``limit_s`` is how long its middlewares may take each time it needs them.
 
-    That time is their own: a call may have waited long for its server, or for a person.
+    That time does not count the rest of the call, which may have waited long for its server or for a person.
     """
 
     invoke: InvokeService
-    passage: ToolHook
+    tool_hook: ToolHook
     caller: Caller
     request: RequestInfo
     limit_s: float
     scope: HookScope
     restored: dict[str, str] = field(default_factory=dict)
-    """The originals that the tool was given, each with its handle."""
+    """The originals that went to the tool, each with its handle."""
     suspicions: list[str] = field(default_factory=list)
-    """The middlewares that suspect an attack in what came back."""
+    """The middlewares that suspect an attack in the result."""
 
     async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a tool's arguments with originals in place of the handles of this scope."""
-        if not self.passage.restore_arguments or self.scope.name is None:
+        if not self.tool_hook.restore_arguments or self.scope.name is None:
             return arguments
         step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
         item = {"type": "tool_use", "id": "call", "name": tool, "input": dict(arguments)}
-        made = await self.invoke.passage(self.caller, step, [item], self.request, self._until())
+        answer = await self.invoke.run_tool_hook(self.caller, step, [item], self.request, self._until())
         await self._remember(arguments)
-        restored: Mapping[str, Any] = made.content[0]["input"]
+        restored: Mapping[str, Any] = answer.content[0]["input"]
         return restored
 
     async def _remember(self, arguments: Mapping[str, Any]) -> None:
-        """Keep what stands behind the handles of ``arguments``, which nothing that comes back may show.
+        """Keep the originals behind the handles of ``arguments``, so that no result shows them.
 
-        The middlewares find most of it again, but finding is no proof, and who may call a tool need not be allowed to
-        read originals.
+        The middlewares detect most of them again, but detection is not certain, and a caller who may call a tool need
+        not be allowed to read originals.
         """
-        handles = {one.handle for text in texts_of(dict(arguments)) for one in find_handles(text)}
+        handles = {
+            handle_match.handle for text in texts_of(dict(arguments)) for handle_match in find_handles(text)
+        }
         originals = await self.invoke.vault.read(self.caller, self.scope.name or "", handles)
         self.restored.update({original.text: str(handle) for handle, original in originals.items()})
 
     async def result(self, kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a result as the middlewares left it; it names the scope where the caller gave none."""
-        if not self.passage.results:
+        """Return a result as the middlewares left it; its ``_meta`` names the scope if the caller named none."""
+        if not self.tool_hook.results:
             return dict(result)
         shape = ResultParts(kind, result)
-        made = shape.result(await self._cleaned(shape.items))
-        if self.scope.name is not None and not self.scope.given:
-            made["_meta"] = {**(made.get("_meta") or {}), SCOPE_META: self.scope.name}
-        return made
+        hooked = shape.result(await self._clean(shape.items))
+        if self.scope.name is not None and not self.scope.from_caller:
+            hooked["_meta"] = {**(hooked.get("_meta") or {}), SCOPE_META: self.scope.name}
+        return hooked
 
     async def error(self, error: UpstreamError) -> UpstreamError:
-        """Return what a server said of its failure as the middlewares left it."""
-        if not self.passage.results:
+        """Return a server's error as the middlewares left it."""
+        if not self.tool_hook.results:
             return error
-        told = {"message": error.message, "data": error.data}
-        cleaned = free_value(await self._cleaned(free_items(told)))
+        parts = {"message": error.message, "data": error.data}
+        cleaned = free_value(await self._clean(free_items(parts)))
         return UpstreamError(error.code, str(cleaned["message"]), cleaned["data"])
 
     def hooks(self, hooks: Hooks) -> Hooks:
-        """Return hooks through which nothing passes that the middlewares have not seen.
+        """Return hooks that pass nothing on that the middlewares have not seen.
 
-        Texts of progress and logs are dropped: they come too often and too small to be looked at one by one. What a
-        server asks the client goes through the middlewares like a result.
+        Texts of progress and logs are dropped: they are too many and too small to be checked each. A server's requests
+        to the client go through the middlewares like results.
         """
-        if not self.passage.results:
+        if not self.tool_hook.results:
             return hooks
         return replace(
             hooks,
@@ -109,38 +111,38 @@ class HookedCall:
                 numbers = {key: params[key] for key in ("progress", "total") if _is_number(params.get(key))}
                 await hooks.notify(method, {"progressToken": params.get("progressToken"), **numbers})
             elif method == "notifications/elicitation/complete":
-                await hooks.notify(method, free_value(await self._cleaned(free_items(dict(params)))))
+                await hooks.notify(method, free_value(await self._clean(free_items(dict(params)))))
 
         return notify
 
     def _ask(self, hooks: Hooks) -> Any:
         async def ask(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
             if hooks.ask is None:
-                raise UpstreamError(_INTERNAL, "The client cannot be asked.")
+                raise UpstreamError(_INTERNAL, "The client takes no requests.")
             try:
-                cleaned = free_value(await self._cleaned(free_items(dict(params))))
+                cleaned = free_value(await self._clean(free_items(dict(params))))
             except ServiceError as error:
                 raise UpstreamError(_INTERNAL, "A policy withheld this request.") from error
             return await hooks.ask(method, cleaned)
 
         return ask
 
-    async def _cleaned(self, items: Items) -> Items:
+    async def _clean(self, items: Items) -> Items:
         until = self._until()
         redacted = False
-        for step in self.passage.results:
+        for step in self.tool_hook.results:
             redactions = await self.invoke.invocables.redactions_of(self.caller.tenant, step.name)
             scoped = self._scoped(step, redactions, again=redacted)
-            made = await self.invoke.passage(self.caller, scoped, items, self.request, until)
-            items = made.content
-            if made.metadata.get("suspected") is True:
+            answer = await self.invoke.run_tool_hook(self.caller, scoped, items, self.request, until)
+            items = answer.content
+            if answer.metadata.get("suspected") is True:
                 self.suspicions.append(step.name)
             redacted = redacted or bool(redactions)
-            begun = made.metadata.get("scope")
+            begun = answer.metadata.get("scope")
             if self.scope.name is None and redactions and isinstance(begun, str):
                 self.scope.name = begun
         if not items:
-            raise InternalError("A middleware left nothing of a result.")
+            raise InternalError("A middleware removed the whole result.")
         if self.restored:
             weight = sum(map(len, texts_of(items)))
             hidden: Items = await off_loop(weight, Restored(self.restored).hidden, items)
@@ -151,23 +153,32 @@ class HookedCall:
         return asyncio.get_running_loop().time() + self.limit_s
 
     def _scoped(self, step: Step, redactions: Mapping[str, Mapping[str, Any]], *, again: bool) -> Step:
-        """Return a redaction in the scope of this call; one that comes ``again`` leaves the handles of the first.
+        """Return a redaction step in the scope of this call; a further one (``again``) keeps the handles of the first.
 
-        ``redactions`` are those that the step runs: itself, or the steps of a pipeline with what is set there.
+        ``redactions`` are those that the step runs, each with its own arguments: the step itself, or steps of a
+        pipeline.
         """
-        given = step.arguments
-        if not redactions or "scope" in given or any("scope" in one for one in redactions.values()):
+        own_arguments = step.arguments
+        if (
+            not redactions
+            or "scope" in own_arguments
+            or any("scope" in inner_arguments for inner_arguments in redactions.values())
+        ):
             return step
         scope = {} if self.scope.name is None else {"scope": self.scope.name}
         kept = {"handles_in_input": "keep"} if again and scope else {}
         if step.name in redactions:
-            return Step(name=step.name, arguments={**kept, **given, **scope})
+            return Step(name=step.name, arguments={**kept, **own_arguments, **scope})
         inner = {
-            name: {**{key: one for key, one in kept.items() if key not in mine}, **given.get(name, {})}
-            for name, mine in redactions.items()
+            name: {
+                **{key: default for key, default in kept.items() if key not in own},
+                **own_arguments.get(name, {}),
+            }
+            for name, own in redactions.items()
         }
         return Step(
-            name=step.name, arguments={**given, **{k: one for k, one in inner.items() if one}, **scope}
+            name=step.name,
+            arguments={**own_arguments, **{name: value for name, value in inner.items() if value}, **scope},
         )
 
 

@@ -155,7 +155,7 @@ class InvokeService:
                 raise NotFoundError("There is no such pipeline.")
         return await self.invoke(caller, name, {**arguments, "dryRun": True}, items, request)
 
-    async def passage(
+    async def run_tool_hook(
         self, caller: Caller, step: Step, items: Any, request: RequestInfo, until: float
     ) -> InvokeAnswer:
         """Run a step of a passage: the tenant's policy is its authority, whatever the caller may do; audited.

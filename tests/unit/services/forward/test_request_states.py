@@ -24,9 +24,9 @@ def test_what_was_sealed_is_opened_for_the_same_request() -> None:
     again = sealed()
     assert "theirs" not in again["requestState"]
     assert STATES.opened(CALLER, ABOUT, again) == {**PARAMS, "requestState": "theirs"}
-    assert STATES.goes_on(CALLER, ABOUT, again)
+    assert STATES.continues(CALLER, ABOUT, again)
     reordered = {**again, "arguments": {"of": [1, 2], "to": "a"}}
-    assert STATES.goes_on(CALLER, ABOUT, reordered), "the order of members says nothing"
+    assert STATES.continues(CALLER, ABOUT, reordered), "the order of members says nothing"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_for_another_caller_request_or_arguments_it_is_refused(
     caller: Caller, about: tuple[str, ...], change: dict[str, Any]
 ) -> None:
     params = {**sealed(), **change}
-    assert not STATES.goes_on(caller, about, params)
+    assert not STATES.continues(caller, about, params)
     with pytest.raises(InvalidArgumentsError) as refused:
         STATES.opened(caller, about, params)
     assert refused.value.details == {"pointer": "/requestState"}
@@ -55,7 +55,7 @@ def test_for_another_caller_request_or_arguments_it_is_refused(
 def test_a_state_that_was_never_sealed_stays_and_goes_on_with_nothing() -> None:
     for params in ({**PARAMS, "requestState": "bare"}, {**PARAMS, "requestState": 7}, dict(PARAMS)):
         assert STATES.opened(CALLER, ABOUT, params) == params
-        assert not STATES.goes_on(CALLER, ABOUT, params)
+        assert not STATES.continues(CALLER, ABOUT, params)
     result = {"content": [], "requestState": 7}
     assert STATES.sealed(CALLER, ABOUT, PARAMS, result) == result
 
@@ -63,7 +63,7 @@ def test_a_state_that_was_never_sealed_stays_and_goes_on_with_nothing() -> None:
 def test_no_arguments_and_empty_ones_are_the_same_request() -> None:
     bare = {"name": "mail__send"}
     made = STATES.sealed(CALLER, ABOUT, bare, {"requestState": "s"})
-    assert STATES.goes_on(CALLER, ABOUT, {**bare, "arguments": {}, "requestState": made["requestState"]})
+    assert STATES.continues(CALLER, ABOUT, {**bare, "arguments": {}, "requestState": made["requestState"]})
 
 
 def test_any_text_comes_back_even_one_that_no_utf_8_can_hold() -> None:
