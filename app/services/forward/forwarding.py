@@ -202,44 +202,38 @@ class ForwardService:
         states, about = RequestStates(self.audit.keys), (method, primitive.server, primitive.name)
         with self.traffic.forwarded(incoming.caller.tenant, primitive.server, limits):
             async with record.recorded():
-                hooked_call = None
+                hooked = None
                 hooks = incoming.hooks
                 params = states.opened(incoming.caller, about, params)
                 if tool_hook is not None:
                     limit_s = limits.deadline_ms / 1000
-                    hooked_call = HookedCall(
+                    hooked = HookedCall(
                         self.invoke, tool_hook, incoming.caller, incoming.request, limit_s, incoming.scope
                     )
-                    hooks = hooked_call.hooks(hooks)
+                    hooks = hooked.hooks(hooks)
                     if method == "tools/call":
                         arguments = params.get("arguments") or {}
                         params = {
                             **params,
-                            "arguments": await hooked_call.arguments(primitive.name, arguments),
+                            "arguments": await hooked.arguments(primitive.name, arguments),
                         }
                 try:
                     raw_result = await self._exchange(
-                        record, primitive.server, method, _params_for_server(params), hooks, hooked_call
+                        record, primitive.server, method, _params_for_server(params), hooks, hooked
                     )
                 except UpstreamError:
                     # An error's message is content like any other.
                     if incoming.arrived is not None:
-                        await incoming.arrived(view.policy, primitive.server, _is_suspected(hooked_call))
+                        await incoming.arrived(view.policy, primitive.server, _is_suspected(hooked))
                     raise
                 result = _without_own_members(raw_result)
-                if hooked_call is not None:
-                    result = await hooked_call.result(kind.value, result)
+                if hooked is not None:
+                    result = await hooked.result(kind.value, result)
                 # The server cannot tell our callers apart, so it would accept another caller's state.
                 result = states.sealed(incoming.caller, about, incoming.params, result)
                 if incoming.arrived is not None:
-                    added_meta = await incoming.arrived(
-                        view.policy, primitive.server, _is_suspected(hooked_call)
-                    )
-                    result = (
-                        {**result, "_meta": {**(result.get("_meta") or {}), **added_meta}}
-                        if added_meta
-                        else result
-                    )
+                    meta = await incoming.arrived(view.policy, primitive.server, _is_suspected(hooked))
+                    result = {**result, "_meta": {**(result.get("_meta") or {}), **meta}} if meta else result
                 await record.note_answer(result)
         self.seen.note(incoming.caller, primitive.server, result)
         return result
@@ -251,7 +245,7 @@ class ForwardService:
         method: str,
         params: Mapping[str, Any],
         hooks: Hooks,
-        hooked_call: HookedCall | None,
+        hooked: HookedCall | None,
     ) -> dict[str, Any]:
         channel = self.channel(record.incoming.caller.tenant, server)
         if channel is None:
@@ -273,9 +267,9 @@ class ForwardService:
                     f"The server {server!r} does not take requests in the form it agreed to.",
                     details={"server": server},
                 ) from None
-            if hooked_call is None:
+            if hooked is None:
                 raise
-            cleaned = await hooked_call.error(error)
+            cleaned = await hooked.error(error)
         raise cleaned
 
     def _new_record(self, incoming: PrimitiveRequest, action: str) -> ForwardRecord:
@@ -309,8 +303,8 @@ def _hook_for(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: st
     return min(hooks, key=policy.passages.index) if hooks else None
 
 
-def _is_suspected(hooked_call: HookedCall | None) -> bool:
-    return hooked_call is not None and bool(hooked_call.suspicions)
+def _is_suspected(hooked: HookedCall | None) -> bool:
+    return hooked is not None and bool(hooked.suspicions)
 
 
 def _check_depth(arguments_json: bytes, maximum: int) -> None:

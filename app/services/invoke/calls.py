@@ -1,4 +1,4 @@
-"""One call of a middleware as the record will tell it, and the arguments it runs with."""
+"""The audit record of one call of a middleware, and the arguments that it runs with."""
 
 import asyncio
 import time
@@ -28,10 +28,10 @@ from app.services.audit.audit import AuditService
 
 _UNRECORDED = (
     asyncio.CancelledError,
-    # There is nothing to record with.
+    # There is nowhere to record the call.
     AuditUnavailableError,
     StoreUnavailableError,
-    # Turned away at the door, unread: the metrics count them, and a flood must not become a flood of writes.
+    # Refused unread: the metrics count them, and a flood of calls must not become a flood of writes.
     RateLimitedError,
     OverloadedError,
 )
@@ -39,9 +39,9 @@ _UNRECORDED = (
 
 @dataclass(slots=True)
 class MiddlewareCall:
-    """What is known of a call so far; ``given`` is the context as bytes, for digests and sizes.
+    """What is known of a call so far; ``input_json`` is the context as bytes, for digests and sizes.
 
-    ``authority`` is who acts where that is not the caller: the tenant's policy, on the caller's behalf.
+    ``authority`` is who acts if not the caller: the tenant's policy, on the caller's behalf.
     """
 
     audit: AuditService
@@ -52,23 +52,23 @@ class MiddlewareCall:
     policy_version: int | None = None
     started_ns: int = field(default_factory=time.perf_counter_ns)
     blocks: int = 0
-    given: bytes = b""
+    input_json: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
     authority: Caller | None = None
     about: Mapping[str, str] = field(default_factory=dict)
-    """What surrounds the call, for its record; names, never content."""
+    """The surroundings of the call, for its record; names, never content."""
 
     @property
     def acting(self) -> Caller:
-        """Return whose roles count."""
+        """Return the caller whose roles apply."""
         return self.authority or self.caller
 
     def event(
         self, outcome: str, *, out: Sequence[Any] | None = None, scope: str | None = None
     ) -> AuditEvent:
-        """Return the event of this call as it stands: keyed digests, sizes and counts."""
+        """Return the audit event of this call so far: keyed digests, sizes and counts."""
         tenant = self.caller.tenant
         answered = b"" if out is None else dumps(out)
         return self.audit.new_event(
@@ -79,10 +79,10 @@ class MiddlewareCall:
             middleware=self.middleware,
             policy_version=self.policy_version,
             scope_ref=None if scope is None else self.audit.scope_ref(tenant, scope),
-            in_hmac=self.audit.digest(tenant, self.given) if self.given else None,
+            in_hmac=self.audit.digest(tenant, self.input_json) if self.input_json else None,
             out_hmac=self.audit.digest(tenant, answered) if answered else None,
             blocks=self.blocks,
-            bytes_in=len(self.given),
+            bytes_in=len(self.input_json),
             bytes_out=len(answered),
             counts=self.counts,
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
@@ -91,52 +91,52 @@ class MiddlewareCall:
         )
 
     async def refused(self, error: BaseException) -> None:
-        """Record that the call was not answered; where that fails too, its error takes the place of ``error``."""
+        """Record that the call failed; if recording fails too, that error is raised instead of ``error``."""
         if isinstance(error, _UNRECORDED):
             return
-        known = isinstance(error, ServiceError)
+        is_service_error = isinstance(error, ServiceError)
         code = error.code if isinstance(error, ServiceError) else InternalError.code
         if isinstance(error, BlockedByPolicyError) and "flags" in error.details:
-            # What a middleware found in a context that it refused: names of categories, never content.
+            # What a middleware detected in a context that it refused: names of categories, never content.
             self.counts = dict.fromkeys(error.details["flags"], 1)
             self.details = {"severity": error.details["severity"], "allow": False}
-        event = self.event(OUTCOME_REFUSED if known else OUTCOME_FAILED)
+        event = self.event(OUTCOME_REFUSED if is_service_error else OUTCOME_FAILED)
         await self.audit.record(replace(event, error_code=code))
 
 
 def merged_arguments(
     policy: Policy, middleware: Middleware[Any], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return defaults, the caller's and fixed arguments together; a different value for a fixed one is refused."""
+    """Return default, caller's and fixed arguments merged; a caller's different value for a fixed one is refused."""
     usual, fixed = policy_arguments(policy, middleware)
-    given = by_field(middleware, arguments)
+    own = by_field(middleware, arguments)
     message = "The policy of this tenant fixes this argument to another value."
-    refuse_changes(middleware.arguments, given, fixed, message)
-    return {**usual, **given, **fixed}
+    refuse_changes(middleware.arguments, own, fixed, message)
+    return {**usual, **own, **fixed}
 
 
 def policy_arguments(policy: Policy, middleware: Middleware[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the policy gives a middleware where the caller says nothing, and whatever the caller says."""
+    """Return the policy's default and fixed arguments for a middleware."""
     usual = policy.default_arguments.get(middleware.name, {})
     return by_field(middleware, usual), by_field(middleware, policy.fixed_arguments.get(middleware.name, {}))
 
 
 def by_field(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments under the names of the model's fields, so that no second spelling gets past a fixed one."""
+    """Return arguments under the names of the model's fields, so that an alias cannot bypass a fixed argument."""
     fields = {field.alias: name for name, field in middleware.arguments.model_fields.items() if field.alias}
     return {fields.get(name, name): value for name, value in arguments.items()}
 
 
 def refuse_changes(
     model: type[Arguments],
-    given: Mapping[str, Any],
+    own: Mapping[str, Any],
     fixed: Mapping[str, Any],
     message: str,
     at: str = "/arguments",
 ) -> None:
-    """Refuse a caller's value for a fixed argument, unless it is the same."""
+    """Refuse a caller's value for a fixed argument, unless it is the same value."""
     for key, value in fixed.items():
-        if key in given and given[key] != value:
+        if key in own and own[key] != value:
             raise BlockedByPolicyError(message, details={"pointer": f"{at}/{_spelled(model, key)}"})
 
 
@@ -153,7 +153,7 @@ def checked(
 ) -> Any:
     """Return the arguments as ``model``, or refuse with a pointer below ``at`` to the first fault.
 
-    ``beside`` are names of arguments that are taken elsewhere.
+    ``beside`` are further names of arguments, which are read elsewhere.
     """
     try:
         return model.model_validate(arguments)
@@ -162,11 +162,15 @@ def checked(
         schema = model.model_json_schema(by_alias=True)
         pointers = [_pointer(model, schema, fault["loc"]) for fault in faults]
         if faults[0]["type"] == "extra_forbidden":
-            message = "There is no such argument; details list those that there are"
+            message = "There is no such argument; the details list the valid ones"
         else:
-            # The alternatives of one value: it may be any of them.
-            alike = [fault["msg"] for fault, one in zip(faults, pointers, strict=True) if one == pointers[0]]
-            message = ", or ".join(dict.fromkeys(one.removeprefix("Value error, ") for one in alike))
+            # One value may have several valid forms, each with its own message.
+            alike = [
+                fault["msg"]
+                for fault, pointer in zip(faults, pointers, strict=True)
+                if pointer == pointers[0]
+            ]
+            message = ", or ".join(dict.fromkeys(text.removeprefix("Value error, ") for text in alike))
         raise InvalidArgumentsError(
             f"{message[:1].upper()}{message[1:]}.",
             details={
@@ -177,12 +181,16 @@ def checked(
 
 
 def _pointer(model: type[Arguments], schema: Mapping[str, Any], location: Sequence[str | int]) -> str:
-    """Return where a fault is, as far as the names are those of the schema: others are the caller's text."""
+    """Return where a fault is, up to the first name outside the schema: such names are the caller's text."""
     outer = set(schema.get("properties", {}))
-    inner = {name for one in schema.get("$defs", {}).values() for name in one.get("properties", ())}
+    inner = {
+        name
+        for schema_of_type in schema.get("$defs", {}).values()
+        for name in schema_of_type.get("properties", ())
+    }
     pointer = ""
-    for depth, step in enumerate(location):
-        name = _spelled(model, str(step)) if depth == 0 else step
+    for depth, member in enumerate(location):
+        name = _spelled(model, str(member)) if depth == 0 else member
         if not (isinstance(name, int) or name in (inner if depth else outer)):
             break
         pointer += f"/{name}"
@@ -190,13 +198,13 @@ def _pointer(model: type[Arguments], schema: Mapping[str, Any], location: Sequen
 
 
 def _spelled(model: type[Arguments], name: str) -> str:
-    """Return how the schema spells the argument of a field."""
+    """Return the name of a field's argument in the schema."""
     field_of = model.model_fields.get(name)
     return name if field_of is None else field_of.alias or name
 
 
 def weight_of(items: Any) -> int:
-    """Return a cheap lower bound of how much there is to write."""
+    """Return a cheap lower bound of the characters there are to encode."""
     if not isinstance(items, list):
         return 0
     total = 0

@@ -1,4 +1,4 @@
-"""Say why something in a text is personal data or is not, under the rules that hold for the caller."""
+"""Explain why something in a text is personal data or not, under the rules that apply to the caller."""
 
 import asyncio
 from collections import Counter
@@ -24,7 +24,7 @@ ACTION: Final = "pii.explain"
 
 @dataclass(frozen=True, slots=True)
 class ExplainService:
-    """Explains detections; on record like an invocation of `pii_redaction`, but nothing is redacted or stored."""
+    """Explains detections; recorded like an invocation of `pii_redaction`, but nothing is redacted or stored."""
 
     registry: Registry
     policies: PolicyService
@@ -37,10 +37,10 @@ class ExplainService:
     ) -> Explanation:
         """Return what was considered in ``text``; ``arguments`` are those of `pii_redaction`, under the policy."""
         call = MiddlewareCall(self.audit, caller, request, ACTION, middleware=PiiRedaction.name)
-        call.given = text.encode("utf-8", "surrogatepass")
+        call.input_json = text.encode("utf-8", "surrogatepass")
         try:
             caller.require(Role.INVOKER)
-            explanation = await self._explained(call, text, arguments)
+            explanation = await self._explain(call, text, arguments)
         except BaseException as error:
             await call.refused(error)
             raise
@@ -48,7 +48,7 @@ class ExplainService:
         await self.audit.record(call.event(OUTCOME_OK))
         return explanation
 
-    async def _explained(self, call: MiddlewareCall, text: str, arguments: Mapping[str, Any]) -> Explanation:
+    async def _explain(self, call: MiddlewareCall, text: str, arguments: Mapping[str, Any]) -> Explanation:
         tenant = call.caller.tenant
         call.policy_version, policy = await self.policies.get(tenant)
         if policy.allowed_middlewares is not None and PiiRedaction.name not in policy.allowed_middlewares:

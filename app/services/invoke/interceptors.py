@@ -1,4 +1,4 @@
-"""Middlewares and pipelines through the second door: listed and invoked as interceptors."""
+"""List and invoke middlewares and pipelines as MCP interceptors."""
 
 import asyncio
 import re
@@ -36,16 +36,16 @@ from app.services.invoke.pipelines import PipelineVersion
 
 ACTION = "interceptor.invoke"
 SPELLED = re.compile(r"[A-Za-z0-9_./*-]{1,128}")
-"""What looks like the name of an interceptor or an event is repeated in an error; anything else may be content."""
+"""Errors repeat what looks like the name of an interceptor or event; anything else may be content."""
 
 
 class InterceptorTimeoutError(DeadlineExceededError):
-    """An interceptor did not end in time; the wire has a code of the proposal's own for it."""
+    """An interceptor did not end in time; the interceptors proposal has its own error code for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interception:
-    """One invocation as it was asked for; ``conversation`` is what tools are chosen for where a payload has none."""
+    """One requested invocation; ``conversation`` is what tools are chosen for if the payload has none."""
 
     name: str
     event: str
@@ -57,8 +57,8 @@ class Interception:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What the tenant's policy makes of one interceptor; ``fixed`` are the arguments that it fixes."""
+class _Interceptor:
+    """An interceptor under the tenant's policy; ``fixed`` are the arguments that the policy fixes."""
 
     kind: InterceptorKind
     policy: InterceptorPolicy
@@ -67,7 +67,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class InterceptorService:
-    """The use cases around interceptors; ``version`` is this service's, which is that of its middlewares."""
+    """The use cases around interceptors; ``version`` is this service's, which its middlewares share."""
 
     middlewares: InvokeService
     version: str
@@ -76,199 +76,209 @@ class InterceptorService:
     async def list(
         self, caller: Caller, event: str | None, request: RequestInfo | None = None
     ) -> Sequence[dict[str, Any]]:
-        """Return the descriptors of what this caller may invoke, by name; of those that hook ``event``, if given."""
+        """Return descriptors of what this caller may invoke, by name; only those that hook ``event``, if set."""
         if event is not None and "*" in event:
             raise InvalidArgumentsError(
                 "Name one event, or leave it out to list all interceptors.", details={"pointer": "/event"}
             )
         _, policy = await self.middlewares.policies.get(caller.tenant)
         offered = await self.middlewares.offered(caller, request)
-        found = {name: _found(name, one, policy) for name, one in offered.items()}
+        interceptors = {name: _interceptor(name, invocable, policy) for name, invocable in offered.items()}
         return [
-            self._descriptor(self.middlewares.info_of(name, offered[name]), one)
-            for name, one in found.items()
-            if event is None or event in (*one.kind.request, *one.kind.response)
+            self._descriptor(self.middlewares.info_of(name, offered[name]), policy_view)
+            for name, policy_view in interceptors.items()
+            if event is None or event in (*policy_view.kind.request, *policy_view.kind.response)
         ]
 
-    async def invoke(self, caller: Caller, asked: Interception, request: RequestInfo) -> dict[str, Any]:
-        """Return the result of one interceptor; what is answered is on record first."""
+    async def invoke(
+        self, caller: Caller, interception: Interception, request: RequestInfo
+    ) -> dict[str, Any]:
+        """Return the result of one interceptor; it is recorded before it is returned."""
         started = time.perf_counter_ns()
-        found = await self._named(caller, asked, request)
+        interceptor = await self._find(caller, interception, request)
         result: dict[str, Any] = {
-            "interceptor": asked.name,
-            "type": found.kind.type,
-            "phase": asked.phase,
+            "interceptor": interception.name,
+            "type": interceptor.kind.type,
+            "phase": interception.phase,
         }
         try:
-            governed = _governed(asked)
-            if found.kind.type == "validation":
-                made = await self._validated(caller, asked, found, governed, request)
+            payload = _payload_of(interception)
+            if interceptor.kind.type == "validation":
+                decision = await self._validate(caller, interception, interceptor, payload, request)
             else:
-                made = await self._mutated(caller, asked, governed, request)
+                decision = await self._mutate(caller, interception, payload, request)
         except ServiceError as error:
-            error.details.setdefault("interceptor", asked.name)
+            error.details.setdefault("interceptor", interception.name)
             pointer = error.details.get("pointer")
             if isinstance(pointer, str):
-                error.details["pointer"] = _renamed(pointer)
+                error.details["pointer"] = _config_pointer(pointer)
             raise
         spent = (time.perf_counter_ns() - started) / 1e6
-        return {**result, "durationMs": round(spent, 3), **made}
+        return {**result, "durationMs": round(spent, 3), **decision}
 
-    async def _mutated(
-        self, caller: Caller, asked: Interception, governed: InterceptedPayload, request: RequestInfo
+    async def _mutate(
+        self,
+        caller: Caller,
+        interception: Interception,
+        intercepted: InterceptedPayload,
+        request: RequestInfo,
     ) -> dict[str, Any]:
-        config, items = dict(asked.config), governed.items
-        chooses = asked.name == "tool_filter" and governed.tools is not None
-        if asked.event == "tools/list" and not asked.conversation:
-            chooses = False  # for no conversation at all, no tool is more relevant than another
+        config, items = dict(interception.config), intercepted.items
+        chooses = interception.name == "tool_filter" and intercepted.tools is not None
+        if interception.event == "tools/list" and not interception.conversation:
+            chooses = False  # without a conversation, no tool is more relevant than another
         if chooses:
-            offered = [_definition(one) for one in governed.tools or [] if tool_name(one) is not None]
+            offered = [_definition(tool) for tool in intercepted.tools or [] if tool_name(tool) is not None]
             config = {"availableTools": offered, **config}
-        if asked.name == "tool_filter" and asked.event == "tools/list":
-            items = list(asked.conversation)
-        result = await self._run(caller, asked, config, items, request)
+        if interception.name == "tool_filter" and interception.event == "tools/list":
+            items = list(interception.conversation)
+        result = await self._run(caller, interception, config, items, request)
         tools = None
         if chooses:
             wanted = set(result.metadata["suggestedToolSet"])
-            tools = [one for one in governed.tools or [] if tool_name(one) in wanted]
-        content = governed.items if items is not governed.items else result.content
-        payload = governed.payload(content, tools)
-        modified = payload != asked.payload
+            tools = [tool for tool in intercepted.tools or [] if tool_name(tool) in wanted]
+        content = intercepted.items if items is not intercepted.items else result.content
+        payload = intercepted.payload(content, tools)
+        modified = payload != interception.payload
         return {
             "modified": modified,
-            "payload": payload if modified else asked.payload,
+            "payload": payload if modified else interception.payload,
             "info": result.metadata,
         }
 
-    async def _validated(
+    async def _validate(
         self,
         caller: Caller,
-        asked: Interception,
-        found: _Found,
-        governed: InterceptedPayload,
+        interception: Interception,
+        interceptor: _Interceptor,
+        intercepted: InterceptedPayload,
         request: RequestInfo,
     ) -> dict[str, Any]:
-        if found.kind.reports and not REPORTING.keys().isdisjoint(asked.config):
+        if interceptor.kind.reports and not REPORTING.keys().isdisjoint(interception.config):
             raise InvalidArgumentsError(
                 "A validation changes nothing, so it has no action.", details={"pointer": "/arguments/action"}
             )
-        reporting = {} if found.fixed.keys() & REPORTING.keys() or not found.kind.reports else REPORTING
-        config = {**asked.config, **reporting}
+        reporting = (
+            {} if interceptor.fixed.keys() & REPORTING.keys() or not interceptor.kind.reports else REPORTING
+        )
+        config = {**interception.config, **reporting}
         try:
-            result = await self._run(caller, asked, config, governed.items, request)
+            result = await self._run(caller, interception, config, intercepted.items, request)
         except BlockedByPolicyError as error:
-            # A policy of the tenant that blocks is a verdict here, and a verdict is a normal result.
+            # If the tenant's policy blocks, that is a verdict here, and a verdict is a normal result.
             if "flags" not in error.details and "findings" not in error.details:
                 raise
             message = Message(error.message, "error")
-            said, decided = dict(error.details), Verdict(valid=False, severity="error", messages=[message])
+            info, decision = dict(error.details), Verdict(valid=False, severity="error", messages=[message])
         else:
-            said, decided = result.metadata, verdict(asked.name, result.metadata)
-        made: dict[str, Any] = {
-            "valid": decided.valid,
-            "severity": decided.severity,
-            "messages": [_message(one, governed) for one in decided.messages],
-            "info": said,
+            info, decision = result.metadata, verdict(interception.name, result.metadata)
+        result_members: dict[str, Any] = {
+            "valid": decision.valid,
+            "severity": decision.severity,
+            "messages": [_message_json(message, intercepted) for message in decision.messages],
+            "info": info,
         }
-        fixes = [(governed.path(one.pointer or ""), one.suggestion) for one in decided.messages]
+        fixes = [
+            (intercepted.path(message.pointer or ""), message.suggestion) for message in decision.messages
+        ]
         suggestions = [{"path": path, "value": value} for path, value in fixes if path and value is not None]
-        return {**made, "suggestions": suggestions} if suggestions else made
+        return {**result_members, "suggestions": suggestions} if suggestions else result_members
 
     async def _run(
         self,
         caller: Caller,
-        asked: Interception,
+        interception: Interception,
         config: Mapping[str, Any],
         items: Any,
         request: RequestInfo,
     ) -> InvokeAnswer:
         now = asyncio.get_running_loop().time()
-        limit_ms = asked.timeout_ms
+        limit_ms = interception.timeout_ms
         if limit_ms is not None:
             request = replace(request, deadline=min(request.deadline, now + limit_ms / 1000))
-        about = {"event": asked.event, "phase": asked.phase}
+        about = {"event": interception.event, "phase": interception.phase}
         try:
             return await self.middlewares.invoke(
-                caller, asked.name, config, items, request, action=ACTION, about=about
+                caller, interception.name, config, items, request, action=ACTION, about=about
             )
         except DeadlineExceededError as error:
             spent_ms = round((asyncio.get_running_loop().time() - now) * 1000)
             raise InterceptorTimeoutError(
                 "Interceptor execution timeout",
                 details={
-                    "interceptor": asked.name,
+                    "interceptor": interception.name,
                     "timeoutMs": limit_ms if limit_ms is not None else spent_ms,
-                    "phase": asked.phase,
+                    "phase": interception.phase,
                 },
             ) from error
 
-    async def _named(self, caller: Caller, asked: Interception, request: RequestInfo) -> _Found:
+    async def _find(self, caller: Caller, interception: Interception, request: RequestInfo) -> _Interceptor:
         _, policy = await self.middlewares.policies.get(caller.tenant)
-        one = (await self.middlewares.offered(caller, request)).get(asked.name)
-        if one is None:
+        invocable = (await self.middlewares.offered(caller, request)).get(interception.name)
+        if invocable is None:
             raise InvalidArgumentsError("There is no interceptor of that name.", details={"pointer": "/name"})
-        found = _found(asked.name, one, policy)
-        if not found.kind.covers(asked.event, asked.phase):
-            event = asked.event if SPELLED.fullmatch(asked.event) else None
+        interceptor = _interceptor(interception.name, invocable, policy)
+        if not interceptor.kind.covers(interception.event, interception.phase):
+            event = interception.event if SPELLED.fullmatch(interception.event) else None
             raise InvalidArgumentsError(
                 "The interceptor does not hook this event in this phase.",
                 details={
                     "pointer": "/event",
-                    "name": asked.name,
+                    "name": interception.name,
                     **({"event": event} if event else {}),
-                    "phase": asked.phase,
-                    "advertisedHooks": found.kind.hooks(),
+                    "phase": interception.phase,
+                    "advertisedHooks": interceptor.kind.hooks(),
                 },
             )
-        return found
+        return interceptor
 
-    def _descriptor(self, info: MiddlewareListing, found: _Found) -> dict[str, Any]:
-        kind = found.kind
+    def _descriptor(self, info: MiddlewareListing, interceptor: _Interceptor) -> dict[str, Any]:
+        kind = interceptor.kind
         return {
             "name": info.name,
             "version": info.version or self.version,
             "description": info.description,
             "type": kind.type,
             "hooks": kind.hooks(),
-            **routing(kind, found.policy),
+            **routing(kind, interceptor.policy),
             "compat": {"minProtocol": self.min_protocol},
             "configSchema": config_schema(info.input_schema, kind),
         }
 
 
-def _governed(asked: Interception) -> InterceptedPayload:
+def _payload_of(interception: Interception) -> InterceptedPayload:
     try:
-        return InterceptedPayload(asked.event, asked.phase, asked.payload)
+        return InterceptedPayload(interception.event, interception.phase, interception.payload)
     except UpstreamUnavailableError:
         raise InvalidArgumentsError(
             "The payload is not of the form that this event has.", details={"pointer": "/payload"}
         ) from None
 
 
-def _found(name: str, offered: Middleware[Any] | PipelineVersion, policy: Policy) -> _Found:
+def _interceptor(name: str, invocable: Middleware[Any] | PipelineVersion, policy: Policy) -> _Interceptor:
     fixed = policy.fixed_arguments.get(name, {})
-    phase = offered.pipeline.phase if isinstance(offered, PipelineVersion) else offered.phase
+    phase = invocable.pipeline.phase if isinstance(invocable, PipelineVersion) else invocable.phase
     kind = kind_of(name, phase, {**policy.default_arguments.get(name, {}), **fixed})
-    return _Found(kind, policy.interceptors.get(name, InterceptorPolicy()), fixed)
+    return _Interceptor(kind, policy.interceptors.get(name, InterceptorPolicy()), fixed)
 
 
-def _message(one: Message, governed: InterceptedPayload) -> dict[str, Any]:
-    path = governed.path(one.pointer) if one.pointer is not None else None
-    return {**({"path": path} if path else {}), "message": one.text, "severity": one.severity}
+def _message_json(message: Message, intercepted: InterceptedPayload) -> dict[str, Any]:
+    path = intercepted.path(message.pointer) if message.pointer is not None else None
+    return {**({"path": path} if path else {}), "message": message.text, "severity": message.severity}
 
 
-def _renamed(pointer: str) -> str:
-    """Return a pointer into what was asked for: arguments are the config, the context is made of the payload."""
+def _config_pointer(pointer: str) -> str:
+    """Return a pointer into the request: the arguments are its config, the context comes from its payload."""
     if pointer.startswith("/arguments"):
         return "/config" + pointer.removeprefix("/arguments")
     return "/payload" if pointer.startswith("/context") else pointer
 
 
 def _definition(tool: Mapping[str, Any]) -> Any:
-    """Return a tool's definition as MCP has it, whatever interface it is defined for."""
+    """Return a tool's definition in MCP's form, whatever model provider's form it has."""
     inner = tool.get("function")
     if not isinstance(inner, Mapping):
         return tool
     schema = inner.get("parameters")
-    known = {key: inner[key] for key in ("name", "description") if key in inner}
-    return {**known, "inputSchema": schema if isinstance(schema, Mapping) else {"type": "object"}}
+    definition = {key: inner[key] for key in ("name", "description") if key in inner}
+    return {**definition, "inputSchema": schema if isinstance(schema, Mapping) else {"type": "object"}}

@@ -42,12 +42,12 @@ from app.services.vault.vault import VaultService
 Progress = Callable[[int, int], Awaitable[None]]
 STEPS = 3
 _PIPELINE = "pipeline"
-"""All pipelines together, in the metrics: their names are the tenants'."""
+"""The label of all pipelines in the metrics: their names belong to the tenants."""
 
 
 @dataclass(frozen=True, slots=True)
 class MiddlewareListing:
-    """What a caller learns of a middleware before invoking it."""
+    """What a list shows of a middleware or pipeline."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ class MiddlewareListing:
     phase: str
     input_schema: dict[str, Any]
     version: str = ""
-    """Of a pipeline; that of a middleware is the service's."""
+    """The version of a pipeline; a middleware has the service's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class InvokeService:
     visible_tools: list[Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]]] = field(
         default_factory=list
     )
-    """Gives the tools that a caller sees; set once the listing, which needs this service's rooms, is built."""
+    """Returns the tools that a caller sees; added once the listing, which needs parts of this service, is built."""
     pipelines: PipelineService | None = None
     remotes: RemoteMiddlewares | None = None
 
@@ -83,22 +83,24 @@ class InvokeService:
         return Invocables(self.registry.middlewares, self.pipelines, self.remotes)
 
     @property
-    def settling(self) -> OutcomeRecorder:
-        """Return what turns an outcome into an answer that is on record."""
+    def outcomes(self) -> OutcomeRecorder:
+        """Return the recorder that turns an outcome into a recorded answer."""
         return OutcomeRecorder(self.vault, self.audit, self.masker)
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareListing]:
-        """Return the middlewares and the tenant's pipelines that this caller may invoke, each by name."""
-        return [self.info_of(name, one) for name, one in (await self.offered(caller, request)).items()]
+        """Return the middlewares and the tenant's pipelines that this caller may invoke, ordered by name."""
+        return [
+            self.info_of(name, invocable) for name, invocable in (await self.offered(caller, request)).items()
+        ]
 
     async def offered(self, caller: Caller, request: RequestInfo | None = None) -> Mapping[str, Invocable]:
-        """Return what this caller may invoke, by name and in its order."""
+        """Return what this caller may invoke, by name and in alphabetical order."""
         async with self.audit.refusals(caller, "middleware.list", request):
             caller.require(Role.INVOKER, Role.RESTORER)
         _, policy = await self.policies.get(caller.tenant)
-        found = await self.invocables.all_of(caller.tenant)
-        allowed = found.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
-        return {name: found[name] for name in sorted(found.keys() & allowed)}
+        invocables = await self.invocables.all_of(caller.tenant)
+        allowed = invocables.keys() if policy.allowed_middlewares is None else set(policy.allowed_middlewares)
+        return {name: invocables[name] for name in sorted(invocables.keys() & allowed)}
 
     async def invoke(
         self,
@@ -112,26 +114,28 @@ class InvokeService:
         action: str = "middleware.invoke",
         about: Mapping[str, str] | None = None,
     ) -> InvokeAnswer:
-        """Transform ``items``; what is answered is on record first, else AuditUnavailableError.
+        """Transform ``items``; the answer is recorded before it is returned, else AuditUnavailableError.
 
-        The record is of ``action``, and says what the call is ``about``.
+        The audit event has ``action`` and, in its details, ``about``.
         """
         call = MiddlewareCall(self.audit, caller, request, action, about=about or {})
         outcome, observed = "failed", None
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
-            found = await self.invocables.named(caller.tenant, name)
-            observed = _PIPELINE if isinstance(found, PipelineVersion) else name
-            policy = await self._allowed(name, call)
-            until = _until(policy, request)
+            invocable = await self.invocables.named(caller.tenant, name)
+            observed = _PIPELINE if isinstance(invocable, PipelineVersion) else name
+            policy = await self._require_allowed(name, call)
+            until = _end_of(policy, request)
             async with self.traffic.turn(caller.tenant, policy.limits, until):
-                if isinstance(found, PipelineVersion):
-                    run = await self._run(found, policy, call, until)
+                if isinstance(invocable, PipelineVersion):
+                    run = await self._pipeline_run(invocable, policy, call, until)
                     result = await run.answered(arguments, items, progress)
                 else:
-                    given = merged_arguments(policy, found, arguments)
-                    made = await self._applied(found, policy, given, items, call, until, progress)
-                    result = await self.settling.stored(made, policy, call)
+                    merged = merged_arguments(policy, invocable, arguments)
+                    transformed = await self._transform(
+                        invocable, policy, merged, items, call, until, progress
+                    )
+                    result = await self.outcomes.stored(transformed, policy, call)
                     await _report(progress, STEPS)
             outcome = OUTCOME_OK
             return result
@@ -148,7 +152,7 @@ class InvokeService:
     async def dry_run(
         self, caller: Caller, name: str, arguments: Mapping[str, Any], items: Any, request: RequestInfo
     ) -> InvokeAnswer:
-        """Show what each step of a pipeline makes of ``items``; nothing but the record is stored."""
+        """Return what each step of a pipeline makes of ``items``; only the audit event is stored."""
         async with self.audit.refusals(caller, "middleware.dry_run", request):
             caller.require(Role.INVOKER, Role.RESTORER)
             if name not in await self.invocables.pipelines_of(caller.tenant):
@@ -158,32 +162,34 @@ class InvokeService:
     async def run_tool_hook(
         self, caller: Caller, step: Step, items: Any, request: RequestInfo, until: float
     ) -> InvokeAnswer:
-        """Run a step of a passage: the tenant's policy is its authority, whatever the caller may do; audited.
+        """Run a step of a tool hook with the authority of the tenant's policy, whatever the caller may do; audited.
 
-        ``until`` is a time of the event loop's clock. The step's own arguments stand over the policy's for callers.
+        ``until`` is a time of the event loop's clock. The step's own arguments override the policy's for callers.
         """
         roles = caller.roles | {Role.INVOKER, Role.RESTORER}
         authority = Caller(caller.tenant, caller.key_id, roles)
         call = MiddlewareCall(self.audit, caller, request, "passage.invoke", authority=authority)
         try:
             call.middleware = step.name
-            found = await self.invocables.named(caller.tenant, step.name)
+            invocable = await self.invocables.named(caller.tenant, step.name)
             call.policy_version, policy = await self.policies.get(caller.tenant)
-            usual = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(step.name, {})
+            policy_arguments = policy.default_arguments.get(step.name, {}) | policy.fixed_arguments.get(
+                step.name, {}
+            )
             async with self.traffic.slot(caller.tenant, policy.limits, until):
-                if isinstance(found, PipelineVersion):
-                    run = await self._run(found, policy, call, until)
+                if isinstance(invocable, PipelineVersion):
+                    run = await self._pipeline_run(invocable, policy, call, until)
                     return await run.answered(step.arguments, items, None)
-                given = {**usual, **step.arguments}
-                made = await self._applied(found, policy, given, items, call, until, None)
-                return await self.settling.stored(made, policy, call)
+                merged = {**policy_arguments, **step.arguments}
+                transformed = await self._transform(invocable, policy, merged, items, call, until, None)
+                return await self.outcomes.stored(transformed, policy, call)
         except BaseException as error:
             await call.refused(error)
             if isinstance(error, ServiceError | asyncio.CancelledError):
                 raise
             raise InternalError("The service failed; the log has the request id.") from error
 
-    async def _allowed(self, name: str, call: MiddlewareCall) -> Policy:
+    async def _require_allowed(self, name: str, call: MiddlewareCall) -> Policy:
         call.middleware = name
         call.policy_version, policy = await self.policies.get(call.caller.tenant)
         if policy.allowed_middlewares is not None and name not in policy.allowed_middlewares:
@@ -192,29 +198,43 @@ class InvokeService:
             )
         return policy
 
-    async def _run(
-        self, found: PipelineVersion, policy: Policy, call: MiddlewareCall, until: float
+    async def _pipeline_run(
+        self, version: PipelineVersion, policy: Policy, call: MiddlewareCall, until: float
     ) -> PipelineRun:
-        limit_ms = policy.timeouts_ms.get(found.pipeline.name)
+        limit_ms = policy.timeouts_ms.get(version.pipeline.name)
         if limit_ms is not None:
             until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         invocation = partial(self._invocation, call.caller)
-        middlewares = await self.invocables.steps_of(found)
-        return PipelineRun(*(self.settling, middlewares, found, policy, call, until, invocation))
+        middlewares = await self.invocables.steps_of(version)
+        return PipelineRun(
+            outcomes=self.outcomes,
+            middlewares=middlewares,
+            version=version,
+            policy=policy,
+            call=call,
+            until=until,
+            invocation=invocation,
+        )
 
-    def info_of(self, name: str, found: Middleware[Any] | PipelineVersion) -> MiddlewareListing:
-        """Return what is told of one of those that are offered."""
-        if not isinstance(found, PipelineVersion):
-            return MiddlewareListing(name, found.title, found.description, found.phase, self._schema(found))
-        pipeline, known = found.pipeline, self.invocables.known_step
+    def info_of(self, name: str, invocable: Middleware[Any] | PipelineVersion) -> MiddlewareListing:
+        """Return what a list shows of ``invocable``."""
+        if not isinstance(invocable, PipelineVersion):
+            return MiddlewareListing(
+                name, invocable.title, invocable.description, invocable.phase, self._schema(invocable)
+            )
+        pipeline, known_step = invocable.pipeline, self.invocables.known_step
         steps = ", ".join(step.name for step in pipeline.steps)
-        named = {step.name: one for step in pipeline.steps if (one := known(step.name)) is not None}
-        schema = input_schema(pipeline, {key: self._schema(one) for key, one in named.items()})
+        named = {
+            step.name: middleware
+            for step in pipeline.steps
+            if (middleware := known_step(step.name)) is not None
+        }
+        schema = input_schema(pipeline, {key: self._schema(middleware) for key, middleware in named.items()})
         description = pipeline.description or f"Runs in order: {steps}"
-        version = f"{found.version}.0.0"
+        version = f"{invocable.version}.0.0"
         return MiddlewareListing(name, pipeline.title, description, pipeline.phase, schema, version)
 
-    async def _applied(
+    async def _transform(
         self,
         middleware: Middleware[Any],
         policy: Policy,
@@ -225,9 +245,9 @@ class InvokeService:
         progress: Progress | None,
     ) -> Outcome:
         checked = checked_arguments(middleware, arguments)
-        call.given = await off_loop(weight_of(items), dumps, items)
+        call.input_json = await off_loop(weight_of(items), dumps, items)
         context = await off_loop(
-            len(call.given),
+            len(call.input_json),
             Context.parse,
             items,
             max_blocks=policy.limits.max_blocks,
@@ -265,7 +285,7 @@ class InvokeService:
         try:
             caller.require(Role.INVOKER, Role.RESTORER)
             middleware = self.registry.get(PiiRestoration.name)
-            policy = await self._allowed(middleware.name, call)
+            policy = await self._require_allowed(middleware.name, call)
             checked = checked_arguments(middleware, merged_arguments(policy, middleware, arguments))
             async for text in restored_stream(call, self.vault, checked, policy.secrets, chunks):
                 yield text
@@ -281,8 +301,8 @@ class InvokeService:
         return self.schemas[middleware.name]
 
 
-def _until(policy: Policy, request: RequestInfo) -> float:
-    """Return the time of the event loop's clock at which the call must have ended."""
+def _end_of(policy: Policy, request: RequestInfo) -> float:
+    """Return when the call must have ended, as a time of the event loop's clock."""
     return min(request.deadline, asyncio.get_running_loop().time() + policy.limits.deadline_ms / 1000)
 
 

@@ -1,4 +1,4 @@
-"""What comes after a middleware: masks made, handles given or resolved, and the record stored with them."""
+"""Turn a middleware's outcome into an answer: apply masks, store or resolve handles, and record the call."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _HASH_KEY = b"key of the mode hash"
 
 @dataclass(frozen=True, slots=True)
 class InvokeAnswer:
-    """The transformed context, same shape as given, and what was done."""
+    """The transformed context in the shape of the input, and metadata about what was done."""
 
     content: list[Any]
     metadata: dict[str, Any]
@@ -29,14 +29,14 @@ class InvokeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecorder:
-    """Turns the outcome of a middleware into an answer that is on record."""
+    """Turns the outcome of a middleware into a recorded answer."""
 
     vault: VaultService
     audit: AuditService
     masker: Masker
 
     async def stored(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
-        """Return the answer of one middleware; handles and the record are stored together, or neither."""
+        """Return the answer of one middleware; handles and the audit event are stored together or not at all."""
         options = outcome.vault
         require_role(call.acting, options)
         call.counts, call.details = dict(outcome.counts), outcome.audit_details
@@ -46,65 +46,71 @@ class OutcomeRecorder:
             if outcome.engine.degraded:
                 call.details = {**call.details, "degraded": True, "engine": outcome.engine.name}
         if outcome.keep_content and policy.audit_content:
-            call.sealed = await self.audit.seal(call.caller.tenant, call.given)
+            call.sealed = await self.audit.seal(call.caller.tenant, call.input_json)
         context = await self.masked(outcome.context, call.acting)
         if context.skipped:
             metadata["skipped"] = sum(context.skipped.values())
         outcome = replace(outcome, context=context, metadata=metadata)
         if options.conceals:
-            return await self._concealed(outcome, policy, call)
-        return await self._revealed(outcome, policy.secrets, call)
+            return await self._store_concealed(outcome, policy, call)
+        return await self._record_revealed(outcome, policy.secrets, call)
 
     async def masked(self, context: Context, caller: Caller) -> Context:
-        """Return ``context`` with its irreversible replacements made, hashes under the tenant's own key."""
+        """Return ``context`` with its irreversible replacements applied; hashes use the tenant's own key."""
         pending = context.masks
         texts: dict[PendingMask, str] = {}
-        for mode in sorted({one.mode for one in pending}):
-            mine = [one for one in pending if one.mode == mode]
+        for mode in sorted({mask.mode for mask in pending}):
+            masks_of_mode = [mask for mask in pending if mask.mode == mode]
             key = self.audit.digest(caller.tenant, _HASH_KEY).encode() if mode == "hash" else None
-            made = await self.masker.apply_operator(mode, [(one.label, one.text) for one in mine], key)
-            texts.update(zip(mine, made, strict=True))
+            replacements = await self.masker.apply_operator(
+                mode, [(mask.label, mask.text) for mask in masks_of_mode], key
+            )
+            texts.update(zip(masks_of_mode, replacements, strict=True))
         return context.masked(texts) if texts else context
 
     async def kept(self, pending: Sequence[PendingConceal], scope: str | None, caller: Caller) -> set[Handle]:
-        """Return the handles in the text that the scope knows and that stay as they are."""
-        asked = {one.keep for one in pending if one.keep is not None}
-        return await self.vault.known(caller, scope, asked) if asked and scope is not None else set()
+        """Return the handles in the text that the scope knows, which stay as they are."""
+        handles = {conceal.keep for conceal in pending if conceal.keep is not None}
+        return await self.vault.known(caller, scope, handles) if handles and scope is not None else set()
 
     async def revealed(
         self, context: Context, scope: str, metadata: dict[str, Any], caller: Caller, secrets: SecretPolicy
     ) -> tuple[Context, int]:
-        """Return ``context`` with the originals that the scope knows, and how many; the caller may restore."""
+        """Return ``context`` with the originals that the scope knows, and their number; the caller may restore."""
         reveals = context.reveals
-        found = await self.vault.read(caller, scope, secrets.restorable(reveals, caller))
-        missing = sum(handle not in found for handle in reveals)
+        originals = await self.vault.read(caller, scope, secrets.restorable(reveals, caller))
+        missing = sum(handle not in originals for handle in reveals)
         metadata["unresolved"] = metadata.get("unresolved", 0) + missing
-        return context.resolved({}, found), len(reveals) - missing
+        return context.resolved({}, originals), len(reveals) - missing
 
-    async def _concealed(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
+    async def _store_concealed(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
         caller, context, options = call.acting, outcome.context, outcome.vault
-        pending = await off_loop(len(call.given), _conceals, context)
+        pending = await off_loop(len(call.input_json), _conceals, context)
         kept = await self.kept(pending, options.scope, caller)
-        wanted = [one for one in pending if one.keep is None or one.keep not in kept]
+        wanted = [conceal for conceal in pending if conceal.keep is None or conceal.keep not in kept]
         final: list[InvokeAnswer] = []
 
         def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
             handles: dict[Any, Handle | None] = dict.fromkeys(pending)
             handles.update(zip(wanted, receipt.handles, strict=True))
             content = context.resolved(handles, {}).to_json()
-            named = [(handle, one.original.text) for one, handle in handles.items() if handle is not None]
+            named = [
+                (handle, conceal.original.text) for conceal, handle in handles.items() if handle is not None
+            ]
             metadata = {**outcome.metadata, **redactions(named, receipt.scope, options)}
             final[:] = [InvokeAnswer(content, metadata)]
             return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
-        originals = [(one.label, one.original) for one in wanted]
+        originals = [(conceal.label, conceal.original) for conceal in wanted]
         ttl_s = options.ttl_s or policy.scope_ttl_s
-        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.given))
+        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.input_json))
         await self.vault.commit(caller, write)
         return final[0]
 
-    async def _revealed(self, outcome: Outcome, secrets: SecretPolicy, call: MiddlewareCall) -> InvokeAnswer:
+    async def _record_revealed(
+        self, outcome: Outcome, secrets: SecretPolicy, call: MiddlewareCall
+    ) -> InvokeAnswer:
         context, scope = outcome.context, outcome.vault.scope
         metadata = dict(outcome.metadata)
         if scope is not None:
@@ -114,30 +120,30 @@ class OutcomeRecorder:
                 "restored": call.counts.get("restored", 0) + restored,
                 "unresolved": metadata["unresolved"],
             }
-        content = await off_loop(len(call.given), context.to_json)
+        content = await off_loop(len(call.input_json), context.to_json)
         await self.audit.record(call.event(OUTCOME_OK, out=content, scope=scope))
         return InvokeAnswer(content, metadata)
 
 
 def require_role(caller: Caller, options: VaultOptions) -> None:
-    """Refuse a caller who may not have what a middleware does with the vault."""
+    """Refuse a caller without the role for what a middleware does with the vault."""
     caller.require(Role.RESTORER if options.restores or options.return_mapping else Role.INVOKER)
 
 
 def add_engine(metadata: dict[str, Any], engine: EngineReport) -> None:
-    """Say in ``metadata`` which engine judged."""
+    """Add the engine that decided to ``metadata``."""
     metadata["engine"] = {"name": engine.name, "version": engine.version, "degraded": engine.degraded}
     if engine.degraded:
         metadata["degraded"] = True
 
 
 def redactions(named: Sequence[tuple[Handle, str]], scope: str, options: VaultOptions) -> dict[str, Any]:
-    """Return what metadata says of new handles: a list without originals, or the map that was asked for."""
+    """Return the metadata of new handles: a list without originals, or a map to them where it was requested."""
     texts = {str(handle.name): (handle, text) for handle, text in named}
-    made: Any = [{"handle": name, "type": one.label.lower()} for name, (one, _) in texts.items()]
+    listed: Any = [{"handle": name, "type": handle.label.lower()} for name, (handle, _) in texts.items()]
     if options.return_mapping:
-        made = {name: text for name, (_, text) in texts.items()}
-    return {"redactions": made, "scope": scope}
+        listed = {name: text for name, (_, text) in texts.items()}
+    return {"redactions": listed, "scope": scope}
 
 
 def _conceals(context: Context) -> list[PendingConceal]:

@@ -1,4 +1,4 @@
-"""What storing pipelines changes: checked against the installed middlewares, kept as versions."""
+"""Changes of pipelines: checked against the installed middlewares, stored as versions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from app.store.pipelines import (
 
 @dataclass(frozen=True, slots=True)
 class PipelinePlan:
-    """What storing some pipelines changes, by name and in alphabetical order."""
+    """What storing a set of pipelines changes: names in alphabetical order."""
 
     created: list[str]
     updated: list[str]
@@ -32,13 +32,13 @@ class PipelinePlan:
 
 @dataclass(frozen=True, slots=True)
 class PipelineRules:
-    """What may be stored, by the middlewares that are installed."""
+    """The rules for what may be stored, given the installed middlewares."""
 
     middlewares: Mapping[str, Middleware[Any]]
     check_arguments: ArgumentCheck
 
     def check(self, pipeline: Pipeline, at: str = "") -> None:
-        """Refuse what could not run, or would let through what a step is there to hold back."""
+        """Refuse what could not run, or would pass on what a step is meant to withhold."""
         if pipeline.name in self.middlewares:
             raise ConflictError(
                 "An installed middleware has this name; give the pipeline another.",
@@ -46,7 +46,7 @@ class PipelineRules:
             )
         if REMOTE_SEPARATOR in pipeline.name:
             raise InvalidArgumentsError(
-                "Two underscores stand between a server and its middleware; give the pipeline another name.",
+                "Two underscores separate a server from its middleware; give the pipeline another name.",
                 details={"pointer": f"{at}/name"},
             )
         scopes = {step.arguments["scope"] for step in pipeline.steps if step.arguments.get("scope")}
@@ -59,16 +59,16 @@ class PipelineRules:
             self._check_step(step, f"{at}/steps/{number}")
             middleware = self.middlewares.get(step.name)
             if middleware is None:
-                # Another server's: whether it has the middleware is found when it runs.
+                # A remote middleware: whether its server offers it shows only when it runs.
                 if restores:
                     raise InvalidArgumentsError(
-                        "Originals go to no other server; put this step before the one that restores.",
+                        "Originals never go to another server; put this step before the one that restores.",
                         details={"pointer": f"{at}/steps/{number}/name"},
                     )
                 continue
             if middleware.restores and conceals:
                 raise InvalidArgumentsError(
-                    "A pipeline that redacts restores nothing after that; make two pipelines.",
+                    "A pipeline that redacts must not restore after that; make two pipelines.",
                     details={"pointer": f"{at}/steps/{number}/name"},
                 )
             conceals, restores = conceals or middleware.conceals, restores or middleware.restores
@@ -87,7 +87,7 @@ class PipelineRules:
         installed = self.middlewares.get(step.name)
         if installed is not None and installed.conceals and step.on_error == "skip":
             raise InvalidArgumentsError(
-                "A step that redacts cannot be skipped: nothing may pass that it has not seen.",
+                "A step that redacts cannot be skipped: nothing may pass that it has not checked.",
                 details={"pointer": f"{pointer}/on_error"},
             )
 
@@ -101,21 +101,23 @@ async def replace_pipelines(
     by: str,
     check: Callable[[Pipeline, str], None],
 ) -> PipelinePlan:
-    """Let the pipelines of the declarative file be exactly ``wanted``; those made over REST stay unless named."""
-    held = {one.name: one for one in await list_pipelines(tx, tenant)}
-    active = {name: one for name, one in held.items() if one.state == "active"}
-    named = {one.name: one for one in wanted}
-    for number, one in enumerate(wanted):
-        check(one, f"/pipelines/{number}")
-    gone = sorted(n for n, one in active.items() if n not in named and one.origin == "file")
+    """Make the declarative file's pipelines exactly ``wanted``; those made over REST stay unless named."""
+    stored = {version.name: version for version in await list_pipelines(tx, tenant)}
+    active = {name: version for name, version in stored.items() if version.state == "active"}
+    named = {pipeline.name: pipeline for pipeline in wanted}
+    for number, pipeline in enumerate(wanted):
+        check(pipeline, f"/pipelines/{number}")
+    gone = sorted(name for name, version in active.items() if name not in named and version.origin == "file")
     check_number(len(named.keys() | active.keys()) - len(gone))
     new = sorted(named.keys() - active.keys())
     other = sorted(
-        n for n in named.keys() & active.keys() if pipeline_of(active[n]).document() != named[n].document()
+        name
+        for name in named.keys() & active.keys()
+        if pipeline_of(active[name]).document() != named[name].document()
     )
     same = sorted(named.keys() - {*new, *other})
     for name in [*new, *other, *(name for name in same if active[name].origin != "file")]:
-        await store_version(tx, tenant, named[name], held.get(name), "file", moment, by)
+        await store_version(tx, tenant, named[name], stored.get(name), "file", moment, by)
     for name in gone:
         await _store(tx, tenant, next_version(active[name], "removed", moment, by))
     if new or other or gone:
@@ -127,21 +129,21 @@ async def store_version(
     tx: PipelineTransaction,
     tenant: str,
     pipeline: Pipeline,
-    held: StoredPipeline | None,
+    current: StoredPipeline | None,
     origin: Origin,
     moment: datetime,
     by: str,
 ) -> StoredPipeline:
-    """Store the version after ``held``, or raise ConflictError where another process was faster."""
-    version = held.version + 1 if held is not None else 1
+    """Store the version after ``current``, or raise ConflictError if another process stored it first."""
+    version = current.version + 1 if current is not None else 1
     added = StoredPipeline(pipeline.name, version, pipeline.document(), "active", origin, moment, by)
     await _store(tx, tenant, added)
     return added
 
 
-def next_version(held: StoredPipeline, state: Any, moment: datetime, by: str) -> StoredPipeline:
-    """Return the version after ``held`` that differs only in its state."""
-    return replace(held, version=held.version + 1, state=state, created=moment, created_by=by)
+def next_version(current: StoredPipeline, state: Any, moment: datetime, by: str) -> StoredPipeline:
+    """Return the version after ``current``, which differs only in its state."""
+    return replace(current, version=current.version + 1, state=state, created=moment, created_by=by)
 
 
 async def _store(tx: PipelineTransaction, tenant: str, added: StoredPipeline) -> None:
@@ -150,7 +152,7 @@ async def _store(tx: PipelineTransaction, tenant: str, added: StoredPipeline) ->
 
 
 def check_number(number: int) -> None:
-    """Refuse more pipelines than a list can show at once."""
+    """Refuse more pipelines than one list shows."""
     if number > MAX_PIPELINES:
         raise TooLargeError(
             f"There are at most {MAX_PIPELINES} pipelines.",
@@ -163,8 +165,9 @@ def pipeline_of(stored: StoredPipeline) -> Pipeline:
     return Pipeline.model_validate({**stored.document, "name": stored.name})
 
 
-def overtaken(held: int) -> ConflictError:
-    """Return the error for a change that is based on another version than the one that holds."""
+def overtaken(current_version: int) -> ConflictError:
+    """Return the error for a change that is based on another version than the current one."""
     return ConflictError(
-        "The pipeline was changed meanwhile; read it again and repeat the change.", details={"version": held}
+        "The pipeline was changed meanwhile; read it again and repeat the change.",
+        details={"version": current_version},
     )

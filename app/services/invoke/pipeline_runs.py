@@ -1,4 +1,4 @@
-"""Run a pipeline: its steps in order on one text, handles given once, at the end, with the one record of all."""
+"""Run a pipeline: its steps in order on one text; handles are assigned once, at the end, with a single audit event."""
 
 import asyncio
 import logging
@@ -38,11 +38,11 @@ log = logging.getLogger("sluice.pipelines")
 
 @dataclass(slots=True)
 class PipelineRun:
-    """One call of a pipeline; ``invocation`` says who invokes a step that must end by a time."""
+    """One call of a pipeline; ``invocation`` makes the invocation of a step that must end by a given time."""
 
-    settling: OutcomeRecorder
+    outcomes: OutcomeRecorder
     middlewares: Mapping[str, Middleware[Any]]
-    found: PipelineVersion
+    version: PipelineVersion
     policy: Policy
     call: MiddlewareCall
     until: float
@@ -62,36 +62,36 @@ class PipelineRun:
         items: Any,
         progress: Callable[[int, int], Awaitable[None]] | None,
     ) -> InvokeAnswer:
-        """Return what the steps made of ``items``, on record."""
-        pipeline, call = self.found.pipeline, self.call
+        """Return what the steps made of ``items``, after recording it."""
+        pipeline, call = self.version.pipeline, self.call
         own, steps = ready(pipeline, self.middlewares, self.policy, arguments)
         call.action = "middleware.dry_run" if own.dry_run else call.action
-        call.details = {"pipeline_version": self.found.version}
-        call.given = await off_loop(weight_of(items), dumps, items)
-        self.strict = own.strict or any(one.arguments.strict for one in steps)
+        call.details = {"pipeline_version": self.version.version}
+        call.input_json = await off_loop(weight_of(items), dumps, items)
+        self.strict = own.strict or any(step.arguments.strict for step in steps)
         self.items = items
-        first = await self._parsed()
+        first = await self._parse_items()
         call.blocks = first.blocks
         try:
             for number, step in enumerate(steps, 1):
-                await self._step(step, dry_run=own.dry_run)
+                await self._report_step(step, dry_run=own.dry_run)
                 if progress is not None:
                     await progress(number, len(steps) + 1)
         finally:
             call.counts = dict(self.counts)
             call.details = {**call.details, **audited(self.reports)}
-        result = await (self._shown() if own.dry_run else self._stored())
+        result = await (self._dry_run_answer() if own.dry_run else self._store())
         if progress is not None:
             await progress(len(steps) + 1, len(steps) + 1)
         return result
 
-    async def _step(self, ready_step: ReadyStep, *, dry_run: bool) -> None:
+    async def _report_step(self, ready_step: ReadyStep, *, dry_run: bool) -> None:
         step, before = ready_step.step, self.items
         report = StepReport(step.name)
         self.reports.append(report)
         started = time.perf_counter_ns()
         try:
-            await self._made(ready_step, report)
+            await self._run_step(ready_step, report)
         except Exception as error:
             report.outcome = failure_of(error)
             late = asyncio.get_running_loop().time() >= self.until
@@ -106,32 +106,32 @@ class PipelineRun:
         if dry_run:
             report.changes = changes(before, self.items)
 
-    async def _made(self, ready_step: ReadyStep, report: StepReport) -> None:
-        """Let one step work on the text; where it fails, the text and all that is known of it stay as they are."""
-        context = await self._parsed()
-        until = self._until(ready_step)
-        outcome = await self._applied(ready_step, context, until)
+    async def _run_step(self, ready_step: ReadyStep, report: StepReport) -> None:
+        """Run one step on the text; if it fails, the text and everything known about it stay as they are."""
+        context = await self._parse_items()
+        until = self._end_of(ready_step)
+        outcome = await self._invoke(ready_step, context, until)
         require_role(self.call.acting, outcome.vault)
         metadata = dict(outcome.metadata)
         if outcome.engine is not None:
             add_engine(metadata, outcome.engine)
         if outcome.context.skipped:
             metadata["skipped"] = sum(outcome.context.skipped.values())
-        made = await self.settling.masked(outcome.context, self.call.acting)
+        transformed = await self.outcomes.masked(outcome.context, self.call.acting)
         if outcome.vault.conceals:
-            made = await self._concealed(ready_step, made, outcome.vault)
+            transformed = await self._conceal(ready_step, transformed, outcome.vault)
         elif outcome.vault.restores:
-            made = await self._restored(made, outcome.vault.scope or "", metadata)
+            transformed = await self._restore(transformed, outcome.vault.scope or "", metadata)
         elif self._concealing:
-            made = await self._cleaned(made, context, until)
-        items = await off_loop(len(self.call.given), made.to_json)
+            transformed = await self._redact_additions(transformed, context, until)
+        items = await off_loop(len(self.call.input_json), transformed.to_json)
         if outcome.keep_content and self.policy.audit_content:
-            self.call.sealed = await self.settling.audit.seal(self.call.caller.tenant, dumps(self.items))
-        self.table.moved(len(made.added))
+            self.call.sealed = await self.outcomes.audit.seal(self.call.caller.tenant, dumps(self.items))
+        self.table.moved(len(transformed.added))
         self.counts.update(outcome.counts)
         self.items, report.metadata, report.details = items, metadata, outcome.audit_details
 
-    async def _applied(self, ready_step: ReadyStep, context: Context, until: float) -> Outcome:
+    async def _invoke(self, ready_step: ReadyStep, context: Context, until: float) -> Outcome:
         try:
             async with time_limit(until):
                 return await ready_step.middleware.invoke(
@@ -142,55 +142,59 @@ class PipelineRun:
                 "A step of the pipeline did not end within its time limit; nothing was passed on."
             ) from error
 
-    async def _concealed(self, ready_step: ReadyStep, context: Context, options: VaultOptions) -> Context:
+    async def _conceal(self, ready_step: ReadyStep, context: Context, options: VaultOptions) -> Context:
         scope = options.scope
-        held = self.vault
-        if held is not None and scope is not None and held.scope not in (None, scope):
+        vault_options = self.vault
+        if vault_options is not None and scope is not None and vault_options.scope not in (None, scope):
             raise InvalidArgumentsError(
                 "The steps of one pipeline share one vault scope.", details={"pointer": "/arguments/scope"}
             )
-        pending = await off_loop(len(self.call.given), lambda: context.conceals)
-        kept = await self.settling.kept(
-            [one for one in pending if one.keep not in self.table.originals], scope, self.call.acting
+        pending = await off_loop(len(self.call.input_json), lambda: context.conceals)
+        kept = await self.outcomes.kept(
+            [conceal for conceal in pending if conceal.keep not in self.table.originals],
+            scope,
+            self.call.acting,
         )
-        made = await off_loop(len(self.call.given), lambda: self.table.conceal(context, kept=kept))
+        concealed = await off_loop(len(self.call.input_json), lambda: self.table.conceal(context, kept=kept))
         self._concealing.append(ready_step)
-        self.vault = options if held is None else _together(held, options)
-        return made
+        self.vault = options if vault_options is None else _merged_options(vault_options, options)
+        return concealed
 
-    async def _restored(self, context: Context, scope: str, metadata: dict[str, Any]) -> Context:
+    async def _restore(self, context: Context, scope: str, metadata: dict[str, Any]) -> Context:
         if self._concealing:
             raise InvalidArgumentsError(
-                "A pipeline that redacts restores nothing after that; make two pipelines."
+                "A pipeline that redacts must not restore after that; make two pipelines."
             )
-        made, restored = await self.settling.revealed(
+        restored, number = await self.outcomes.revealed(
             context, scope, metadata, self.call.acting, self.policy.secrets
         )
         self.restored_from = scope
-        self.counts.update({"restored": restored, "unresolved": metadata["unresolved"]})
-        return made
+        self.counts.update({"restored": number, "unresolved": metadata["unresolved"]})
+        return restored
 
-    async def _cleaned(self, made: Context, given: Context, until: float) -> Context:
-        """Return a step's context in which the redaction steps have seen what this step adds."""
-        if made.items is not given.items:
-            # The step answers with a text of its own: which of it is new nobody can tell, so all of it is seen again.
-            whole = await off_loop(len(self.call.given), made.to_json)
-            return self._parse(await self._redacted(whole, None, until))
-        additions = Additions(made)
+    async def _redact_additions(self, context: Context, input_context: Context, until: float) -> Context:
+        """Return a step's context after the redaction steps have processed what this step added."""
+        if context.items is not input_context.items:
+            # The step returned a text of its own; which part is new is unknown, so all of it is redacted again.
+            whole = await off_loop(len(self.call.input_json), context.to_json)
+            return self._parse(await self._redact(whole, None, until))
+        additions = Additions(context)
         if not additions.items:
-            return made
-        return additions.replaced(await self._redacted(additions.items, additions.moved, until))
+            return context
+        return additions.replaced(await self._redact(additions.items, additions.moved, until))
 
-    async def _redacted(self, items: list[Any], ours: frozenset[Handle] | None, until: float) -> list[Any]:
-        for one in self._concealing:
-            outcome = await self._applied(one, self._parse(items), until)
+    async def _redact(self, items: list[Any], ours: frozenset[Handle] | None, until: float) -> list[Any]:
+        for step in self._concealing:
+            outcome = await self._invoke(step, self._parse(items), until)
             self.counts.update(outcome.counts)
-            masked = await self.settling.masked(outcome.context, self.call.acting)
+            masked = await self.outcomes.masked(outcome.context, self.call.acting)
             items = self.table.conceal(masked, ours=ours).to_json()
-            ours = None  # what looked like a handle is concealed now, so all that are left are ours
+            ours = (
+                None  # whatever looked like a handle is concealed now, so the handles that are left are ours
+            )
         return items
 
-    async def _parsed(self) -> Context:
+    async def _parse_items(self) -> Context:
         return await off_loop(weight_of(self.items), self._parse, self.items)
 
     def _parse(self, items: Any) -> Context:
@@ -199,7 +203,7 @@ class PipelineRun:
             items, max_blocks=limits.max_blocks, max_depth=limits.max_depth, strict=self.strict
         )
 
-    def _until(self, ready_step: ReadyStep) -> float:
+    def _end_of(self, ready_step: ReadyStep) -> float:
         limits = (ready_step.step.timeout_ms, self.policy.timeouts_ms.get(ready_step.step.name))
         now = asyncio.get_running_loop().time()
         return min([self.until, *(now + limit / 1000 for limit in limits if limit is not None)])
@@ -207,53 +211,55 @@ class PipelineRun:
     def _metadata(self) -> dict[str, Any]:
         return {
             **overall(self.reports),
-            "pipeline": self.found.pipeline.name,
-            "version": self.found.version,
+            "pipeline": self.version.pipeline.name,
+            "version": self.version.version,
             "steps": [report.shown() for report in self.reports],
         }
 
-    async def _stored(self) -> InvokeAnswer:
-        """Store the handles that stand in the text with the record, or the record alone where none were made."""
+    async def _store(self) -> InvokeAnswer:
+        """Store the handles in the text together with the audit event, or the event alone if there are none."""
         if self.vault is None:
             event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
-            await self.settling.audit.record(event)
+            await self.outcomes.audit.record(event)
             return InvokeAnswer(self.items, self._metadata())
-        options, call, context = self.vault, self.call, await self._parsed()
-        wanted = await off_loop(len(call.given), self.table.present, context)
+        options, call, context = self.vault, self.call, await self._parse_items()
+        wanted = await off_loop(len(call.input_json), self.table.present, context)
         originals = [(handle.label, self.table.originals[handle]) for handle in wanted]
         metadata, final = self._metadata(), list[InvokeAnswer]()
 
         def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
             handles = dict(zip(wanted, receipt.handles, strict=True))
             content = self.table.settled(context, handles).to_json()
-            named = [(handles[one], self.table.originals[one].text) for one in wanted]
-            said = self.table.named(metadata, handles) | redactions(named, receipt.scope, options)
-            final[:] = [InvokeAnswer(content, said)]
+            named = [(handles[handle], self.table.originals[handle].text) for handle in wanted]
+            full_metadata = self.table.named(metadata, handles) | redactions(named, receipt.scope, options)
+            final[:] = [InvokeAnswer(content, full_metadata)]
             return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
         ttl_s = options.ttl_s or self.policy.scope_ttl_s
-        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.given))
-        await self.settling.vault.commit(call.acting, write)
+        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.input_json))
+        await self.outcomes.vault.commit(call.acting, write)
         return final[0]
 
-    async def _shown(self) -> InvokeAnswer:
-        """Return what would be answered, with provisional handles; nothing but the record is stored."""
+    async def _dry_run_answer(self) -> InvokeAnswer:
+        """Return what would be answered, with handles that are not stored; only the audit event is stored."""
         metadata = {**self._metadata(), "dryRun": True}
         if self.vault is not None:
-            wanted = self.table.present(await self._parsed())
-            metadata["redactions"] = [{"handle": one.name, "type": one.label.lower()} for one in wanted]
+            wanted = self.table.present(await self._parse_items())
+            metadata["redactions"] = [
+                {"handle": handle.name, "type": handle.label.lower()} for handle in wanted
+            ]
         event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
-        await self.settling.audit.record(event)
+        await self.outcomes.audit.record(event)
         return InvokeAnswer(self.items, metadata)
 
 
-def _together(held: VaultOptions, more: VaultOptions) -> VaultOptions:
-    """Return how the handles of two steps are given: as the first wants, in one scope."""
+def _merged_options(first: VaultOptions, more: VaultOptions) -> VaultOptions:
+    """Return the options for the handles of two steps: the first step's, extended by the second's, in one scope."""
     return replace(
-        held,
-        scope=held.scope or more.scope,
-        return_mapping=held.return_mapping or more.return_mapping,
-        tagged=held.tagged or more.tagged,
-        ttl_s=held.ttl_s or more.ttl_s,
+        first,
+        scope=first.scope or more.scope,
+        return_mapping=first.return_mapping or more.return_mapping,
+        tagged=first.tagged or more.tagged,
+        ttl_s=first.ttl_s or more.ttl_s,
     )

@@ -1,4 +1,4 @@
-"""What a pipeline is run with and what it tells: arguments of every step, and a report of each."""
+"""The steps of a pipeline run: the arguments of each, and a report of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from app.core.errors import (
 from app.services.invoke.calls import by_field, checked, policy_arguments, refuse_changes
 
 FINAL: Final = (BlockedByPolicyError, UnscannableContentError, ForbiddenError, InvalidArgumentsError)
-"""Refusals, which are a step's work and not its failure: they are never skipped."""
+"""Refusals: they are a step's result, not its failure, so ``on_error`` never skips them."""
 
 _PER_STEP: Final = frozenset({"engine", "warnings", "unscanned"})
-"""What is said of one step and of no whole."""
+"""Members of metadata that describe one step, never the whole pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ReadyStep:
 
 @dataclass(slots=True)
 class StepReport:
-    """What became of a step; ``outcome`` is ok, or the code of the error for which it was skipped."""
+    """The result of a step; ``outcome`` is ok, or the code of the error for which it was skipped."""
 
     name: str
     outcome: str = "ok"
@@ -45,7 +45,7 @@ class StepReport:
     changes: dict[str, Any] | None = None
 
     def shown(self) -> dict[str, Any]:
-        """Return the report as metadata says it."""
+        """Return the report as it appears in metadata."""
         skipped = self.outcome != "ok"
         shown: dict[str, Any] = {
             "name": self.name,
@@ -65,55 +65,59 @@ def ready(
     policy: Policy,
     arguments: Mapping[str, Any],
 ) -> tuple[PipelineArguments, list[ReadyStep]]:
-    """Return what the caller says to the whole and every step with its arguments, all of them checked.
+    """Return the caller's arguments for the whole pipeline, and every step with its arguments; all are checked.
 
-    A step's arguments are the policy's defaults, over them the caller's, over them the pipeline's, over them what
-    the policy fixes; a caller who gives another value for what either of the last two sets is refused.
+    A step's arguments are the policy's defaults, overridden by the caller's, by the pipeline's, and by what the policy
+    fixes. A caller who sends another value for what the pipeline or the policy sets is refused.
     """
     names = {step.name for step in pipeline.steps}
     whole = {key: value for key, value in arguments.items() if key not in names}
     own = checked(PipelineArguments, whole, beside=names)
-    steps = [_ready(step, middlewares, policy, own, arguments.get(step.name, {})) for step in pipeline.steps]
+    steps = [
+        _ready_step(step, middlewares, policy, own, arguments.get(step.name, {})) for step in pipeline.steps
+    ]
     return own, steps
 
 
-def _ready(
+def _ready_step(
     step: PipelineStep,
     middlewares: Mapping[str, Middleware[Any]],
     policy: Policy,
     own: PipelineArguments,
-    said: Any,
+    step_arguments: Any,
 ) -> ReadyStep:
     at = f"/arguments/{step.name}"
     middleware = middlewares.get(step.name)
     if middleware is None:
         raise NotFoundError("A step of this pipeline names a middleware that is not installed here.")
-    if not isinstance(said, Mapping):
-        raise InvalidArgumentsError("The arguments of a step are an object.", details={"pointer": at})
+    if not isinstance(step_arguments, Mapping):
+        raise InvalidArgumentsError("The arguments of a step must be an object.", details={"pointer": at})
     usual, fixed = policy_arguments(policy, middleware)
-    mine, given = by_field(middleware, step.arguments), by_field(middleware, said)
+    pipelines, callers = by_field(middleware, step.arguments), by_field(middleware, step_arguments)
     model = middleware.arguments
-    refuse_changes(model, given, mine, "The pipeline sets this argument to another value.", at)
-    refuse_changes(model, given, fixed, "The policy of this tenant fixes this argument to another value.", at)
-    made = {**usual, **given, **mine, **fixed}
+    refuse_changes(model, callers, pipelines, "The pipeline sets this argument to another value.", at)
+    refuse_changes(
+        model, callers, fixed, "The policy of this tenant fixes this argument to another value.", at
+    )
+    merged = {**usual, **callers, **pipelines, **fixed}
     if own.scope is not None and "scope" in middleware.arguments.model_fields:
-        if made.get("scope") not in (None, own.scope):
+        if merged.get("scope") not in (None, own.scope):
             raise BlockedByPolicyError(
                 "A step of this pipeline has another vault scope.", details={"pointer": "/arguments/scope"}
             )
-        made["scope"] = own.scope
-    return ReadyStep(step, middleware, checked(model, made, at))
+        merged["scope"] = own.scope
+    return ReadyStep(step, middleware, checked(model, merged, at))
 
 
 def overall(reports: Sequence[StepReport]) -> dict[str, Any]:
-    """Return what the steps say of the context: a member that one step alone gives, as that middleware gives it."""
-    made: dict[str, Any] = {}
-    twice: set[str] = set()
+    """Return the steps' metadata about the context: members that only one step has, as that step returned them."""
+    merged: dict[str, Any] = {}
+    repeated: set[str] = set()
     for report in reports:
         for key, value in report.metadata.items():
-            twice |= {key} & made.keys()
-            made.setdefault(key, value)
-    kept = {key: value for key, value in made.items() if key not in twice and key not in _PER_STEP}
+            repeated |= {key} & merged.keys()
+            merged.setdefault(key, value)
+    kept = {key: value for key, value in merged.items() if key not in repeated and key not in _PER_STEP}
     if any(report.metadata.get("degraded") for report in reports):
         kept["degraded"] = True
     return kept
@@ -121,26 +125,26 @@ def overall(reports: Sequence[StepReport]) -> dict[str, Any]:
 
 def audited(reports: Sequence[StepReport]) -> dict[str, str | int | bool]:
     """Return the steps as the details of an audit event: names, outcomes, times and identifiers."""
-    made: dict[str, str | int | bool] = {}
+    details: dict[str, str | int | bool] = {}
     for number, report in enumerate(reports, 1):
         at = f"step_{number}"
-        made |= {at: report.name, f"{at}_outcome": report.outcome, f"{at}_us": report.duration_us}
+        details |= {at: report.name, f"{at}_outcome": report.outcome, f"{at}_us": report.duration_us}
         if report.metadata.get("degraded"):
-            made[f"{at}_degraded"] = True
-        made |= {f"{at}_{key}": value for key, value in report.details.items()}
-    return made
+            details[f"{at}_degraded"] = True
+        details |= {f"{at}_{key}": value for key, value in report.details.items()}
+    return details
 
 
 def changes(before: Sequence[Any], after: Sequence[Any]) -> dict[str, Any]:
-    """Return which items a step changed and which it put in front, for a dry run."""
+    """Return which items a step changed and which it added in front, for a dry run."""
     added = len(after) - len(before)
     if added < 0:
         return {"changes": [{"before": list(before), "after": list(after)}], "added": []}
     pairs = enumerate(zip(before, after[added:], strict=True))
-    changed = [{"item": item, "before": one, "after": other} for item, (one, other) in pairs if one != other]
+    changed = [{"item": item, "before": old, "after": new} for item, (old, new) in pairs if old != new]
     return {"changes": changed, "added": list(after[:added])}
 
 
 def failure_of(error: Exception) -> str:
-    """Return the code under which a failure is on record."""
+    """Return the code under which a failure is recorded."""
     return error.code if isinstance(error, ServiceError) else "internal_error"

@@ -1,4 +1,4 @@
-"""A tenant's pipelines: versions that its operators store, read on every call."""
+"""A tenant's pipelines: versions that its operators store, looked up on every call."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ _REMEMBERED_TENANTS = 10_000
 
 
 class PipelineVersion(NamedTuple):
-    """One version of a pipeline; ``state`` is active, or removed where that version took it away."""
+    """One version of a pipeline; ``state`` is active, or removed if that version deletes the pipeline."""
 
     version: int
     pipeline: Pipeline
@@ -62,15 +62,15 @@ class PipelineService:
 
     @property
     def rules(self) -> PipelineRules:
-        """Return what may be stored."""
+        """Return the rules for what may be stored."""
         return PipelineRules(self.middlewares, self.check_arguments)
 
     async def of(self, tenant: str) -> Mapping[str, PipelineVersion]:
-        """Return a tenant's pipelines by name, from memory where that is fresh."""
-        found = self.memory.peek(tenant)
-        if found is None:
-            found = await self.memory.get(tenant, self._load)
-        return found or {}
+        """Return a tenant's pipelines by name, from the cache while it is fresh."""
+        pipelines = self.memory.peek(tenant)
+        if pipelines is None:
+            pipelines = await self.memory.get(tenant, self._load)
+        return pipelines or {}
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[PipelineVersion]:
         """Return the pipelines of the caller's tenant, by name."""
@@ -79,12 +79,12 @@ class PipelineService:
         return list((await self._load(caller.tenant)).values())
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> PipelineVersion:
-        """Return the version that holds."""
+        """Return the current version."""
         async with self.audit.refusals(caller, "pipelines.get", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
-                held = await list_pipeline_versions(tx, caller.tenant, name)
-            return _version(_active(held))
+                versions = await list_pipeline_versions(tx, caller.tenant, name)
+            return _version(_active(versions))
 
     async def history(
         self,
@@ -95,14 +95,14 @@ class PipelineService:
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[PipelineVersion]:
-        """Return the versions, newest first, those older than the version ``before``; removed ones too."""
+        """Return the versions older than ``before``, newest first, removed ones too."""
         async with self.audit.refusals(caller, "pipelines.history", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
-                found = await list_pipeline_versions(tx, caller.tenant, name, before=before, limit=limit)
-            if not found and before is None:
+                versions = await list_pipeline_versions(tx, caller.tenant, name, before=before, limit=limit)
+            if not versions and before is None:
                 raise _no_pipeline()
-        return [_version(one) for one in found]
+        return [_version(version) for version in versions]
 
     async def put(
         self,
@@ -112,22 +112,30 @@ class PipelineService:
         *,
         expected_version: int | None = None,
     ) -> PipelineVersion:
-        """Store the next version, which holds from now on in every process.
+        """Store the next version, which applies from now on in every process.
 
-        With ``expected_version`` (0: there is none yet) the change is refused when another version holds meanwhile.
+        With ``expected_version`` (0: there is none yet) the change is refused if another version is current.
         """
         async with self.audit.refusals(caller, "pipelines.put", request):
             caller.require(Role.OPERATOR)
             self.rules.check(pipeline)
             async with self.database.transaction(caller.tenant) as tx:
-                stored = {one.name: one for one in await list_pipelines(tx, caller.tenant)}
-                held = stored.get(pipeline.name)
-                _check_expected(held, expected_version)
-                check_number(len({n for n, one in stored.items() if one.state == "active"} | {pipeline.name}))
-                added = await store_version(
-                    tx, caller.tenant, pipeline, held, "api", self.now(), caller.key_id
+                stored = {
+                    pipeline_version.name: pipeline_version
+                    for pipeline_version in await list_pipelines(tx, caller.tenant)
+                }
+                current = stored.get(pipeline.name)
+                _check_expected(current, expected_version)
+                check_number(
+                    len(
+                        {name for name, version in stored.items() if version.state == "active"}
+                        | {pipeline.name}
+                    )
                 )
-                await self._conclude(tx, caller, "pipelines.put", request, added)
+                added = await store_version(
+                    tx, caller.tenant, pipeline, current, "api", self.now(), caller.key_id
+                )
+                await self._record_change(tx, caller, "pipelines.put", request, added)
         self.memory.forget(caller.tenant)
         return _version(added)
 
@@ -139,20 +147,20 @@ class PipelineService:
         *,
         expected_version: int | None = None,
     ) -> None:
-        """Remove a pipeline; its versions stay in the history, and a new one of the name counts on."""
+        """Remove a pipeline; its versions stay in the history, and a new one of its name continues their numbers."""
         async with self.audit.refusals(caller, "pipelines.delete", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
-                held = _active(await list_pipeline_versions(tx, caller.tenant, name))
-                _check_expected(held, expected_version)
-                removed = next_version(held, "removed", self.now(), caller.key_id)
+                current = _active(await list_pipeline_versions(tx, caller.tenant, name))
+                _check_expected(current, expected_version)
+                removed = next_version(current, "removed", self.now(), caller.key_id)
                 if not await add_pipeline(tx, caller.tenant, removed):
                     raise overtaken(removed.version)
-                await self._conclude(tx, caller, "pipelines.delete", request, removed)
+                await self._record_change(tx, caller, "pipelines.delete", request, removed)
         self.memory.forget(caller.tenant)
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING or (changed.kind == PIPELINES_CHANGED and changed.tenant is None):
             self.memory.forget_where(lambda _pipelines: True)
         elif changed.kind == PIPELINES_CHANGED and changed.tenant is not None:
@@ -160,10 +168,10 @@ class PipelineService:
 
     async def _load(self, tenant: str) -> Mapping[str, PipelineVersion]:
         async with self.database.transaction(tenant, write=False) as tx:
-            found = await list_pipelines(tx, tenant)
-        return {one.name: _version(one) for one in found if one.state == "active"}
+            stored = await list_pipelines(tx, tenant)
+        return {version.name: _version(version) for version in stored if version.state == "active"}
 
-    async def _conclude(
+    async def _record_change(
         self, tx: Any, caller: Caller, action: str, request: RequestInfo | None, added: StoredPipeline
     ) -> None:
         details = {
@@ -176,21 +184,26 @@ class PipelineService:
         await announce(tx, Changed(PIPELINES_CHANGED, caller.tenant))
 
 
-def _active(held: Sequence[StoredPipeline]) -> StoredPipeline:
-    if not held or held[0].state != "active":
+def _active(versions: Sequence[StoredPipeline]) -> StoredPipeline:
+    if not versions or versions[0].state != "active":
         raise _no_pipeline()
-    return held[0]
+    return versions[0]
 
 
-def _check_expected(held: StoredPipeline | None, expected: int | None) -> None:
-    version = held.version if held is not None and held.state == "active" else 0
+def _check_expected(current: StoredPipeline | None, expected: int | None) -> None:
+    version = current.version if current is not None and current.state == "active" else 0
     if expected is not None and expected != version:
         raise overtaken(version)
 
 
 def _version(stored: StoredPipeline) -> PipelineVersion:
     return PipelineVersion(
-        *(stored.version, pipeline_of(stored), stored.state, stored.origin, stored.created, stored.created_by)
+        version=stored.version,
+        pipeline=pipeline_of(stored),
+        state=stored.state,
+        origin=stored.origin,
+        created=stored.created,
+        created_by=stored.created_by,
     )
 
 

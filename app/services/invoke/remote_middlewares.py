@@ -36,39 +36,39 @@ _MAX_PAGES: Final = 10
 _MAX_SCHEMA: Final = 65_536
 _MAX_METADATA: Final = 262_144
 _GROWTH: Final = 65_536
-"""An answer may be four times as long as what was asked, and so much more."""
+"""An answer may have four times the length of the request, plus this many bytes."""
 
 log = logging.getLogger("sluice.plugins")
 
 
 class RemoteArguments(Arguments):
-    """Arguments of a middleware elsewhere: held against the schema that its server gives."""
+    """Arguments of a remote middleware, checked against the schema that its server lists."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
     remote_schema: ClassVar[Mapping[str, Any]] = {}
 
     @model_validator(mode="before")
     @classmethod
-    def _fits(cls, given: Any) -> Any:
-        if schema_fault(cls.remote_schema, given) is not None:
+    def _fits(cls, arguments: Any) -> Any:
+        if schema_fault(cls.remote_schema, arguments) is not None:
             raise ValueError("the arguments do not fit the middleware's inputSchema")
-        return given
+        return arguments
 
     @classmethod
     def model_json_schema(cls, *_arguments: Any, **_options: Any) -> dict[str, Any]:
-        """Return the schema as the server gave it."""
+        """Return the schema as the server listed it."""
         return dict(cls.remote_schema)
 
 
 class RemoteMiddleware(Middleware[RemoteArguments]):
-    """One middleware of one server; the policy, limits and record are those of any other."""
+    """One middleware of one server; policy, limits and audit apply as to any other middleware."""
 
     def __init__(self, source: "_Source", own_name: str, definition: Mapping[str, Any]) -> None:
         self.source = source
         self.own_name = own_name
         meta = definition.get("_meta")
         phase = meta.get(PHASE_META) if isinstance(meta, Mapping) else None
-        # A subclass holds what the contract keeps with the class; instances of this one are made per definition.
+        # The contract keeps these on the class; here each definition is an instance, so they are set on the instance.
         self.name = f"{source.name}{REMOTE_SEPARATOR}{own_name}"  # type: ignore[misc]
         self.title = str(definition.get("title") or own_name)[:200]  # type: ignore[misc]
         self.description = str(definition.get("description") or "")[:4000]  # type: ignore[misc]
@@ -78,13 +78,13 @@ class RemoteMiddleware(Middleware[RemoteArguments]):
         )
 
     async def apply(self, _context: Context, _arguments: RemoteArguments) -> Outcome:
-        """Refuse: what goes to another server needs a caller and a time limit."""
-        raise InvalidArgumentsError("A middleware of another server is invoked with a caller only.")
+        """Refuse: a request to another server needs a caller and a time limit."""
+        raise InvalidArgumentsError("A middleware of another server can only be invoked with a caller.")
 
     async def invoke(self, context: Context, arguments: RemoteArguments, invocation: Invocation) -> Outcome:
-        """Ask the server, and take from its answer nothing but a context and metadata of a bounded size."""
-        left = invocation.until - asyncio.get_running_loop().time()
-        if left <= 0:
+        """Send the context to the server; take only a context and metadata of a bounded size from its answer."""
+        left_s = invocation.until - asyncio.get_running_loop().time()
+        if left_s <= 0:
             raise DeadlineExceededError("No time is left for this middleware.")
         items = context.to_json()
         params = {
@@ -93,9 +93,9 @@ class RemoteMiddleware(Middleware[RemoteArguments]):
             "context": items,
         }
         try:
-            result = await self.source.connection.request("middleware/invoke", params, timeout_s=left)
+            result = await self.source.connection.request("middleware/invoke", params, timeout_s=left_s)
         except UpstreamError as error:
-            # The words are the server's own and may be content: only its code is told.
+            # The message is the server's own and may be content: only its code is passed on.
             raise UpstreamUnavailableError(
                 "The server of this middleware refused the request.",
                 details={"server": self.source.name, "code": error.code},
@@ -107,7 +107,7 @@ class RemoteMiddleware(Middleware[RemoteArguments]):
 
 
 class UnlistedMiddleware(Middleware[RemoteArguments]):
-    """A name of another server that does not list it now, or never did: as a step it fails when its turn comes."""
+    """A remote middleware that its server does not list now, or never did; as a step it fails when it runs."""
 
     def __init__(self, name: str) -> None:
         self.name = self.title = self.description = name  # type: ignore[misc]
@@ -115,35 +115,35 @@ class UnlistedMiddleware(Middleware[RemoteArguments]):
         self.arguments = RemoteArguments
 
     async def apply(self, _context: Context, _arguments: RemoteArguments) -> Outcome:
-        """Refuse."""
+        """Refuse: the middleware is not offered."""
         raise UpstreamUnavailableError(
-            "The server of this middleware does not offer it now; see that it runs and lists it.",
+            "The server of this middleware does not offer it now; check that the server runs and lists it.",
             details={"middleware": self.name},
         )
 
 
-def _checked(result: Mapping[str, Any], given: int, server: str) -> tuple[Context, dict[str, Any]]:
+def _checked(result: Mapping[str, Any], sent_size: int, server: str) -> tuple[Context, dict[str, Any]]:
     content, metadata = result.get("content"), result.get("metadata", {})
     if not isinstance(content, list) or not isinstance(metadata, dict):
-        raise _garbage(server)
-    if len(dumps(content)) > 4 * given + _GROWTH or len(dumps(metadata)) > _MAX_METADATA:
-        raise TooLargeError("The server of this middleware answered with more than is taken.")
+        raise _invalid_answer(server)
+    if len(dumps(content)) > 4 * sent_size + _GROWTH or len(dumps(metadata)) > _MAX_METADATA:
+        raise TooLargeError("The answer of this middleware's server is too large.")
     try:
         return Context.parse(content), dict(metadata)
     except ServiceError:
-        raise _garbage(server) from None
+        raise _invalid_answer(server) from None
 
 
-def _garbage(server: str) -> UpstreamUnavailableError:
+def _invalid_answer(server: str) -> UpstreamUnavailableError:
     return UpstreamUnavailableError(
-        "The server of this middleware answered with something that is no context; nothing was passed on.",
+        "The server of this middleware did not answer with a context; nothing was passed on.",
         details={"server": server},
     )
 
 
 @dataclass(slots=True)
 class _Source:
-    """One server, what it lists, and what each definition was when it was first seen."""
+    """One server, its listed middlewares, and the digest of each definition when it was first seen."""
 
     name: str
     connection: Connection
@@ -154,11 +154,11 @@ class _Source:
 
     @property
     def version(self) -> str:
-        """Return the version that the server gives itself."""
+        """Return the version that the server reports."""
         return str((self.connection.status.server_info or {}).get("version", ""))[:100]
 
     async def refresh(self, now: float) -> None:
-        """Read the server's list where it is old, in the background; only before the first list anybody waits."""
+        """Read the server's list again in the background if it is old; callers wait only for the first list."""
         if now - self.read_at >= _FRESH_S and (self.reading is None or self.reading.done()):
             self.read_at = now
             self.reading = asyncio.create_task(self._read(now), name=f"middlewares of {self.name}")
@@ -166,7 +166,7 @@ class _Source:
             await asyncio.wait({self.reading}, timeout=_LISTING_S)
 
     async def close(self) -> None:
-        """Stop reading, and leave the server."""
+        """Stop reading, and disconnect from the server."""
         if self.reading is not None:
             self.reading.cancel()
             await asyncio.wait({self.reading})
@@ -176,14 +176,14 @@ class _Source:
         try:
             definitions = await self._definitions()
         except (ServiceError, UpstreamError) as error:
-            # What was listed last stays listed; the connection itself says why it is down.
+            # What was listed last stays listed; the connection itself logs why it is down.
             log.warning("middlewares of %s are not listed: %s", self.name, type(error).__name__)
             self.read_at = now - _FRESH_S + _AGAIN_S
             return
         self.listed = {
-            name: RemoteMiddleware(self, name, one)
-            for name, one in definitions.items()
-            if self._is_as_pinned(name, one)
+            name: RemoteMiddleware(self, name, definition)
+            for name, definition in definitions.items()
+            if self._is_as_pinned(name, definition)
         }
 
     def _is_as_pinned(self, name: str, definition: Mapping[str, Any]) -> bool:
@@ -194,39 +194,39 @@ class _Source:
         return False
 
     async def _definitions(self) -> dict[str, Mapping[str, Any]]:
-        found: dict[str, Mapping[str, Any]] = {}
+        definitions: dict[str, Mapping[str, Any]] = {}
         cursor: str | None = None
         for _ in range(_MAX_PAGES):
             params = {"cursor": cursor} if cursor is not None else {}
             page = await self.connection.request("middleware/list", params, timeout_s=_LISTING_S)
             entries = page.get("middleware")
             if not isinstance(entries, list):
-                raise _garbage(self.name)
-            found.update({one["name"]: one for one in entries if _is_definition(one)})
+                raise _invalid_answer(self.name)
+            definitions.update({entry["name"]: entry for entry in entries if _is_definition(entry)})
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or len(found) > _MAX_LISTED:
+            if not isinstance(cursor, str) or len(definitions) > _MAX_LISTED:
                 break
-        return dict(list(found.items())[:_MAX_LISTED])
+        return dict(list(definitions.items())[:_MAX_LISTED])
 
 
-def _is_definition(one: Any) -> bool:
-    if not isinstance(one, Mapping) or not isinstance(one.get("name"), str):
+def _is_definition(entry: Any) -> bool:
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         return False
-    schema = one.get("inputSchema")
+    schema = entry.get("inputSchema")
     fits = isinstance(schema, Mapping) and len(dumps(schema)) <= _MAX_SCHEMA
-    return fits and _NAME.fullmatch(one["name"]) is not None
+    return fits and _NAME.fullmatch(entry["name"]) is not None
 
 
 class RemoteMiddlewares:
     """The middlewares of all servers that the settings name, as ``server__name``."""
 
     def __init__(self, connections: Mapping[str, Connection], now: Callable[[], float]) -> None:
-        self._sources = [_Source(name, one) for name, one in sorted(connections.items())]
+        self._sources = [_Source(name, connection) for name, connection in sorted(connections.items())]
         self._now = now
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Keep the connections, which come back by themselves; nothing waits for a server to be there."""
+        """Keep the connections, which reconnect by themselves; nothing waits for a server to be reachable."""
         for source in self._sources:
             source.connection.start()
         try:
@@ -235,10 +235,12 @@ class RemoteMiddlewares:
             await asyncio.gather(*(source.close() for source in self._sources))
 
     async def of(self) -> dict[str, Middleware[Any]]:
-        """Return what is offered now, by name; a server that cannot be reached delays nobody for long."""
+        """Return what is offered now, by name; an unreachable server delays callers only briefly."""
         await asyncio.gather(*(source.refresh(self._now()) for source in self._sources))
-        return self.known()
+        return self.last_listed()
 
-    def known(self) -> dict[str, Middleware[Any]]:
-        """Return what was listed last."""
-        return {one.name: one for source in self._sources for one in source.listed.values()}
+    def last_listed(self) -> dict[str, Middleware[Any]]:
+        """Return the middlewares that were listed last, by name."""
+        return {
+            middleware.name: middleware for source in self._sources for middleware in source.listed.values()
+        }

@@ -1,4 +1,4 @@
-"""Restore a text that arrives in chunks, on record before the first original leaves."""
+"""Restore a text that arrives in chunks; recorded before the first original is sent."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,15 +20,15 @@ async def restored_stream(
     secrets: SecretPolicy,
     chunks: AsyncIterator[str],
 ) -> AsyncIterator[str]:
-    """Yield the restored text of ``chunks``, holding back only an open handle.
+    """Yield the restored text of ``chunks``; only the start of a handle that is still incomplete waits.
 
-    Recorded when it starts, before any original leaves, and with its counts when it ends.
+    An event is recorded at the start, before any original is sent, and one with the counts at the end.
     """
-    given = given_originals(arguments)
+    given_by_caller = given_originals(arguments)
     call.caller.require(Role.INVOKER if arguments.scope is None else Role.RESTORER)
     call.details = {"stage": "started"}
     await call.audit.record(call.event(OUTCOME_OK, scope=arguments.scope))
-    originals = _Originals(call, vault, arguments, secrets, given)
+    originals = _Originals(call, vault, arguments, secrets, given_by_caller)
     scanner = StreamScanner(exact=arguments.exact, positions=arguments.positions == "safe")
     try:
         async for chunk in chunks:
@@ -48,8 +48,8 @@ class _Originals:
     vault: VaultService
     arguments: PiiRestorationArguments
     secrets: SecretPolicy
-    given: Mapping[Handle, str]
-    known: dict[Handle, Original | None] = field(default_factory=dict)
+    from_caller: Mapping[Handle, str]
+    read: dict[Handle, Original | None] = field(default_factory=dict)
     restored: int = 0
     unresolved: int = 0
 
@@ -57,22 +57,23 @@ class _Originals:
         """Return the text of ``pieces`` with originals in place; each handle is read from the vault once."""
         if self.arguments.scope is not None:
             new = {handle for _, handle, active in pieces if handle is not None and not active}
-            new -= self.known.keys() | self.given.keys()
+            new -= self.read.keys() | self.from_caller.keys()
             if new:
                 allowed = self.secrets.restorable(new, self.call.caller)
-                found = await self.vault.read(self.call.caller, self.arguments.scope, allowed)
-                self.known.update({handle: found.get(handle) for handle in new})
+                originals = await self.vault.read(self.call.caller, self.arguments.scope, allowed)
+                self.read.update({handle: originals.get(handle) for handle in new})
         return "".join(
-            text if handle is None else self._one(text, handle, active) for text, handle, active in pieces
+            text if handle is None else self._restored(text, handle, active)
+            for text, handle, active in pieces
         )
 
-    def _one(self, text: str, handle: Handle, active: bool) -> str:
+    def _restored(self, text: str, handle: Handle, active: bool) -> str:
         if active:
             original: Any = None
-        elif handle in self.given:
-            original = Original(self.given[handle])
+        elif handle in self.from_caller:
+            original = Original(self.from_caller[handle])
         else:
-            original = self.known.get(handle)
+            original = self.read.get(handle)
         if original is None:
             self.unresolved += 1
             return text

@@ -41,7 +41,7 @@ class Remotes:
         self.asked += 1
         return self.held
 
-    def known(self) -> Mapping[str, Middleware[Any]]:
+    def last_listed(self) -> Mapping[str, Middleware[Any]]:
         return self.held
 
 
