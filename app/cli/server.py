@@ -14,7 +14,7 @@ from uvicorn import Config, Server
 
 from app.cli.connections import protocol_with
 from app.cli.faults import explained
-from app.cli.serve import address_of
+from app.cli.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
 from app.core.errors import NotFoundError

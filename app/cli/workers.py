@@ -12,7 +12,7 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import Final
 
-from app.cli.serve import address_of
+from app.cli.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 
 _spawn = multiprocessing.get_context("spawn")
