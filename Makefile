@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench outside soak mutants lock docs clean
+.PHONY: help run setup test coverage lint format bench outside soak mutants way lock docs clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
@@ -24,6 +24,7 @@ help:
 	@echo "             with CI set it installs what is missing from Debian, else it names what it leaves out"
 	@echo "make soak    long fault and load tests (hours)"
 	@echo "make mutants put faults into the logic and list those that no test notices (two hours)"
+	@echo "make way     print the files that a request goes through"
 	@echo "make format  format the code"
 	@echo "make docs    write the generated pages in docs/"
 	@echo "make lock    resolve the locked versions again"
@@ -81,6 +82,9 @@ soak: $(TESTING)
 
 mutants: $(TESTING)
 	$(BIN)/python -m tests.mutation
+
+way: $(TESTING)
+	@$(BIN)/python -m tests.way
 
 docs: $(TESTING)
 	$(BIN)/python docs/generate.py
