@@ -24,13 +24,13 @@ from app.edge.observability import Metrics, configure_logging
 from app.edge.tracing import tracer_to
 from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.interceptors import OLDEST_PROTOCOL
-from app.protocol.methods.primitives import Primitives
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.tasks import TaskMethods
 from app.protocol.server import Mcp, build_mcp
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.exchange import GROUP_KEY, INTERCEPTORS_KEY
+from app.protocol.wire.primitives import Primitives
 from app.services.access.bootstrap import bootstrap
 from app.services.catalog.group_views import GroupViews
 from app.services.declare.declaration_files import read_file

@@ -21,7 +21,6 @@ from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial
 from app.protocol.methods.groups import GroupMethods
 from app.protocol.methods.interceptors import INTERCEPTORS, INVOKES, InterceptorMethods
 from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
-from app.protocol.methods.primitives import Method, Primitives
 from app.protocol.methods.subscriptions import Listen
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
@@ -30,6 +29,7 @@ from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.front import Front, ServesGroup
 from app.protocol.wire.guards import ErrorGuard, Running, guarded
 from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
+from app.protocol.wire.primitives import Method, Primitives
 from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
 from app.protocol.wire.raw_results import RawResults
 from app.protocol.wire.sdk_transports import CallsBack, SdkTransports

@@ -10,9 +10,9 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import INVALID_PARAMS, LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from app.protocol.methods.primitives import Method
 from app.protocol.wire.exchange import Context
 from app.protocol.wire.notifications import Told
+from app.protocol.wire.primitives import Method
 from tests.protocol.conformance_contents import (
     ELICITATIONS,
     PROMPTS,

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from app.core.access import ApiKey
 from app.main import create_app
-from app.protocol.methods.primitives import Primitives
 from app.protocol.server import Mcp
+from app.protocol.wire.primitives import Primitives
 from app.settings import (
     AuthSettings,
     DatabaseSettings,

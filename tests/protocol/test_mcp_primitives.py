@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from app.protocol.methods.primitives import Method
+from app.protocol.wire.primitives import Method
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import build
 from tests.protocol.mcp_wire import MODERN, client, connected

@@ -23,7 +23,6 @@ from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.tools.disclosure import staged_for
 from app.core.upstream import Hooks
-from app.protocol.methods.primitives import Method
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.subscriptions import SubscriptionMethods
 from app.protocol.methods.tasks import TaskMethods
@@ -32,6 +31,7 @@ from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.pagination import page_of
 from app.protocol.wire.parking import continues
+from app.protocol.wire.primitives import Method
 from app.services.catalog.listing import USERS, CallerView, ListingService
 from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService

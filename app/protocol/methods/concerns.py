@@ -11,10 +11,10 @@ from pydantic import StrictBool
 from app.core.access import Caller, Role
 from app.core.catalog.concern_configuration import Effective, given, handshaken, updated
 from app.core.catalog.concerns import MAX_CONCERNS
-from app.protocol.methods.primitives import Method
 from app.protocol.wire.capabilities import VENDOR, Feature
 from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.pagination import page
+from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import SESSION_META, SessionState, state_of
 from app.services.access.sessions import SessionService
 from app.services.catalog.concerns import ConcernService

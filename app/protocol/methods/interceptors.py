@@ -13,10 +13,10 @@ from app.core.catalog.interceptors import EVENTS
 from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
 from app.protocol.methods.groups import endpoint_of
-from app.protocol.methods.primitives import Method
 from app.protocol.methods.tool_lists import TOOL_FILTER, TOOL_FILTER_META, tool_question
 from app.protocol.wire.capabilities import Feature
 from app.protocol.wire.exchange import Context, exchange_of, note
+from app.protocol.wire.primitives import Method
 from app.services.catalog.group_views import GroupViews
 from app.services.invoke.interceptors import (
     SPELLED,

@@ -16,7 +16,6 @@ from mcp_types import (
 
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, NotFoundError
-from app.protocol.methods.primitives import Method
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.notifications import (
     LIST_CHANGED,
@@ -26,6 +25,7 @@ from app.protocol.wire.notifications import (
     View,
     everything,
 )
+from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import state_of
 from app.services.forward.subscriptions import SubscriptionService, Watch
 

@@ -20,11 +20,11 @@ from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.upstream import Hooks, UpstreamError
 from app.protocol.methods.groups import seen_groups
-from app.protocol.methods.primitives import Method
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.untrusted import arrived
 from app.protocol.wire.callbacks import ClientCallbacks, is_modern
 from app.protocol.wire.exchange import Context, exchange_of
+from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import state_of
 from app.services.catalog.listing import CallerView, ListingService, shown_definition
 from app.services.forward.forward_record import PrimitiveRequest

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from app.core.errors import InternalError, ServiceError
 from app.core.upstream import UpstreamError
-from app.protocol.methods.primitives import Method
 from app.protocol.wire.errors import REQUEST_CANCELLED, as_mcp_error, internal_error, params_error
 from app.protocol.wire.exchange import Context, Exchange, exchange_of, note
+from app.protocol.wire.primitives import Method
 
 _RESOURCE_NOT_FOUND = -32002
 

@@ -12,8 +12,8 @@ from mcp_types.methods import CACHEABLE_METHODS, validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.strictjson import dumps
-from app.protocol.methods.primitives import Method
 from app.protocol.wire.exchange import Context, exchange_of
+from app.protocol.wire.primitives import Method
 
 _MODERN_ONLY: Final = frozenset({"resultType", "ttlMs", "cacheScope"})
 

@@ -1,4 +1,4 @@
-"""The place where tools, prompts and resources will be served: a contract, and nothing behind it yet."""
+"""What is served beside the middlewares: the contract of one MCP method, and of what provides tools and the like."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
