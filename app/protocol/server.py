@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 from mcp.server import NotificationOptions, Server
@@ -17,9 +18,9 @@ from starlette.types import ASGIApp
 from app.core.access import Caller
 from app.core.events import Changed
 from app.protocol.methods.aggregated import AggregatedPrimitives
-from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial
+from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial, note_initialized
 from app.protocol.methods.groups import GroupMethods
-from app.protocol.methods.interceptors import INTERCEPTORS, INVOKES, InterceptorMethods
+from app.protocol.methods.interceptors import ALONE, INTERCEPTORS, INVOKES, InterceptorMethods
 from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
 from app.protocol.methods.subscriptions import Listen
 from app.protocol.wire.callbacks import ClientCallbacks
@@ -140,14 +141,23 @@ def build_mcp(
     _extend(server, primitives)
     asks = calls_back if primitives is not None and primitives.calls_back else _never
     legs = SdkTransports(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
-    bound.end_of_sdk = legs.end_bound
     front = Front(
-        *(access, virtual, bound, legs, Direct(server, ours | raw if direct else frozenset()), running),
-        *(_security(allowed_hosts, allowed_origins), anonymous, deadline_s, 4 * ping_s),
+        access=access,
+        sessions=virtual,
+        bound=bound,
+        legs=legs,
+        direct=Direct(server, ours | raw if direct else frozenset()),
+        running=running,
+        security=_security(allowed_hosts, allowed_origins),
+        anonymous=anonymous,
+        deadline_s=deadline_s,
+        recheck_s=4 * ping_s,
         counted=frozenset({INVOKE, *INVOKES}) | raw,
         forwarded=raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
         serves_group=serves_group,
+        initialized=partial(note_initialized, sessions),
+        alone=ALONE,
     )
     return Mcp(front, legs, notifications, callbacks, bound)
 
@@ -273,8 +283,8 @@ def _begins_sessions(sessions: VirtualSessions, bound: ProcessSessions) -> Any:
                 revision = result["protocolVersion"]
                 exchange.session = await sessions.begin(exchange.caller, revision, remembered)
                 exchange.session_id = exchange.session.id
-            elif exchange.binds:
-                await bound.begin(context, result["protocolVersion"], remembered)
+            elif exchange.binds is not None:
+                await bound.begin(context, result["protocolVersion"], remembered, exchange.binds)
         return result
 
     return begin

@@ -23,13 +23,13 @@ from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.tools.disclosure import staged_for
 from app.core.upstream import Hooks
+from app.protocol.methods.pagination import page_of
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.subscriptions import SubscriptionMethods
 from app.protocol.methods.tasks import TaskMethods
 from app.protocol.methods.untrusted import arrived, permit
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
-from app.protocol.wire.pagination import page_of
 from app.protocol.wire.parking import continues
 from app.protocol.wire.primitives import Method
 from app.services.catalog.listing import USERS, CallerView, ListingService

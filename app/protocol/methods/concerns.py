@@ -11,9 +11,9 @@ from pydantic import StrictBool
 from app.core.access import Caller, Role
 from app.core.catalog.concern_configuration import Effective, given, handshaken, updated
 from app.core.catalog.concerns import MAX_CONCERNS
+from app.protocol.methods.pagination import page
 from app.protocol.wire.capabilities import VENDOR, Feature
 from app.protocol.wire.exchange import Context, exchange_of
-from app.protocol.wire.pagination import page
 from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import SESSION_META, SessionState, state_of
 from app.services.access.sessions import SessionService
@@ -114,8 +114,11 @@ def initial(raw: Any) -> dict[str, Any]:
     return {CONCERNS: remembered} if remembered else {}
 
 
-async def note_initialized(sessions: SessionService, caller: Caller, session_id: str, raw: Any) -> None:
+async def note_initialized(
+    sessions: SessionService, caller: Caller, session_id: str, params: Mapping[str, Any]
+) -> None:
     """Let a session remember the ``concerns`` in the params of its ``notifications/initialized``."""
+    raw = params.get(CONCERNS)
     if isinstance(raw, Mapping):
         await sessions.revise(
             caller,

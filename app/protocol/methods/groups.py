@@ -11,9 +11,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from app.core.catalog.groups import GroupTree, disabled_groups, switched
 from app.core.catalog.primitives import NAME_FIELD, PrimitiveKind
 from app.core.errors import InvalidArgumentsError
+from app.protocol.methods.pagination import page
 from app.protocol.wire.capabilities import VENDOR
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
-from app.protocol.wire.pagination import page
 from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import SessionState
 from app.services.catalog.group_views import GroupViews

@@ -12,10 +12,10 @@ from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.tools.selection import SESSION
 from app.protocol.methods.groups import endpoint_of, narrowed
+from app.protocol.methods.pagination import page
 from app.protocol.methods.tool_lists import TOOL_FILTER, handle_meta, take_over
 from app.protocol.wire.capabilities import VENDOR
 from app.protocol.wire.exchange import Context, exchange_of, note
-from app.protocol.wire.pagination import page
 from app.protocol.wire.primitives import Method
 from app.services.catalog.group_views import GroupViews
 from app.services.invoke.invoke import InvokeService, MiddlewareListing

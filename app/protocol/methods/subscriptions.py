@@ -17,17 +17,11 @@ from mcp_types import (
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
-from app.protocol.wire.notifications import (
-    LIST_CHANGED,
-    RESOURCE_UPDATED,
-    Notifications,
-    Told,
-    View,
-    everything,
-)
+from app.protocol.wire.notifications import LIST_CHANGED, RESOURCE_UPDATED, Notifications, Told, View
 from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import state_of
-from app.services.forward.subscriptions import SubscriptionService, Watch
+from app.protocol.wire.stream_views import updates_of
+from app.services.forward.subscriptions import SubscriptionService
 
 _MOST_URIS: Final = 256
 
@@ -120,32 +114,6 @@ class SubscriptionMethods:
         caller, session_id = _session_of(context)
         await self.subscriptions.unsubscribe(caller, session_id, str(params.uri))
         return {}
-
-
-@asynccontextmanager
-async def session_view(
-    subscriptions: SubscriptionService | None, caller: Caller, session_id: str, group: str | None
-) -> AsyncIterator[View]:
-    """Give what the notification stream of a session shows that began at the endpoint of ``group``."""
-    if subscriptions is None:
-        yield everything
-        return
-    async with subscriptions.watching_session(caller, session_id, group) as watch:
-        updates = updates_of(watch)
-        yield lambda told: updates(told) if told.method == RESOURCE_UPDATED else (told,)
-
-
-def updates_of(watch: Watch) -> View:
-    """Return what a stream shows of updates: those of resources that it follows, as its client spells them."""
-
-    def view(told: Told) -> Sequence[Told]:
-        if told.source is None:
-            return (told,) if told.params.get("uri") in watch.followed else ()
-        return [
-            Told(told.method, {"uri": uri}, told.tenant, told.session) for uri in watch.shown(*told.source)
-        ]
-
-    return view
 
 
 def _session_of(context: Context) -> tuple[Caller, str]:

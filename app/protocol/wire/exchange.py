@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
@@ -12,10 +12,8 @@ from starlette.types import Message, Receive, Scope
 from app.core.access import Caller
 from app.core.errors import ServiceError
 from app.core.request import RequestInfo
+from app.protocol.wire.process_session import EndSession, ProcessSession
 from app.services.access.sessions import Session, SessionService
-
-if TYPE_CHECKING:
-    from app.protocol.wire.process_sessions import ProcessSession
 
 SCOPE_KEY: Final = "sluice.mcp"
 GROUP_KEY: Final = "mcp_group"
@@ -36,10 +34,11 @@ class Exchange:
 
     ``begins`` marks an ``initialize`` that shall begin a virtual session; ``session_id`` is the virtual session
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
-    came. ``binds`` marks an ``initialize`` that shall begin a session bound to this process, ``bound`` is that session
-    afterwards. ``handles`` are the sessions that a modern request named, by the name in its ``_meta``; ``sessions``
-    keeps them all. ``group`` is the one whose endpoint this is, None at /mcp; ``interceptors_only`` marks the endpoint
-    of interceptors. ``failure`` is the error that was answered, from which the front takes the HTTP status.
+    came. ``binds`` is there for an ``initialize`` that shall begin a session bound to this process, and ends what the
+    SDK keeps of it; ``bound`` is that session afterwards. ``handles`` are the sessions that a modern request named, by
+    the name in its ``_meta``; ``sessions`` keeps them all. ``group`` is the one whose endpoint this is, None at /mcp;
+    ``interceptors_only`` marks the endpoint of interceptors. ``failure`` is the error that was answered, from which
+    the front takes the HTTP status.
     ``spliced`` names a member of the result and has its elements as JSON; ``written`` is a result with its JSON;
     ``encoded`` is the JSON of the result that goes out, where one of the two made it known.
     """
@@ -52,8 +51,8 @@ class Exchange:
     begins: bool = False
     session_id: str | None = None
     session: Session | None = None
-    binds: bool = False
-    bound: "ProcessSession | None" = None
+    binds: EndSession | None = None
+    bound: ProcessSession | None = None
     handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
     spliced: tuple[str, list[bytes]] | None = None

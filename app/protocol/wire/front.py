@@ -1,7 +1,7 @@
 """The front of /mcp: who asks, is it one JSON-RPC message, which leg of the SDK serves it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -18,8 +18,6 @@ from app.core.access import Caller
 from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
-from app.protocol.methods.concerns import CONCERNS, note_initialized
-from app.protocol.methods.interceptors import ALONE
 from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.envelope import (
@@ -51,6 +49,9 @@ from app.services.access.traffic import Traffic
 
 ServesGroup = Callable[[Exchange], Awaitable[bool]]
 """Whether the group of the endpoint that a request came to is there for its caller."""
+
+Initialized = Callable[[Caller, str, Mapping[str, Any]], Awaitable[None]]
+"""Take note of the params of ``notifications/initialized`` in the session of that id."""
 
 _LONGEST_CALL_S: Final = 3600.0
 _ALLOW: Final = {"allow": "GET, POST, DELETE"}
@@ -114,7 +115,9 @@ class Front:
 
     ``counted`` are the methods that count against the tenant's rate by themselves, ``forwarded`` those that wait for
     servers behind this one; ``expect`` is told who calls a tool
-    before the SDK looks at the call; ``serves_group`` says whether the group of an endpoint is there.
+    before the SDK looks at the call; ``serves_group`` says whether the group of an endpoint is there;
+    ``initialized`` takes note of ``notifications/initialized``; ``alone`` are the methods at the endpoint of
+    interceptors.
     """
 
     access: AccessService
@@ -131,6 +134,8 @@ class Front:
     forwarded: frozenset[str]
     expect: Callable[[Caller], Awaitable[None]]
     serves_group: ServesGroup
+    initialized: Initialized
+    alone: frozenset[str]
     requests: Traffic = field(default_factory=Traffic)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -246,7 +251,7 @@ class Front:
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
         if exchange.interceptors_only and turn.message_id is not None and not answers_us:
-            _check_alone(turn.method, modern=modern)
+            self._check_alone(turn.method, modern=modern)
         if turn.method not in self.counted:
             await self.requests.count(exchange.caller.tenant)
         if turn.method in self.forwarded:
@@ -262,9 +267,19 @@ class Front:
         else:
             await self._handshake(turn, exchange, version, answers_us=answers_us)
 
+    def _check_alone(self, method: Any, *, modern: bool) -> None:
+        """Refuse what the endpoint of interceptors does not have."""
+        if method not in self.alone:
+            raise RefusedError(
+                "There is no such method at this endpoint.",
+                status=HTTPStatus.NOT_FOUND if modern else HTTPStatus.OK,
+                code=METHOD_NOT_FOUND,
+                name=NotFoundError.code,
+            )
+
     async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
         if self.legs.opens_bound(exchange.caller, turn.params.get("capabilities")):
-            exchange.binds = True
+            exchange.binds = self.legs.end_bound
             receive = replay(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
@@ -280,8 +295,7 @@ class Front:
     ) -> None:
         session = await self._find_session(exchange, turn.headers.get(SESSION_HEADER))
         if turn.method == "notifications/initialized":
-            service, raw = self.sessions.service, turn.params.get(CONCERNS)
-            await note_initialized(service, exchange.caller, session.id, raw)
+            await self.initialized(exchange.caller, session.id, turn.params)
         if exchange.bound is not None:
             receive = replay(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
@@ -326,17 +340,6 @@ class Front:
             scope, turn.headers, turn.message, len(turn.body), turn.receive, send
         ):
             await self.legs.json(scope, turn.body, turn.receive, send)
-
-
-def _check_alone(method: Any, *, modern: bool) -> None:
-    """Refuse what the endpoint of interceptors does not have."""
-    if method not in ALONE:
-        raise RefusedError(
-            "There is no such method at this endpoint.",
-            status=HTTPStatus.NOT_FOUND if modern else HTTPStatus.OK,
-            code=METHOD_NOT_FOUND,
-            name=NotFoundError.code,
-        )
 
 
 def _is_json(headers: Fields) -> bool:

@@ -1,72 +1,25 @@
-"""Sessions that are bound to this process, because their clients can be asked: sampling, elicitation, roots."""
+"""The sessions that are bound to this process: they begin, pass notifications on and end."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
-from mcp.server.session import ServerSession
-from mcp_types import INTERNAL_ERROR
 
 from app.core.access import Caller
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.upstream import UpstreamError
-from app.protocol.methods.subscriptions import session_view
-from app.protocol.wire.asking import ask_over, notify_over
 from app.protocol.wire.exchange import Context, exchange_of
+from app.protocol.wire.process_session import EndSession, ProcessSession
 from app.protocol.wire.sessions import VirtualSessions, no_session
-from app.services.forward.client_connections import ClientConnections, SessionConnections
+from app.protocol.wire.stream_views import session_view
+from app.services.forward.client_connections import ClientConnections
 
 _PER_TENANT = 512
 
 log = logging.getLogger("sluice.sessions")
-
-End = Callable[[Caller, str], Awaitable[None]]
-"""End the SDK's session of that id."""
-
-
-class ProcessSession:
-    """One such session: the SDK's, which carries messages, and its companion row, which remembers."""
-
-    def __init__(
-        self,
-        bound_id: str,
-        caller: Caller,
-        session_id: str,
-        session: ServerSession,
-        capabilities: Mapping[str, Any],
-        group: str | None,
-    ) -> None:
-        self.id = bound_id
-        self.group = group
-        self.caller = caller
-        self.session_id = session_id
-        self.session = session
-        self.capabilities = capabilities
-        self.links: SessionConnections | None = None
-        self.streams = 0
-        self.task: asyncio.Task[None] | None = None
-
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask the client on its standing stream: what a server asks that belongs to no request."""
-        if not self.streams:
-            raise UpstreamError(INTERNAL_ERROR, "The client has no stream open on which it could be asked.")
-        return await ask_over(self.session, self.capabilities, method, params, None)
-
-    @contextmanager
-    def streaming(self) -> Iterator[None]:
-        """Note that its stream is open meanwhile: a session that only listens is in use."""
-        self.streams += 1
-        try:
-            yield
-        finally:
-            self.streams -= 1
-
-    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Tell the client on its standing stream, if one is open."""
-        await notify_over(self.session, method, params, None)
 
 
 class ProcessSessions:
@@ -79,7 +32,6 @@ class ProcessSessions:
         self._check_s = check_s
         self._dedicated = dedicated
         self._by_id: dict[str, ProcessSession] = {}
-        self.end_of_sdk: End | None = None
 
     def find(self, caller: Caller, bound_id: str) -> ProcessSession:
         """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
@@ -93,7 +45,9 @@ class ProcessSessions:
         """Return how many there are."""
         return len(self._by_id)
 
-    async def begin(self, context: Context, revision: str, remembered: Mapping[str, Any]) -> None:
+    async def begin(
+        self, context: Context, revision: str, remembered: Mapping[str, Any], end_of_sdk: EndSession
+    ) -> None:
         """Give the SDK's session that ``initialize`` just began its companion; it ends with it."""
         exchange = exchange_of(context)
         caller = exchange.caller
@@ -105,7 +59,15 @@ class ProcessSessions:
         params = context.params or {}
         capabilities = params.get("capabilities") or {}
         bound_id = str(connection.session_id)
-        bound = ProcessSession(bound_id, caller, session.id, context.session, capabilities, exchange.group)
+        bound = ProcessSession(
+            bound_id,
+            caller,
+            session.id,
+            context.session,
+            capabilities,
+            group=exchange.group,
+            end_of_sdk=end_of_sdk,
+        )
         if self._dedicated is not None:
             bound.links = self._dedicated.of_session(caller.tenant, bound.capabilities, bound.ask, bound.tell)
         self._by_id[bound.id] = bound
@@ -115,8 +77,7 @@ class ProcessSessions:
 
     async def end(self, bound: ProcessSession) -> None:
         """End the session from this side, the SDK's too; the rest follows from that."""
-        if self.end_of_sdk is not None:
-            await self.end_of_sdk(bound.caller, bound.id)
+        await bound.end_of_sdk(bound.caller, bound.id)
         if bound.id in self._by_id:
             await self._ended(bound)
 

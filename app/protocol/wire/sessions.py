@@ -13,11 +13,11 @@ from starlette.types import Receive, Scope, Send
 from app.core import strictjson
 from app.core.access import Caller
 from app.core.errors import NotFoundError, ServiceError
-from app.protocol.methods.subscriptions import session_view
 from app.protocol.wire.answers import answer_empty
 from app.protocol.wire.errors import RefusedError
 from app.protocol.wire.exchange import Exchange
 from app.protocol.wire.notifications import Notifications, Told
+from app.protocol.wire.stream_views import session_view
 from app.services.access.sessions import Session, SessionService
 from app.services.forward.subscriptions import SubscriptionService
 

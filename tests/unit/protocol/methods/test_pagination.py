@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from app.core.errors import InvalidArgumentsError
-from app.protocol.wire.pagination import page, page_of
+from app.protocol.methods.pagination import page, page_of
 
 
 def pages(count: int, size: int) -> list[list[int]]:

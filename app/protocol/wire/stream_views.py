@@ -1,0 +1,34 @@
+"""What the notification stream of one client shows: updates of the resources that it follows, as it spells them."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from app.core.access import Caller
+from app.protocol.wire.notifications import RESOURCE_UPDATED, Told, View, everything
+from app.services.forward.subscriptions import SubscriptionService, Watch
+
+
+@asynccontextmanager
+async def session_view(
+    subscriptions: SubscriptionService | None, caller: Caller, session_id: str, group: str | None
+) -> AsyncIterator[View]:
+    """Give what the notification stream of a session shows that began at the endpoint of ``group``."""
+    if subscriptions is None:
+        yield everything
+        return
+    async with subscriptions.watching_session(caller, session_id, group) as watch:
+        updates = updates_of(watch)
+        yield lambda told: updates(told) if told.method == RESOURCE_UPDATED else (told,)
+
+
+def updates_of(watch: Watch) -> View:
+    """Return what a stream shows of updates: those of resources that it follows, as its client spells them."""
+
+    def view(told: Told) -> Sequence[Told]:
+        if told.source is None:
+            return (told,) if told.params.get("uri") in watch.followed else ()
+        return [
+            Told(told.method, {"uri": uri}, told.tenant, told.session) for uri in watch.shown(*told.source)
+        ]
+
+    return view
