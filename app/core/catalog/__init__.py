@@ -1,1 +1,1 @@
-"""What servers offer and how it is named, grouped, described and filtered."""
+"""How the primitives of servers are named, grouped, described and filtered."""

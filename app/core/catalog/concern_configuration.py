@@ -1,4 +1,4 @@
-"""What a host configured, from the strongest source to the weakest, and what holds of it."""
+"""Merge the concern configurations of a host, from the strongest source to the weakest."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -12,28 +12,28 @@ from app.core.errors import InvalidArgumentsError
 from app.core.strictjson import dumps
 
 HANDSHAKE_SOURCES: Final = ("initialized", "initialize")
-"""The sources of a session that come before any update, the stronger one first."""
+"""The sources of a session before any update, the stronger one first."""
 
 _MAX_NAME: Final = 64
-_UPDATE: Final = "update"
-_REPLACED: Final = "replaced"
-_UNUSABLE: Final = ""
-"""Stands for a value that is no value of any concern, so that nobody can make a session remember much."""
+_UPDATE_SOURCE: Final = "update"
+_REPLACED_MARK: Final = "replaced"
+_UNUSABLE_VALUE: Final = ""
+"""Replaces anything that cannot be a concern's value, so that a client cannot make a session store much."""
 
 _MESSAGES: Final = MappingProxyType(
     {
-        "undeclared": "No concern of this name is declared, so it is ignored.",
-        "out_of_values": "The value is none of the declared ones, so it is ignored.",
-        "clamped": "The value is none of the declared ones, so the nearest one is used.",
+        "undeclared": "No concern with this name is declared, so it is ignored.",
+        "out_of_values": "The value is not a declared one, so it is ignored.",
+        "clamped": "The value is not a declared one, so the nearest one is used.",
     }
 )
 
 
 class Layer(NamedTuple):
-    """What one source says: names and values, None for a concern that shall not filter.
+    """The configuration of one source: values by name, None for a concern that must not filter.
 
-    ``pointer`` leads to the values in the request that brings them; an invalid value of a concern that refuses
-    those is an error only there, because nobody could mend it elsewhere.
+    ``pointer`` is the JSON pointer to the values in the current request. If a concern refuses invalid values, they
+    are an error only in a request, because the caller could not correct them elsewhere.
     """
 
     values: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Effective:
-    """What filters a list: one valid value by name, and what was not taken as it was said."""
+    """The configuration that filters a list: one valid value per name, and warnings about ignored or clamped values."""
 
     configuration: Mapping[str, Scalar] = field(default_factory=dict)
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -54,13 +54,13 @@ class Effective:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return what cursors and remembered lists are bound to; empty where nothing filters."""
+        """Return a digest for cursors and remembered lists; empty if nothing filters."""
         if not self.configuration:
             return ""
-        said = [[name, value, self._values(name)] for name, value in self.configuration.items()]
-        return hashlib.sha256(dumps(said)).hexdigest()[:16]
+        parts = [[name, value, self._declared_values(name)] for name, value in self.configuration.items()]
+        return hashlib.sha256(dumps(parts)).hexdigest()[:16]
 
-    def _values(self, name: str) -> Any:
+    def _declared_values(self, name: str) -> Any:
         definition = self.definitions.get(name)
         return definition.wire()["values"] if definition is not None else None
 
@@ -68,16 +68,15 @@ class Effective:
 NOTHING_CONFIGURED: Final = Effective()
 
 
-def given(raw: Any, pointer: str) -> Layer:
-    """Return the configuration that a request brings at ``pointer``, or refuse what has not that form."""
+def requested_layer(raw: Any, pointer: str) -> Layer:
+    """Return the configuration in a request at ``pointer``; raise InvalidArgumentsError if it is malformed."""
     if not isinstance(raw, Mapping):
         raise InvalidArgumentsError(
-            "Concerns are configured by an object of names and values.", details={"pointer": pointer}
+            "A concern configuration must be an object of names and values.", details={"pointer": pointer}
         )
     if len(raw) > MAX_CONCERNS or any(len(name) > _MAX_NAME for name in raw):
         raise InvalidArgumentsError(
-            f"At most {MAX_CONCERNS} concerns are configured at once, each by a name of at most {_MAX_NAME} "
-            "characters.",
+            f"A request may configure at most {MAX_CONCERNS} concerns, with names of at most {_MAX_NAME} characters.",
             details={"pointer": pointer},
         )
     return Layer(raw, pointer)
@@ -89,7 +88,10 @@ def effective(
     *,
     apply_defaults: bool = False,
 ) -> Effective:
-    """Return what holds of ``layers``, the strongest first; a value that is ignored leaves the weaker ones."""
+    """Merge ``layers``, the strongest first; an ignored value leaves the decision to weaker layers.
+
+    Raise InvalidArgumentsError for an invalid value of a concern that refuses those.
+    """
     decided: dict[str, Scalar | None] = {}
     warnings: dict[str, Mapping[str, str]] = {}
     for layer in layers:
@@ -102,7 +104,7 @@ def effective(
             elif value is None or definition.holds(value):
                 decided[name] = value
             else:
-                nearest = _mended(definition, value, layer.pointer)
+                nearest = _corrected(definition, value, layer.pointer)
                 warnings.setdefault(name, _warning(name, "out_of_values" if nearest is None else "clamped"))
                 if nearest is not None:
                     decided[name] = nearest
@@ -111,14 +113,14 @@ def effective(
             if decided.get(name) is None:
                 decided[name] = definition.default
     configuration = {name: decided[name] for name in sorted(decided) if decided[name] is not None}
-    found: Mapping[str, Any] = MappingProxyType(configuration)
-    return Effective(found, tuple(warnings.values()), definitions)
+    frozen: Mapping[str, Any] = MappingProxyType(configuration)
+    return Effective(frozen, tuple(warnings.values()), definitions)
 
 
-def _mended(definition: ConcernDefinition, value: Any, pointer: str | None) -> Scalar | None:
+def _corrected(definition: ConcernDefinition, value: Any, pointer: str | None) -> Scalar | None:
     if definition.on_invalid == "error" and pointer is not None:
         raise InvalidArgumentsError(
-            "The value is none of those that this concern declares; concerns/list shows them.",
+            "The value is not among those that this concern declares; concerns/list returns them.",
             details={"pointer": f"{pointer}/{definition.name}"},
         )
     return definition.nearest(value) if definition.on_invalid == "clamp" else None
@@ -129,26 +131,28 @@ def _warning(name: str, code: Literal["undeclared", "out_of_values", "clamped"])
 
 
 def session_layers(remembered: Mapping[str, Any]) -> list[Layer]:
-    """Return what a session remembers as layers, the strongest first."""
-    sources = (_UPDATE, *HANDSHAKE_SOURCES)
+    """Return the remembered configuration of a session as layers, the strongest first."""
+    sources = (_UPDATE_SOURCE, *HANDSHAKE_SOURCES)
     return [Layer(remembered[source]) for source in sources if remembered.get(source)]
 
 
 def replaced(remembered: Mapping[str, Any]) -> bool:
-    """Return whether an update replaced everything, so that stored preferences do not count either."""
-    return bool(remembered.get(_REPLACED))
+    """Return whether an update replaced every other source, including stored preferences."""
+    return bool(remembered.get(_REPLACED_MARK))
 
 
 def handshaken(remembered: Mapping[str, Any], source: str, raw: Any) -> dict[str, Any]:
-    """Return what a session remembers once a message of the handshake said ``raw``.
+    """Return the remembered configuration of a session after a handshake message with ``raw``.
 
-    Nothing is refused: a client that cannot connect could not mend it. What has not the form of a
-    configuration is dropped, the rest is judged whenever a list is made.
+    Nothing is refused: a client that cannot connect could not correct it. Malformed parts are dropped, the rest
+    is validated whenever a list is made.
     """
     if not isinstance(raw, Mapping):
         return dict(remembered)
     kept = [name for name in raw if len(name) <= _MAX_NAME][:MAX_CONCERNS]
-    values = {name: raw[name] if raw[name] is None or is_scalar(raw[name]) else _UNUSABLE for name in kept}
+    values = {
+        name: raw[name] if raw[name] is None or is_scalar(raw[name]) else _UNUSABLE_VALUE for name in kept
+    }
     return {**remembered, source: values}
 
 
@@ -159,13 +163,16 @@ def updated(
     *,
     replace: bool = False,
 ) -> tuple[dict[str, Any], tuple[Mapping[str, str], ...]]:
-    """Return what a session remembers after an update, and the warnings; raise where a value is refused.
+    """Return the remembered configuration of a session after an update, and warnings.
 
-    An update merges into the one before. ``replace`` forgets that and every weaker source.
+    An update is merged into the previous one. ``replace`` forgets the previous one and every weaker source. Raise
+    InvalidArgumentsError if a value is refused.
     """
-    said = effective([update], definitions)
+    result = effective([update], definitions)
     removed = {name: None for name, value in update.values.items() if value is None and name in definitions}
     if replace:
-        return {_UPDATE: dict(said.configuration), _REPLACED: True}, said.warnings
-    before = {name: value for name, value in remembered.get(_UPDATE, {}).items() if name in definitions}
-    return {**remembered, _UPDATE: {**before, **removed, **said.configuration}}, said.warnings
+        return {_UPDATE_SOURCE: dict(result.configuration), _REPLACED_MARK: True}, result.warnings
+    before = {
+        name: value for name, value in remembered.get(_UPDATE_SOURCE, {}).items() if name in definitions
+    }
+    return {**remembered, _UPDATE_SOURCE: {**before, **removed, **result.configuration}}, result.warnings

@@ -1,4 +1,4 @@
-"""Concerns: what hosts may ask for ("security: high"), which primitives answer to it, and what follows for a list."""
+"""Concerns ("security: high"): what hosts may configure, the values of primitives, and the filtering of lists."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,32 +34,32 @@ FILTERED_KINDS: Final = (
     PrimitiveKind.TEMPLATE,
     PrimitiveKind.TASK,
 )
-"""What concerns filter; groups and middlewares are listed whole."""
+"""Kinds that concerns filter; lists of groups and middlewares are never filtered."""
 
 Scalar = bool | int | float | str
 ConcernName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 OnInvalid = Literal["ignore", "clamp", "error"]
 
 _SCALAR_SCHEMA: Final = {"type": ["string", "number", "boolean"]}
-_RANGE_FAULT: Final = "a range is {min, max, step?}: finite numbers, min below max, step above 0"
-_VALUES_FAULT: Final = f"values are 1 to {_MAX_VALUES} different strings, numbers or booleans, or a range"
+_RANGE_FAULT: Final = "a range must be {min, max, step?}: finite numbers, min below max, step above 0"
+_VALUES_FAULT: Final = f"values must be 1 to {_MAX_VALUES} different strings, numbers or booleans, or a range"
 _MAPPED_FAULT: Final = (
-    "a mapped value is one value, a list of them (any will do) or a range {min?, max?} of them"
+    "a mapped value must be one value, a list of values (any of them matches) or a range {min?, max?}"
 )
 
 
 def is_number(value: object) -> bool:
-    """Return whether ``value`` is a JSON number, which a boolean is not."""
+    """Return whether ``value`` is a JSON number; a boolean is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_finite_number(value: object) -> bool:
-    """Return whether ``value`` is a number that can be compared; an integer of any size can."""
+    """Return whether ``value`` is a finite number; an integer of any size is."""
     return is_number(value) and (isinstance(value, int) or math.isfinite(value))  # type: ignore[arg-type]
 
 
 def is_scalar(value: object) -> bool:
-    """Return whether ``value`` may be a value of a concern at all."""
+    """Return whether ``value`` has the type and size of a concern's value."""
     if isinstance(value, str):
         return 0 < len(value) <= _MAX_TEXT and value.isprintable()
     if is_number(value):
@@ -67,13 +67,13 @@ def is_scalar(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def same(one: object, other: object) -> bool:
+def same(value: object, other: object) -> bool:
     """Return whether two JSON scalars are equal; ``true`` is not 1."""
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
+    return isinstance(value, bool) is isinstance(other, bool) and value == other
 
 
 class ValueRange(BaseModel):
-    """The numbers from ``min`` to ``max``; with ``step`` only ``min`` plus a multiple of it."""
+    """The numbers from ``min`` to ``max``; with ``step`` only ``min`` plus multiples of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -88,35 +88,37 @@ class ValueRange(BaseModel):
         return self
 
     def holds(self, value: Any) -> bool:
-        """Return whether ``value`` is one of these numbers."""
+        """Return whether the range includes ``value``."""
         if not is_scalar(value) or not is_number(value) or not self.min <= value <= self.max:
             return False
-        return self.step is None or (_decimal(value) - _decimal(self.min)) % _decimal(self.step) == 0
+        return (
+            self.step is None or (_as_fraction(value) - _as_fraction(self.min)) % _as_fraction(self.step) == 0
+        )
 
     def nearest(self, value: float) -> Scalar:
-        """Return the number of the range that is nearest to ``value``, of two the lower."""
+        """Return the number of the range nearest to ``value``; of two equally near, the lower."""
         bounded = min(max(value, self.min), self.max)
         if self.step is None:
             return bounded
-        first, step = _decimal(self.min), _decimal(self.step)
-        below = (_decimal(bounded) - first) // step
-        rest = _decimal(bounded) - first - below * step
-        last = (_decimal(self.max) - first) // step
-        found = first + min(below + (rest * 2 > step), last) * step
+        first, step = _as_fraction(self.min), _as_fraction(self.step)
+        below = (_as_fraction(bounded) - first) // step
+        rest = _as_fraction(bounded) - first - below * step
+        last = (_as_fraction(self.max) - first) // step
+        nearest = first + min(below + (rest * 2 > step), last) * step
         whole = isinstance(self.min, int) and isinstance(self.step, int)
-        return int(found) if whole else float(found)
+        return int(nearest) if whole else float(nearest)
 
     def wire(self) -> dict[str, int | float]:
         """Return the JSON form."""
         return self.model_dump(exclude_none=True)
 
 
-def _decimal(number: float) -> Fraction:
-    """Return what the number says in decimal: 0.3 is three times 0.1."""
+def _as_fraction(number: float) -> Fraction:
+    """Return the number's decimal value, in which 0.3 is three times 0.1."""
     return Fraction(str(number))
 
 
-def _values(raw: Any) -> tuple[Scalar, ...] | ValueRange:
+def _check_values(raw: Any) -> tuple[Scalar, ...] | ValueRange:
     if isinstance(raw, ValueRange):
         return raw
     if isinstance(raw, Mapping):
@@ -132,23 +134,23 @@ def _values(raw: Any) -> tuple[Scalar, ...] | ValueRange:
     return tuple(raw)
 
 
-def _scalar(raw: Any) -> Scalar:
+def _check_scalar(raw: Any) -> Scalar:
     if not is_scalar(raw):
-        raise ValueError("a value is a string, a number or a boolean")
+        raise ValueError("a value must be a string, a number or a boolean")
     value: Scalar = raw
     return value
 
 
 class ConcernDefinition(BaseModel):
-    """One concern: its name, what it means, the values it may have and what holds where nobody says anything."""
+    """One concern: its name, its meaning, its possible values and its default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: ConcernName = Field(description="Letters, digits, `.`, `_` and `-`; unique in the tenant.")
-    description: str = Field(min_length=1, max_length=2000, description="For people: what it stands for.")
+    description: str = Field(min_length=1, max_length=2000, description="What the concern means, for people.")
     values: Annotated[
         tuple[Scalar, ...] | ValueRange,
-        PlainValidator(_values),
+        PlainValidator(_check_values),
         WithJsonSchema(
             {
                 "anyOf": [
@@ -162,26 +164,26 @@ class ConcernDefinition(BaseModel):
                 ]
             }
         ),
-    ] = Field(description="A list, in order, or the numbers of a range.")
-    default: Annotated[Scalar, PlainValidator(_scalar), WithJsonSchema(_SCALAR_SCHEMA)] = Field(
-        description="One of the values; it filters only where the policy says `apply_defaults`."
+    ] = Field(description="An ordered list, or a range of numbers.")
+    default: Annotated[Scalar, PlainValidator(_check_scalar), WithJsonSchema(_SCALAR_SCHEMA)] = Field(
+        description="One of the values; it filters only if the policy sets `apply_defaults`."
     )
     on_invalid: OnInvalid = Field(
         default="ignore",
-        description="What happens to a host's value that is none of these: it is ignored with a warning, moved "
-        "to the nearest one (numbers only), or refused.",
+        description="What to do with a host's value that is not among the values: ignore it with a warning, clamp it "
+        "to the nearest one (numbers only), or answer with an error.",
     )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         if not self.holds(self.default):
-            raise ValueError("the default is one of the values")
+            raise ValueError("the default must be one of the values")
         if self.on_invalid == "clamp" and not self.numeric:
-            raise ValueError("clamp needs values that are numbers, for nothing else has a nearest one")
+            raise ValueError("clamp needs numeric values, because other values have no nearest one")
         return self
 
     @field_serializer("values")
-    def _values_on_the_wire(self, values: tuple[Scalar, ...] | ValueRange) -> Any:
+    def _serialize_values(self, values: tuple[Scalar, ...] | ValueRange) -> Any:
         return values.wire() if isinstance(values, ValueRange) else list(values)
 
     @property
@@ -193,53 +195,53 @@ class ConcernDefinition(BaseModel):
         """Return whether ``value`` is one of the values."""
         if isinstance(self.values, ValueRange):
             return self.values.holds(value)
-        return any(same(value, one) for one in self.values)
+        return any(same(value, listed) for listed in self.values)
 
     def nearest(self, value: Any) -> Scalar | None:
-        """Return the value nearest to a number, of two the lower; None where there is no such thing."""
+        """Return the value nearest to a number (of two equally near, the lower), or None if there is none."""
         if not self.numeric or not is_finite_number(value):
             return None
         if isinstance(self.values, ValueRange):
             return self.values.nearest(value)
-        return min(self.values, key=lambda one: (abs(_decimal(value) - _decimal(one)), one))  # type: ignore[arg-type]
+        return min(self.values, key=lambda listed: (abs(_as_fraction(value) - _as_fraction(listed)), listed))  # type: ignore[arg-type]
 
     def rank(self, value: Any) -> int | float | None:
-        """Return where ``value`` stands in the order of the values; None where it has no place."""
+        """Return the position of ``value`` in the order of the values, or None if it has none."""
         if isinstance(self.values, ValueRange):
             return value if is_number(value) else None
-        return next((place for place, one in enumerate(self.values) if same(value, one)), None)
+        return next((place for place, listed in enumerate(self.values) if same(value, listed)), None)
 
     def misfit(self, mapped: Any) -> str | None:
-        """Return a JSON pointer, below ``mapped``, to its first part that is outside the values, or None."""
+        """Return a JSON pointer, relative to ``mapped``, to its first part outside the values, or None."""
         if isinstance(mapped, Mapping):
             for end in ("min", "max"):
-                if end in mapped and not self._bounds(mapped[end]):
+                if end in mapped and not self._can_bound(mapped[end]):
                     return f"/{end}"
             return None
         if isinstance(mapped, list | tuple):
-            wrong = (f"/{number}" for number, one in enumerate(mapped) if not self.holds(one))
+            wrong = (f"/{number}" for number, member in enumerate(mapped) if not self.holds(member))
             return next(wrong, None)
         return None if self.holds(mapped) else ""
 
-    def _bounds(self, value: Any) -> bool:
+    def _can_bound(self, value: Any) -> bool:
         if isinstance(self.values, ValueRange):
             return is_number(value) and self.values.min <= value <= self.values.max
         return self.holds(value)
 
     def wire(self) -> dict[str, Any]:
-        """Return what hosts are told: name, description, values and default."""
+        """Return the wire form for hosts: name, description, values and default."""
         return self.model_dump(mode="json", exclude={"on_invalid"})
 
 
 def mapped_value(raw: Any) -> Any:
-    """Return a mapped value (one, a list or a range), or raise ValueError where it is none."""
+    """Return a valid mapped value (one value, a list or a range), or raise ValueError."""
     if isinstance(raw, Mapping):
         ends = {"min", "max"}
         if not raw or not ends.issuperset(raw) or not all(is_scalar(end) for end in raw.values()):
             raise ValueError(_MAPPED_FAULT)
         return dict(raw)
     if isinstance(raw, list | tuple):
-        if not 0 < len(raw) <= _MAX_VALUES or not all(is_scalar(one) for one in raw):
+        if not 0 < len(raw) <= _MAX_VALUES or not all(is_scalar(member) for member in raw):
             raise ValueError(_MAPPED_FAULT)
         return list(raw)
     if not is_scalar(raw):
@@ -263,7 +265,7 @@ Mapped = Annotated[
 
 
 class ConcernMapping(BaseModel):
-    """Which values of which concerns some primitives answer to."""
+    """The values of concerns to which some primitives are mapped."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -276,8 +278,8 @@ class ConcernMapping(BaseModel):
     )
     concerns: dict[ConcernName, Mapped] = Field(
         max_length=MAX_CONCERNS,
-        description="By name of the concern: one value, a list of which any will do, or a range `{min?, max?}` in "
-        "the order of the values. A concern that is not here does not filter the primitive.",
+        description="By name of the concern: one value, a list of values (any of them matches), or a range "
+        "`{min?, max?}` in the order of the values. A concern that is not listed does not filter the primitive.",
     )
 
     @field_validator("kind")
@@ -292,8 +294,8 @@ class ConcernMapping(BaseModel):
 class ConcernTable:
     """One tenant's definitions, by name in alphabetical order, and its mappings; immutable.
 
-    Of several mappings that name a primitive one applies, whole: the one without ``*``, else the one with the
-    most characters besides ``*``, of equals the first in alphabetical order.
+    If several mappings match a primitive, exactly one applies: the one without ``*``, else the one with the most
+    characters besides ``*``; among equals, the first in alphabetical order.
     """
 
     definitions: Mapping[str, ConcernDefinition] = field(default_factory=dict)
@@ -304,48 +306,51 @@ class ConcernTable:
     def build(
         cls, definitions: Iterable[ConcernDefinition], mappings: Iterable[ConcernMapping] = ()
     ) -> "ConcernTable":
-        """Return the table of these definitions and mappings."""
+        """Build the table of these definitions and mappings."""
         exact: dict[tuple[PrimitiveKind, str], Mapping[str, Any]] = {}
         patterns: dict[PrimitiveKind, list[tuple[Glob, Mapping[str, Any]]]] = {}
-        for one in mappings:
-            glob = Glob(one.name)
+        for mapping in mappings:
+            glob = Glob(mapping.name)
             if glob.literal:
-                exact[one.kind, one.name] = one.concerns
+                exact[mapping.kind, mapping.name] = mapping.concerns
             else:
-                patterns.setdefault(one.kind, []).append((glob, one.concerns))
-        for found in patterns.values():
-            found.sort(key=lambda row: (-len(row[0].pattern.replace("*", "")), row[0].pattern))
-        named = {one.name: one for one in sorted(definitions, key=lambda one: one.name)}
+                patterns.setdefault(mapping.kind, []).append((glob, mapping.concerns))
+        for rows in patterns.values():
+            rows.sort(key=lambda row: (-len(row[0].pattern.replace("*", "")), row[0].pattern))
+        named = {
+            definition.name: definition
+            for definition in sorted(definitions, key=lambda definition: definition.name)
+        }
         return cls(MappingProxyType(named), exact, patterns)
 
     def mapping_of(
         self, kind: PrimitiveKind, name: str, meta: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
-        """Return what the primitive of that exposed name answers to.
+        """Return the mapped values of the primitive with that exposed name.
 
-        Where no mapping names it, that is what its own ``_meta`` says, as far as it concerns declared concerns.
+        If no mapping matches it, they come from its own ``_meta``, limited to declared concerns.
         """
-        found = self._exact.get((kind, name))
-        if found is None:
-            found = next((row for glob, row in self._patterns.get(kind, ()) if glob.matches(name)), None)
-        return found if found is not None else self._own(meta)
+        values = self._exact.get((kind, name))
+        if values is None:
+            values = next((row for glob, row in self._patterns.get(kind, ()) if glob.matches(name)), None)
+        return values if values is not None else self._mapping_in_meta(meta)
 
     def wire(self) -> list[dict[str, Any]]:
-        """Return the definitions as hosts see them."""
-        return [one.wire() for one in self.definitions.values()]
+        """Return the definitions in wire form."""
+        return [definition.wire() for definition in self.definitions.values()]
 
-    def _own(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        said = (meta or {}).get(CONCERNS_META)
-        if not isinstance(said, Mapping):
+    def _mapping_in_meta(self, meta: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        declared = (meta or {}).get(CONCERNS_META)
+        if not isinstance(declared, Mapping):
             return {}
-        found: dict[str, Any] = {}
+        mapped: dict[str, Any] = {}
         for name in self.definitions:
             try:
-                if name in said:
-                    found[name] = mapped_value(said[name])
+                if name in declared:
+                    mapped[name] = mapped_value(declared[name])
             except ValueError:
-                continue  # it means nothing, so it filters nothing
-        return found
+                continue  # an invalid value must not filter anything
+        return mapped
 
 
 NO_CONCERNS: Final = ConcernTable()
@@ -358,18 +363,18 @@ def matches(
 ) -> bool:
     """Return whether a primitive with these mapped values is listed under an effective configuration."""
     return all(
-        name not in mapped or _answers(mapped[name], value, definitions[name])
+        name not in mapped or _value_matches(mapped[name], value, definitions[name])
         for name, value in effective.items()
         if name in definitions
     )
 
 
-def _answers(mapped: Any, value: Scalar, definition: ConcernDefinition) -> bool:
+def _value_matches(mapped: Any, value: Scalar, definition: ConcernDefinition) -> bool:
     if isinstance(mapped, Mapping):
-        place = definition.rank(value)
+        position = definition.rank(value)
         low = definition.rank(mapped["min"]) if "min" in mapped else -math.inf
         high = definition.rank(mapped["max"]) if "max" in mapped else math.inf
-        return None not in (place, low, high) and low <= place <= high  # type: ignore[operator]
+        return None not in (position, low, high) and low <= position <= high  # type: ignore[operator]
     if isinstance(mapped, list | tuple):
-        return any(same(one, value) for one in mapped)
+        return any(same(listed, value) for listed in mapped)
     return same(mapped, value)

@@ -1,4 +1,4 @@
-"""The resource that describes tools in full: its address, and the bodies that the proposal words to the letter."""
+"""The resource with full tool descriptions: its URI, and the bodies whose exact wording the proposal defines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -11,7 +11,7 @@ DESCRIPTIONS_TEMPLATE: Final = DESCRIPTIONS_URI + "{?tools}"
 MAX_URI: Final = 16_384
 MAX_SELECTED: Final = 200
 _MAX_AVAILABLE: Final = 100
-_MAX_NAMES_TOLD: Final = 2000
+_MAX_NAMES_LISTED: Final = 2000
 
 MISSING_SELECTION: Final[Mapping[str, Any]] = {
     "error": {
@@ -31,11 +31,11 @@ def is_descriptions_uri(uri: str) -> bool:
 
 
 def selected_tools(uri: str) -> tuple[str, ...]:
-    """Return the names that the parameter ``tools`` selects: in the order asked, each once, empty ones dropped.
+    """Return the names that the parameter ``tools`` selects, in their order, without duplicates and empty names.
 
-    Names are separated at commas first and percent-decoded after that, so that a name may hold a comma (``%2C``); a
-    plus sign is a plus sign. Where ``tools`` stands more than once, its values are joined. Other parameters, and what
-    follows a ``#``, say nothing here.
+    Names are split at commas first and percent-decoded after that, so that a name may contain a comma (``%2C``); a
+    plus sign is a plus sign. If ``tools`` occurs more than once, its values are joined. Other parameters and the part
+    after a ``#`` are ignored. Raise InvalidArgumentsError if the URI is too long or selects too many tools.
     """
     if len(uri) > MAX_URI:
         raise _too_long("characters", MAX_URI)
@@ -51,12 +51,12 @@ def selected_tools(uri: str) -> tuple[str, ...]:
 
 
 def selection_uri(name: str) -> str:
-    """Return the address of one tool's description."""
+    """Return the URI of one tool's description."""
     return f"{DESCRIPTIONS_URI}?tools={quote(name, safe='')}"
 
 
 def description_required(name: str) -> dict[str, Any]:
-    """Return the body that a call is answered with before the tool's description was read."""
+    """Return the body that answers a call before the tool's description was read."""
     return {
         "error": {
             "code": "TOOL_DESCRIPTION_REQUIRED",
@@ -67,13 +67,13 @@ def description_required(name: str) -> dict[str, Any]:
 
 
 def not_found(names: Sequence[str], visible: Iterable[str]) -> dict[str, Any]:
-    """Return an entry for each name that is no tool's; of the ``visible`` ones it lists a bounded number."""
-    shown = list(visible)[: max(1, min(_MAX_AVAILABLE, _MAX_NAMES_TOLD // max(1, len(names))))]
-    return {name: {"error": f"Tool '{name}' not found", "available_tools": shown} for name in names}
+    """Return an error entry for each of ``names``, which no tool has; it lists a bounded number of ``visible`` ones."""
+    listed = list(visible)[: max(1, min(_MAX_AVAILABLE, _MAX_NAMES_LISTED // max(1, len(names))))]
+    return {name: {"error": f"Tool '{name}' not found", "available_tools": listed} for name in names}
 
 
 def _too_long(unit: str, maximum: int) -> InvalidArgumentsError:
     return InvalidArgumentsError(
-        f"The URI selects too many tools; it may have {maximum} {unit}, so read them in several requests.",
+        f"The URI selects too many tools: at most {maximum} {unit} are allowed. Read them in several requests.",
         details={"pointer": "/uri", "maximum": maximum},
     )

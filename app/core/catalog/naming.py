@@ -1,4 +1,4 @@
-"""Under which names the primitives of many servers are shown, and whose a name is that a client sends."""
+"""Expose the primitives of many servers under unique names, and find the server of a name that a client sends."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from app.core.catalog.servers import SEPARATOR
 from app.core.catalog.uri_templates import literal_characters, template_matches
 
 OWN_URIS: Final = (QUALIFIED_URI, "resource:///tool_descriptions")
-"""What these URIs begin with is ours: a server that offers such a one is shown with its name in front."""
+"""Prefixes of this service's own URIs; a server's URI with such a prefix is exposed in qualified form."""
 
-_ALIAS, _OWN = 0, 1
+_ALIAS, _OWN_NAME = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What is shown under which name, in the order of the offers, and what another one hides: (kind, name, server)."""
+    """Offers with their exposed names, in order, and what another offer hides: (kind, name, server)."""
 
     names: list[tuple[Offer, str]]
     shadowed: list[tuple[PrimitiveKind, str, str]]
@@ -27,7 +27,7 @@ class _Claim:
     offer: Offer
     name: str
     rank: tuple[str, int, int]
-    """Server name, then aliases before own names, then the order of the offers: the least wins the name."""
+    """Server name, then alias before own name, then order of the offers; the lowest rank wins the name."""
 
 
 def exposed(
@@ -37,22 +37,22 @@ def exposed(
     aliases: Mapping[str, Mapping[str, str]],
     separator: str = SEPARATOR,
 ) -> Naming:
-    """Name every offer once, or under each of its aliases.
+    """Name every offer once, or once per alias.
 
-    ``namespaced`` says for every server whether its name stands in front of its tools and prompts; ``aliases`` holds,
-    by server, exposed names and the server's own names of the tools that they replace. A name that begins with the
-    name of another server belongs to that server: a server cannot pass its tools off as another's.
+    ``namespaced`` states for every server whether its name prefixes its tools and prompts; ``aliases`` maps, by
+    server, exposed names to the server's own tool names that they replace. A name that begins with another server's
+    name belongs to that server, so that a server cannot pass its tools off as another's.
     """
     claims: list[_Claim] = []
     hidden: list[tuple[PrimitiveKind, str, str]] = []
-    offerers = _offerers(offers)
+    servers_by_offer = _servers_by_offer(offers)
     for index, offer in enumerate(offers):
         if offer.kind in {PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE}:
-            several = len(offerers[offer.kind, offer.own_name]) > 1
+            several = len(servers_by_offer[offer.kind, offer.own_name]) > 1
             schemeless = offer.kind is PrimitiveKind.TEMPLATE and not _has_scheme(offer.own_name)
-            ours = several or schemeless or offer.own_name.startswith(OWN_URIS)
-            name = qualified(offer.server, offer.own_name) if ours else offer.own_name
-            claims.append(_Claim(offer, name, (offer.server, _OWN, index)))
+            qualifies = several or schemeless or offer.own_name.startswith(OWN_URIS)
+            name = qualified(offer.server, offer.own_name) if qualifies else offer.own_name
+            claims.append(_Claim(offer, name, (offer.server, _OWN_NAME, index)))
             continue
         chosen = _aliases_of(offer, aliases)
         claims += [_Claim(offer, alias, (offer.server, _ALIAS, index)) for alias in chosen]
@@ -63,15 +63,15 @@ def exposed(
             if owner is not None and owner[0] != offer.server:
                 hidden.append((offer.kind, name, offer.server))
             else:
-                claims.append(_Claim(offer, name, (offer.server, _OWN, index)))
-    return _settled(claims, hidden)
+                claims.append(_Claim(offer, name, (offer.server, _OWN_NAME, index)))
+    return _resolve_claims(claims, hidden)
 
 
-def _offerers(offers: Iterable[Offer]) -> dict[tuple[PrimitiveKind, str], set[str]]:
-    found: dict[tuple[PrimitiveKind, str], set[str]] = {}
+def _servers_by_offer(offers: Iterable[Offer]) -> dict[tuple[PrimitiveKind, str], set[str]]:
+    servers: dict[tuple[PrimitiveKind, str], set[str]] = {}
     for offer in offers:
-        found.setdefault((offer.kind, offer.own_name), set()).add(offer.server)
-    return found
+        servers.setdefault((offer.kind, offer.own_name), set()).add(offer.server)
+    return servers
 
 
 def _aliases_of(offer: Offer, aliases: Mapping[str, Mapping[str, str]]) -> list[str]:
@@ -80,11 +80,11 @@ def _aliases_of(offer: Offer, aliases: Mapping[str, Mapping[str, str]]) -> list[
     return sorted(alias for alias, own in aliases.get(offer.server, {}).items() if own == offer.own_name)
 
 
-def _settled(claims: list[_Claim], hidden: list[tuple[PrimitiveKind, str, str]]) -> Naming:
+def _resolve_claims(claims: list[_Claim], hidden: list[tuple[PrimitiveKind, str, str]]) -> Naming:
     winners: dict[tuple[PrimitiveKind, str], _Claim] = {}
     for claim in claims:
-        held = winners.get((claim.offer.kind, claim.name))
-        if held is None or claim.rank < held.rank:
+        winner = winners.get((claim.offer.kind, claim.name))
+        if winner is None or claim.rank < winner.rank:
             winners[claim.offer.kind, claim.name] = claim
     names = []
     for claim in claims:
@@ -96,7 +96,7 @@ def _settled(claims: list[_Claim], hidden: list[tuple[PrimitiveKind, str, str]])
 
 
 def split_name(name: str, servers: Collection[str], separator: str = SEPARATOR) -> tuple[str, str] | None:
-    """Return (server, own name) by the longest registered server name in front, or None."""
+    """Return (server, own name) by the longest registered server name that prefixes ``name``, or None."""
     best: tuple[str, str] | None = None
     position = name.find(separator, 1)
     while position > 0:
@@ -108,7 +108,7 @@ def split_name(name: str, servers: Collection[str], separator: str = SEPARATOR) 
 
 
 def qualified(server: str, uri: str) -> str:
-    """Return the spelling of a server's URI or template that names the server."""
+    """Return the qualified form of a server's URI or template, which names the server."""
     return f"{QUALIFIED_URI}{server}/{uri}"
 
 
@@ -121,7 +121,7 @@ def split_uri(uri: str) -> tuple[str, str] | None:
 
 
 class Named(Protocol):
-    """Offer and Primitive both are: a server's resource or template by the server's own URI."""
+    """What Offer and Primitive share: a server and its own URI of a resource or template."""
 
     @property
     def server(self) -> str:
@@ -137,41 +137,45 @@ N = TypeVar("N", bound=Named)
 
 @dataclass(frozen=True, slots=True)
 class ResourceReading(Generic[N]):
-    """Where a URI is read: the resource or template that covers it, and the URI as its server knows it."""
+    """How to read a URI: the resource or template that covers it, and the URI in its server's own form."""
 
     primitive: N
     uri: str
 
     @property
     def server(self) -> str:
-        """Return the server to ask."""
+        """Return the name of the server that reads the URI."""
         return self.primitive.server
 
 
 def resolve_uri(
     uri: str, resources: Mapping[str, N], templates: Mapping[str, N]
 ) -> ResourceReading[N] | None:
-    """Find what covers a URI in lists by exposed name: first the resources, then the templates.
+    """Find what covers a URI in the lists by exposed name: first the resources, then the templates.
 
-    The bare form of a URI is understood where only one server of the lists has it. Of several templates that match,
-    the one with most literal characters decides; where two servers tie, the URI must be qualified. A template that
-    names no scheme covers qualified URIs only: it would draw the reads that are meant for other servers. None: nothing
-    covers it, or more than one server does.
+    The bare form of a URI is accepted if only one server of the lists has it. Of several matching templates, the one
+    with most literal characters wins; if two servers tie, the URI must be qualified. A template without a scheme
+    covers qualified URIs only, since it would attract reads that are meant for other servers. Return None if nothing
+    covers the URI or more than one server does.
     """
-    if (found := resources.get(uri)) is not None:
-        return ResourceReading(found, found.own_name)
+    if (resource := resources.get(uri)) is not None:
+        return ResourceReading(resource, resource.own_name)
     server, own = split_uri(uri) or (None, uri)
-    listed = [one for one in resources.values() if one.own_name == own and server in (None, one.server)]
-    if listed:
-        return ResourceReading(listed[0], own) if len({one.server for one in listed}) == 1 else None
-    matching = [
-        (literal_characters(one.own_name), one)
-        for one in templates.values()
-        if _may_cover(one, server) and template_matches(one.own_name, own)
+    listed = [
+        resource
+        for resource in resources.values()
+        if resource.own_name == own and server in (None, resource.server)
     ]
-    most = max((count for count, _ in matching), default=0)
-    best = [one for count, one in matching if count == most]
-    return ResourceReading(best[0], own) if len({one.server for one in best}) == 1 else None
+    if listed:
+        return ResourceReading(listed[0], own) if len({resource.server for resource in listed}) == 1 else None
+    matches = [
+        (literal_characters(template.own_name), template)
+        for template in templates.values()
+        if _may_cover(template, server) and template_matches(template.own_name, own)
+    ]
+    most = max((count for count, _ in matches), default=0)
+    best = [template for count, template in matches if count == most]
+    return ResourceReading(best[0], own) if len({template.server for template in best}) == 1 else None
 
 
 def _may_cover(template: Named, server: str | None) -> bool:

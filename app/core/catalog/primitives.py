@@ -1,4 +1,4 @@
-"""What the servers behind this one offer, as one tenant may see it: primitives and the catalog that holds them."""
+"""Primitives of the servers behind this one, and the catalog of those that one tenant may see."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ SERVERS_CHANGED: Final = "servers"
 GROUPS_CHANGED: Final = "groups"
 CONCERNS_CHANGED: Final = "concerns"
 DESCRIPTIONS_CHANGED: Final = "descriptions"
-"""Kinds of ``Changed`` after which a tenant's catalog must be built again."""
+"""Kinds of ``Changed`` after which a tenant's catalog must be rebuilt."""
 
 GROUPS_META: Final = "io.modelcontextprotocol/groups"
 CONCERNS_META: Final = "concerns"
@@ -25,7 +25,7 @@ QUALIFIED_URI: Final = "sluice://"
 
 
 class PrimitiveKind(StrEnum):
-    """What can be listed, grouped and mapped to concerns."""
+    """Kinds of what can be listed, grouped and mapped to concerns."""
 
     TOOL = "tool"
     PROMPT = "prompt"
@@ -44,14 +44,14 @@ NAME_FIELD: Final[Mapping[PrimitiveKind, str]] = MappingProxyType(
         PrimitiveKind.TEMPLATE: "uriTemplate",
     }
 )
-"""The member of an upstream's definition by which clients address it; these kinds are listed by upstreams."""
+"""The member of a definition by which clients address it, for the kinds that upstream servers list."""
 
 Disclosure = Literal["flat", "staged"]
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A primitive as its server defines it; ``definition`` is the server's JSON object, untouched."""
+    """A primitive as its server defines it; ``definition`` is the server's unchanged JSON object."""
 
     kind: PrimitiveKind
     server: str
@@ -60,7 +60,7 @@ class Offer:
 
     @property
     def digest(self) -> str:
-        """Return SHA-256 (hex) over the whole definition, independent of the order of members."""
+        """Return SHA-256 (hex) of the whole definition, independent of the order of members."""
         return hashlib.sha256(dumps(_sorted(self.definition))).hexdigest()
 
 
@@ -68,11 +68,11 @@ class Offer:
 class Primitive:
     """A primitive as clients see it.
 
-    ``name`` is the exposed name (``server__tool``, a URI, an alias); ``own_name`` what its server calls it.
-    ``definition`` is complete in wire form, with the exposed name and the groups in ``_meta``; ``short`` is the
-    first stage of progressive disclosure, which every tool has, and ``staged`` whether its server's default is to
-    show that. ``groups`` are the direct ones, ``within`` those and all their ancestors. ``concerns`` maps names of
-    concerns to the mapped value, list or range.
+    ``name`` is the exposed name (``server__tool``, a URI, an alias), ``own_name`` its server's name for it.
+    ``definition`` is complete in wire form, with the exposed name and the groups in ``_meta``. ``short`` is the
+    first stage of progressive disclosure, which every tool has; ``staged``: its server shows that by default.
+    ``groups`` are the direct groups, ``within`` those and all their ancestors. ``concerns`` maps names of concerns to
+    the mapped value, list or range.
     """
 
     kind: PrimitiveKind
@@ -92,7 +92,7 @@ class Primitive:
 class Catalog:
     """One tenant's primitives at one moment, by kind and exposed name, in the order of listing; immutable.
 
-    ``shadowed`` names what is hidden because another server already offers that name: (kind, name, server).
+    ``shadowed`` lists what is hidden because another server already offers that name: (kind, name, server).
     """
 
     primitives: Mapping[PrimitiveKind, Mapping[str, Primitive]]
@@ -100,7 +100,7 @@ class Catalog:
     """Groups by name in wire form, ``_meta`` included, in alphabetical order."""
 
     group_parents: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For each group itself and all groups above it."""
+    """For each group itself and all its ancestors."""
 
     middleware_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shadowed: tuple[tuple[PrimitiveKind, str, str], ...] = ()
@@ -111,25 +111,32 @@ class Catalog:
 
     @cached_property
     def fingerprints(self) -> Mapping[str, str]:
-        """Return a digest for each list that clients are told about: kinds, "group", "middleware"."""
-        made = {
-            kind.value: _digest([[one.definition, one.short, one.staged] for one in self.of(kind).values()])
+        """Return a digest for each list whose changes clients are notified of: kinds, "group", "middleware"."""
+        digests = {
+            kind.value: _digest(
+                [
+                    [primitive.definition, primitive.short, primitive.staged]
+                    for primitive in self.of(kind).values()
+                ]
+            )
             for kind in NAME_FIELD
         }
-        # Who is shown tools in two stages finds a resource, and a template, that describes them.
-        described = str(any(one.staged for one in self.of(PrimitiveKind.TOOL).values()))
+        # With staged tools, the lists of resources and templates also contain the one that describes tools.
+        described = str(any(primitive.staged for primitive in self.of(PrimitiveKind.TOOL).values()))
         for kind in (PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE):
-            made[kind.value] += described
-        made["group"] = _digest(list(self.groups.values()))
-        made["middleware"] = _digest(dict(self.middleware_groups))
+            digests[kind.value] += described
+        digests["group"] = _digest(list(self.groups.values()))
+        digests["middleware"] = _digest(dict(self.middleware_groups))
         for kind in NAME_FIELD:
-            concerns = {name: one.concerns for name, one in self.of(kind).items() if one.concerns}
-            made[f"{kind.value} concerns"] = _digest(concerns)
-        return made
+            concerns = {
+                name: primitive.concerns for name, primitive in self.of(kind).items() if primitive.concerns
+            }
+            digests[f"{kind.value} concerns"] = _digest(concerns)
+        return digests
 
 
 class Member(BaseModel):
-    """A pattern that names primitives: by kind, exposed name (with ``*``) and, where wanted, server."""
+    """A pattern for primitives: kind, exposed name (with ``*``) and optionally server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -143,7 +150,7 @@ class Member(BaseModel):
     server: str | None = Field(default=None, max_length=64, description="Only primitives of this server.")
 
     def matches(self, kind: PrimitiveKind, name: str, server: str | None) -> bool:
-        """Return whether a primitive is meant."""
+        """Return whether the pattern matches a primitive."""
         return kind is self.kind and self.server in (None, server) and Glob(self.name).matches(name)
 
 
@@ -151,7 +158,7 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
-        return [_sorted(one) for one in value]
+        return [_sorted(item) for item in value]
     return value
 
 

@@ -1,7 +1,7 @@
-"""Arguments that fit a JSON schema, told from the schema alone.
+"""Find example arguments that fit a JSON schema, from the schema alone.
 
-Schemas come from other people's servers: no pattern of theirs is tried, and depth and size are bounded.
-A value is given only where it surely fits; where that cannot be said, there is none.
+Schemas come from foreign servers: their patterns are never evaluated, and depth and size are bounded.
+There is an example only if it certainly fits.
 """
 
 import re
@@ -23,7 +23,7 @@ from app.core.catalog.schema_reading import (
 )
 
 _MAX_ITEMS: Final = 8
-_OPAQUE: Final = frozenset(
+_OPAQUE_WORDS: Final = frozenset(
     re.findall(
         r"\S+",
         """pattern patternProperties propertyNames not if then else dependentRequired dependentSchemas dependencies
@@ -31,9 +31,9 @@ _OPAQUE: Final = frozenset(
         $recursiveRef""",
     )
 )
-"""Words that may forbid a value in ways not looked into here."""
+"""Keywords that may forbid a value in ways that are not checked here."""
 
-_VALIDATING: Final = _OPAQUE | frozenset(
+_VALIDATING_WORDS: Final = _OPAQUE_WORDS | frozenset(
     re.findall(
         r"\S+",
         """type enum const properties required additionalProperties items prefixItems minItems maxItems uniqueItems
@@ -58,118 +58,121 @@ _FORMATS: Final[Mapping[str, str]] = {
     "binary": "text",
     "password": "text",
 }
-_NOTHING: Final = object()
+_NO_EXAMPLE: Final = object()
 
 
 def example_arguments(schema: Any) -> dict[str, Any] | None:
-    """Return arguments with every required property and those that the schema itself gives values for, or None."""
+    """Return arguments with every required property and those for which the schema has examples, or None."""
     if not isinstance(schema, Mapping):
         return None
-    found = _Sampler(schema).value(schema, 0)
-    return found if isinstance(found, dict) else None
+    arguments = _ExampleFinder(schema).value(schema, 0)
+    return arguments if isinstance(arguments, dict) else None
 
 
-class _Sampler:
-    """Finds values for the parts of one schema."""
+class _ExampleFinder:
+    """Find values for the parts of one schema."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
-        self._left = 512  # schemas may refer to themselves in many places at once
+        self._remaining_steps = 512  # schemas may refer to themselves in many places at once
 
     def value(self, schema: Any, depth: int) -> Any:
-        """Return a value that fits, or _NOTHING."""
-        self._left -= 1
+        """Return a value that fits, or _NO_EXAMPLE."""
+        self._remaining_steps -= 1
         target = resolved(self._root, schema)
-        if target is None or depth > MAX_DEPTH or self._left < 0:
-            return _NOTHING
-        for given in _given(target):
-            if self._fits(target, given):
-                return given
-        if "const" in target or "enum" in target or _OPAQUE & set(target):
-            return _NOTHING
-        return self._composed(target, depth)
+        if target is None or depth > MAX_DEPTH or self._remaining_steps < 0:
+            return _NO_EXAMPLE
+        for candidate in _named_values(target):
+            if self._fits(target, candidate):
+                return candidate
+        if "const" in target or "enum" in target or _OPAQUE_WORDS & set(target):
+            return _NO_EXAMPLE
+        return self._composed_example(target, depth)
 
-    def _composed(self, schema: Schema, depth: int) -> Any:
+    def _composed_example(self, schema: Schema, depth: int) -> Any:
         merged: Schema | None = schema
         if "allOf" in schema:
-            merged = self._merged(schema)
-        if merged is None or _OPAQUE & set(merged):
-            return _NOTHING
-        if "const" in merged or "enum" in merged:  # a part of allOf names the values
-            return next((one for one in _given(merged) if self._fits(merged, one)), _NOTHING)
+            merged = self._merge_all_of(schema)
+        if merged is None or _OPAQUE_WORDS & set(merged):
+            return _NO_EXAMPLE
+        if "const" in merged or "enum" in merged:  # a part of allOf lists the values
+            return next(
+                (candidate for candidate in _named_values(merged) if self._fits(merged, candidate)),
+                _NO_EXAMPLE,
+            )
         for word in ("anyOf", "oneOf"):
             if word not in merged:
                 continue
-            # Parts beside the alternatives would have to hold as well; only notes may stand there.
+            # Validating keywords beside the alternatives would apply as well, so only annotations may be there.
             beside = {key: value for key, value in merged.items() if key != word}
-            if set(beside) & _VALIDATING or not isinstance(merged[word], list):
-                return _NOTHING
-            return self._alternative(merged[word], depth, only_one=word == "oneOf")
-        return self._made(merged, depth)
+            if set(beside) & _VALIDATING_WORDS or not isinstance(merged[word], list):
+                return _NO_EXAMPLE
+            return self._example_of_alternative(merged[word], depth, only_one=word == "oneOf")
+        return self._example_of_type(merged, depth)
 
-    def _alternative(self, alternatives: Sequence[Any], depth: int, *, only_one: bool) -> Any:
-        for number, one in enumerate(alternatives):
-            found = self.value(one, depth + 1)
-            if found is _NOTHING or found is None:
+    def _example_of_alternative(self, alternatives: Sequence[Any], depth: int, *, only_one: bool) -> Any:
+        for number, alternative in enumerate(alternatives):
+            example = self.value(alternative, depth + 1)
+            if example is _NO_EXAMPLE or example is None:
                 continue
             others = [other for place, other in enumerate(alternatives) if place != number]
-            if not only_one or all(self._surely_not(other, found) for other in others):
-                return found
-        return _NOTHING
+            if not only_one or all(self._surely_rejects(other, example) for other in others):
+                return example
+        return _NO_EXAMPLE
 
-    def _made(self, schema: Schema, depth: int) -> Any:
-        kind = _kind(schema)
+    def _example_of_type(self, schema: Schema, depth: int) -> Any:
+        kind = _main_type(schema)
         if kind == "object":
-            return self._object(schema, depth)
+            return self._object_example(schema, depth)
         if kind == "array":
-            return self._array(schema, depth)
+            return self._array_example(schema, depth)
         if kind == "string":
-            made = _text(schema)
+            example = _string_example(schema)
         elif kind in ("integer", "number"):
-            made = _number(schema)
+            example = _number_example(schema)
         else:
-            made = {"boolean": True, "null": None}.get(kind, _NOTHING)
-        return made if made is not _NOTHING and self._fits(schema, made) else _NOTHING
+            example = {"boolean": True, "null": None}.get(kind, _NO_EXAMPLE)
+        return example if example is not _NO_EXAMPLE and self._fits(schema, example) else _NO_EXAMPLE
 
-    def _object(self, schema: Schema, depth: int) -> Any:
+    def _object_example(self, schema: Schema, depth: int) -> Any:
         properties = schema.get("properties", {})
         if not isinstance(properties, Mapping):
-            return _NOTHING
+            return _NO_EXAMPLE
         required = required_names(schema)
-        made: dict[str, Any] = {}
-        for name, one in properties.items():
+        members: dict[str, Any] = {}
+        for name, property_schema in properties.items():
             if name in required:
-                made[name] = self.value(one, depth + 1)
-            elif depth == 0 and isinstance(one, Mapping) and one.get("examples"):
-                found = self.value(one, depth + 1)
-                made |= {} if found is _NOTHING else {name: found}
+                members[name] = self.value(property_schema, depth + 1)
+            elif depth == 0 and isinstance(property_schema, Mapping) and property_schema.get("examples"):
+                example = self.value(property_schema, depth + 1)
+                members |= {} if example is _NO_EXAMPLE else {name: example}
         for name in required:
             if name not in properties:
                 free = schema.get("additionalProperties", True)
-                made[name] = "text" if free in (True, {}) else _NOTHING
-        if any(one is _NOTHING for one in made.values()):
-            return _NOTHING
-        return made if within(schema, len(made), "minProperties", "maxProperties") else _NOTHING
+                members[name] = "text" if free in (True, {}) else _NO_EXAMPLE
+        if any(member is _NO_EXAMPLE for member in members.values()):
+            return _NO_EXAMPLE
+        return members if within(schema, len(members), "minProperties", "maxProperties") else _NO_EXAMPLE
 
-    def _array(self, schema: Schema, depth: int) -> Any:
+    def _array_example(self, schema: Schema, depth: int) -> Any:
         least = schema.get("minItems", 1)
         first = schema.get("prefixItems", [])
         if not isinstance(least, int) or least > _MAX_ITEMS or not isinstance(first, list):
-            return _NOTHING
+            return _NO_EXAMPLE
         most = schema.get("maxItems", _MAX_ITEMS)
         count = min(max(least, len(first), 1), most if isinstance(most, int) else 1)
-        made: list[Any] = []
+        items: list[Any] = []
         for place in range(count):
             part = first[place] if place < len(first) else schema.get("items", {"type": "string"})
-            found = self.value(part, depth + 1)
-            if found is _NOTHING:
-                return [] if least == 0 else _NOTHING
-            made.append(found)
-        fits = within(schema, len(made), "minItems", "maxItems") and unique(schema, made)
-        return made if fits else _NOTHING
+            example = self.value(part, depth + 1)
+            if example is _NO_EXAMPLE:
+                return [] if least == 0 else _NO_EXAMPLE
+            items.append(example)
+        fits = within(schema, len(items), "minItems", "maxItems") and unique(schema, items)
+        return items if fits else _NO_EXAMPLE
 
-    def _merged(self, schema: Schema) -> Schema | None:
-        """Return ``allOf`` as one schema, None where two parts say the same word differently."""
+    def _merge_all_of(self, schema: Schema) -> Schema | None:
+        """Return ``allOf`` as one schema, or None if two parts have different values for a keyword."""
         parts = schema["allOf"]
         if not isinstance(parts, list):
             return None
@@ -189,7 +192,7 @@ class _Sampler:
                     merged[key] = {**merged[key], **value}
                 elif key == "required" and isinstance(merged.get(key), list) and isinstance(value, list):
                     merged[key] = [*merged[key], *value]
-                elif key in _VALIDATING and key in merged and merged[key] != value:
+                elif key in _VALIDATING_WORDS and key in merged and merged[key] != value:
                     return None
                 else:
                     merged[key] = value
@@ -197,7 +200,7 @@ class _Sampler:
         return None if closed else merged
 
     def _fits(self, schema: Schema, value: Any, depth: int = 0) -> bool:
-        """Return whether a value keeps the words of a schema, patterns and other opaque words aside."""
+        """Return whether a value fits a schema, apart from patterns and other opaque keywords."""
         named = schema.get("enum", [value])
         if (
             ("const" in schema and schema["const"] != value)
@@ -207,7 +210,7 @@ class _Sampler:
             return False
         kinds = schema.get("type", [])
         kinds = kinds if isinstance(kinds, list) else [kinds]
-        if kinds and not any(is_a(value, one) for one in kinds):
+        if kinds and not any(is_a(value, kind) for kind in kinds):
             return False
         if isinstance(value, str) and not within(schema, len(value), "minLength", "maxLength"):
             return False
@@ -216,13 +219,13 @@ class _Sampler:
         return depth <= MAX_DEPTH and self._fits_parts(schema, value, depth + 1)
 
     def _fits_parts(self, schema: Schema, value: Any, depth: int) -> bool:
-        """Return whether the members of a value, and the alternatives of its schema, say nothing against it."""
+        """Return whether the members of a value fit, and the value fits the alternatives of its schema."""
         if isinstance(value, dict):
             properties = schema.get("properties", {})
             if not isinstance(properties, Mapping) or not set(required_names(schema)) <= set(value):
                 return False
             rest = schema.get("additionalProperties", True)
-            parts = [(properties.get(name, rest), one) for name, one in value.items()]
+            parts = [(properties.get(name, rest), member) for name, member in value.items()]
             if not within(schema, len(value), "minProperties", "maxProperties"):
                 return False
         elif isinstance(value, list):
@@ -234,74 +237,77 @@ class _Sampler:
                 return False
         else:
             parts = []
-        return all(self._takes(part, one, depth) for part, one in parts) and all(
-            sum(self._takes(one, value, depth) for one in schema[word]) in counts(len(schema[word]))
-            for word, counts in _COUNTS.items()
+        return all(self._accepts(part, member, depth) for part, member in parts) and all(
+            sum(self._accepts(alternative, value, depth) for alternative in schema[word])
+            in counts(len(schema[word]))
+            for word, counts in _MATCH_COUNTS.items()
             if isinstance(schema.get(word), list)
         )
 
-    def _takes(self, schema: Any, value: Any, depth: int) -> bool:
-        self._left -= 1
+    def _accepts(self, schema: Any, value: Any, depth: int) -> bool:
+        self._remaining_steps -= 1
         target = resolved(self._root, schema)
-        return self._left > 0 and target is not None and self._fits(target, value, depth)
+        return self._remaining_steps > 0 and target is not None and self._fits(target, value, depth)
 
-    def _surely_not(self, schema: Any, value: Any) -> bool:
-        return resolved(self._root, schema) is not None and not self._takes(schema, value, 0)
+    def _surely_rejects(self, schema: Any, value: Any) -> bool:
+        return resolved(self._root, schema) is not None and not self._accepts(schema, value, 0)
 
 
-_COUNTS: Final[Mapping[str, Callable[[int], range]]] = {
+_MATCH_COUNTS: Final[Mapping[str, Callable[[int], range]]] = {
     "anyOf": lambda count: range(1, count + 1),
     "oneOf": lambda _: range(1, 2),
     "allOf": lambda count: range(count, count + 1),
 }
-"""How many of the parts of each word a value must fit."""
+"""How many of the alternatives under each keyword a value must fit."""
 
 
-def _given(schema: Schema) -> list[Any]:
-    """Return the values that a schema itself names, the most telling first."""
-    found: list[Any] = []
+def _named_values(schema: Schema) -> list[Any]:
+    """Return the values that a schema itself contains, the most useful first."""
+    values: list[Any] = []
     if isinstance(schema.get("examples"), list):
-        found += schema["examples"][:_MAX_ITEMS]
-    found += [schema[word] for word in ("example", "const", "default") if schema.get(word) is not None]
+        values += schema["examples"][:_MAX_ITEMS]
+    values += [schema[word] for word in ("example", "const", "default") if schema.get(word) is not None]
     if isinstance(schema.get("enum"), list):
-        found += schema["enum"][:_MAX_ITEMS]
-    return found
+        values += schema["enum"][:_MAX_ITEMS]
+    return values
 
 
-def _kind(schema: Schema) -> str:
+def _main_type(schema: Schema) -> str:
     named = schema.get("type")
     if isinstance(named, list):
-        named = next((one for one in named if one != "null"), None)
+        named = next((kind for kind in named if kind != "null"), None)
     if isinstance(named, str):
         return named
     return "object" if "properties" in schema or "required" in schema else "string"
 
 
-def _text(schema: Schema) -> Any:
+def _string_example(schema: Schema) -> Any:
     if "format" in schema:
-        return _FORMATS.get(schema["format"], _NOTHING) if isinstance(schema["format"], str) else _NOTHING
+        return (
+            _FORMATS.get(schema["format"], _NO_EXAMPLE) if isinstance(schema["format"], str) else _NO_EXAMPLE
+        )
     least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_TEXT)
     if not is_a(least, "integer") or not is_a(most, "integer") or least > MAX_TEXT:
-        return _NOTHING
+        return _NO_EXAMPLE
     return ("text" * MAX_TEXT)[: min(max(int(least), 4), int(most))]
 
 
-def _number(schema: Schema) -> Any:
-    """Return a number in the range: 1 where that is one, else the nearest that the bounds allow."""
+def _number_example(schema: Schema) -> Any:
+    """Return a number in the range: 1 if possible, else one near the bounds."""
     bounds = number_bounds(schema)
     if bounds is None:
-        return _NOTHING
+        return _NO_EXAMPLE
     lows = [bounds[word] for word in RANGE[:2] if word in bounds]
     highs = [bounds[word] for word in RANGE[2:4] if word in bounds]
-    tried: list[float] = [1, 0]
+    candidates: list[float] = [1, 0]
     for bound in (*lows, *highs):
         whole = int(bound)
-        tried += [whole, whole + 1, whole - 1]
+        candidates += [whole, whole + 1, whole - 1]
     step = bounds.get("multipleOf")
     if step is not None and step > 0:
         times = int(max(lows, default=0) // step)
         unit = int(step) if float(step).is_integer() else step
-        tried = [unit * (times + more) for more in (0, 1, 2)]
-    if _kind(schema) == "number" and lows and highs:
-        tried.append((max(lows) + min(highs)) / 2)
-    return next((one for one in tried if in_range(schema, one)), _NOTHING)
+        candidates = [unit * (times + more) for more in (0, 1, 2)]
+    if _main_type(schema) == "number" and lows and highs:
+        candidates.append((max(lows) + min(highs)) / 2)
+    return next((candidate for candidate in candidates if in_range(schema, candidate)), _NO_EXAMPLE)

@@ -1,6 +1,6 @@
-"""Read the JSON schemas of other people's servers: what they refer to, and what a value must keep.
+"""Read the JSON schemas of foreign servers: resolve references and check the bounds of values.
 
-No pattern of theirs is tried, and depth is bounded.
+Their patterns are never evaluated, and depth is bounded.
 """
 
 import json
@@ -9,13 +9,13 @@ from typing import Any, Final
 
 MAX_DEPTH: Final = 8
 MAX_TEXT: Final = 64
-SANE: Final = 1e15
-"""Numbers beyond are not reckoned with."""
+MAX_MAGNITUDE: Final = 1e15
+"""Numbers of this magnitude or more are treated as unknown."""
 
 RANGE: Final = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
 _MAX_SHOWN: Final = 20
 _MAX_NAMED: Final = 64
-_NOTES: Final = frozenset(
+_ANNOTATIONS: Final = frozenset(
     ("description", "title", "default", "examples", "example", "deprecated", "readOnly", "writeOnly")
 )
 _KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
@@ -31,7 +31,7 @@ Schema = Mapping[str, Any]
 
 
 def resolved(root: Schema, schema: Any) -> Schema | None:
-    """Return what a schema stands for, through references into the same document; None where that is unknown."""
+    """Resolve the references of a schema within the same document; return None if that is impossible."""
     for _ in range(MAX_DEPTH):
         if schema is True:
             return {}
@@ -41,36 +41,36 @@ def resolved(root: Schema, schema: Any) -> Schema | None:
         if reference is None:
             return schema
         beside = {key: value for key, value in schema.items() if key != "$ref"}
-        target = _target(root, reference)
+        target = _follow_reference(root, reference)
         if not isinstance(target, Mapping):
             return None
-        if not set(beside) <= _NOTES and set(beside) & set(target):
+        if not set(beside) <= _ANNOTATIONS and set(beside) & set(target):
             return None
         schema = {**target, **beside}
     return None
 
 
 def required_names(schema: Any) -> list[str]:
-    """Return the names of the arguments that must be given."""
+    """Return the names of the required arguments."""
     named = schema.get("required") if isinstance(schema, Mapping) else None
-    return [one for one in named if isinstance(one, str)] if isinstance(named, list) else []
+    return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
 def constraints(schema: Any) -> dict[str, str]:
-    """Return in words what each bounded argument must be, by its name; arguments without bounds are not named."""
+    """Describe in words what each bounded argument must be, by name; leave out arguments without bounds."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("properties"), Mapping):
         return {}
-    told: dict[str, str] = {}
-    for name, one in list(schema["properties"].items())[:_MAX_NAMED]:
-        target = resolved(schema, one)
-        said = _said(target) if target is not None else ""
-        if said:
-            told[str(name)] = said
-    return told
+    descriptions: dict[str, str] = {}
+    for name, property_schema in list(schema["properties"].items())[:_MAX_NAMED]:
+        target = resolved(schema, property_schema)
+        description = _describe(target) if target is not None else ""
+        if description:
+            descriptions[str(name)] = description
+    return descriptions
 
 
 def is_a(value: Any, kind: Any) -> bool:
-    """Return whether a value is of a JSON type."""
+    """Return whether a value has a JSON type."""
     if kind in ("integer", "number"):
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
         return numeric and (kind == "number" or isinstance(value, int) or value.is_integer())
@@ -78,37 +78,39 @@ def is_a(value: Any, kind: Any) -> bool:
 
 
 def within(schema: Schema, count: int, least: str, most: str) -> bool:
-    """Return whether a size lies between two words of a schema."""
+    """Return whether a size lies between the values of two keywords of a schema."""
     low, high = schema.get(least, 0), schema.get(most, count)
     return bool(is_a(low, "number") and is_a(high, "number") and low <= count <= high)
 
 
 def number_bounds(schema: Schema) -> dict[str, float] | None:
-    """Return the bounds of a number, None where one of them is no number that can be reckoned with."""
-    given = {word: schema[word] for word in RANGE if word in schema}
-    sane = all(is_a(bound, "number") and abs(bound) < SANE for bound in given.values())
-    return given if sane else None
+    """Return the bounds of a number, or None if one of them is no number or too large."""
+    bounds = {word: schema[word] for word in RANGE if word in schema}
+    usable = all(is_a(bound, "number") and abs(bound) < MAX_MAGNITUDE for bound in bounds.values())
+    return bounds if usable else None
 
 
 def in_range(schema: Schema, value: float) -> bool:
-    """Return whether a number keeps the bounds of a schema."""
+    """Return whether a number is within the bounds of a schema."""
     bounds = number_bounds(schema)
-    if bounds is None or abs(value) >= SANE:
+    if bounds is None or abs(value) >= MAX_MAGNITUDE:
         return False
     step = bounds.get("multipleOf", 0)
     if "multipleOf" in bounds and (step <= 0 or (value / step) != int(value / step)):
         return False
-    above = bounds.get("exclusiveMinimum", -SANE) < value < bounds.get("exclusiveMaximum", SANE)
-    return above and bounds.get("minimum", -SANE) <= value <= bounds.get("maximum", SANE)
+    above = (
+        bounds.get("exclusiveMinimum", -MAX_MAGNITUDE) < value < bounds.get("exclusiveMaximum", MAX_MAGNITUDE)
+    )
+    return above and bounds.get("minimum", -MAX_MAGNITUDE) <= value <= bounds.get("maximum", MAX_MAGNITUDE)
 
 
 def unique(schema: Schema, values: Sequence[Any]) -> bool:
-    """Return whether values differ where a schema wants that."""
-    told = {json.dumps(one, sort_keys=True, default=str) for one in values}
-    return not schema.get("uniqueItems") or len(told) == len(values)
+    """Return whether all values differ, or the schema does not require that."""
+    spellings = {json.dumps(value, sort_keys=True, default=str) for value in values}
+    return not schema.get("uniqueItems") or len(spellings) == len(values)
 
 
-def _target(root: Schema, reference: Any) -> Any:
+def _follow_reference(root: Schema, reference: Any) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     node: Any = root
@@ -120,29 +122,29 @@ def _target(root: Schema, reference: Any) -> Any:
     return node
 
 
-def _said(schema: Schema) -> str:
-    """Return in words the bounds of one argument, empty where it has none worth saying."""
+def _describe(schema: Schema) -> str:
+    """Describe the bounds of one argument in words; empty if it has none."""
     if "const" in schema:
-        return f"must be {_shown(schema['const'])}"
+        return f"must be {_as_json(schema['const'])}"
     if isinstance(schema.get("enum"), list):
-        named = ", ".join(_shown(one) for one in schema["enum"][:_MAX_SHOWN])
+        named = ", ".join(_as_json(value) for value in schema["enum"][:_MAX_SHOWN])
         more = ", …" if len(schema["enum"]) > _MAX_SHOWN else ""
         return f"must be one of {named}{more}"
-    said = [
+    phrases = [
         f"{words} {schema[word]}{unit}"
         for word, words, unit in _BOUNDS
-        if is_a(schema.get(word), "number") and abs(schema[word]) < SANE
+        if is_a(schema.get(word), "number") and abs(schema[word]) < MAX_MAGNITUDE
     ]
     kind = schema.get("type")
     if isinstance(schema.get("pattern"), str):
-        said.append("matching the pattern of its schema")
+        phrases.append("matching the pattern of its schema")
     if isinstance(schema.get("format"), str):
-        said.append(f"in the format {schema['format'][:MAX_TEXT]}")
-    if not said:
+        phrases.append(f"in the format {schema['format'][:MAX_TEXT]}")
+    if not phrases:
         return ""
     article = "an" if kind in ("integer", "array", "object") else "a"
-    known = isinstance(kind, str) and kind in _KINDS
-    return ", ".join([f"must be {article} {kind}" if known else "must be", *said])
+    has_type = isinstance(kind, str) and kind in _KINDS
+    return ", ".join([f"must be {article} {kind}" if has_type else "must be", *phrases])
 
 
 _BOUNDS: Final = (
@@ -158,6 +160,6 @@ _BOUNDS: Final = (
 )
 
 
-def _shown(value: Any) -> str:
-    said = json.dumps(value, ensure_ascii=False, default=str)
-    return said if len(said) <= MAX_TEXT else said[: MAX_TEXT - 1] + "…"
+def _as_json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

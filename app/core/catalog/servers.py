@@ -1,4 +1,4 @@
-"""How an MCP server behind this one is reached and what of it is shown."""
+"""Settings of an MCP server behind this one: how to reach it and what to expose of it."""
 
 import re
 from typing import Annotated, Any, Final, Literal, Self
@@ -19,19 +19,19 @@ from app.core.catalog.primitives import Disclosure
 SEPARATOR: Final = "__"
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 SECRET_FIELDS: Final = frozenset({"env", "headers"})
-"""Members that hold credentials: sealed at rest, shown by name only."""
+"""Members with credentials; they are sealed at rest, and only their names are shown."""
 
 ServerType = Literal["stdio", "http", "sse"]
 ServerName = Annotated[str, StringConstraints(pattern=rf"^{SERVER_NAME.pattern}$")]
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_SPELLINGS: Final = {"streamable-http": "http", "streamable_http": "http", "streamableHttp": "http"}
+_TYPE_SPELLINGS: Final = {"streamable-http": "http", "streamable_http": "http", "streamableHttp": "http"}
 
 
 class MCPServerSettings(BaseModel):
-    """One entry of ``mcpServers``, the format that MCP hosts share, and a few members of ours.
+    """One entry of ``mcpServers``, the format that MCP hosts share, with a few additional members.
 
-    Without ``type`` a ``command`` means stdio and a ``url`` streamable HTTP.
+    Without ``type``, a ``command`` means stdio and a ``url`` means streamable HTTP.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, hide_input_in_errors=True)
@@ -48,7 +48,9 @@ class MCPServerSettings(BaseModel):
     )
     description: str | None = Field(default=None, max_length=4096)
     cwd: str | None = Field(default=None, max_length=4096, description="Folder in which the command runs.")
-    namespace: bool = Field(default=True, description="False shows its names without `server__` in front.")
+    namespace: bool = Field(
+        default=True, description="False exposes its names without the prefix `server__`."
+    )
     timeout_s: float = Field(
         default=60,
         gt=0,
@@ -60,15 +62,15 @@ class MCPServerSettings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_type(cls, given: Any) -> Any:
-        """Take the type from what is there, and the spellings of it that hosts use."""
-        if not isinstance(given, dict):
-            return given
-        named = given.get("type", given.get("transport"))
-        kind = _SPELLINGS.get(named, named) if isinstance(named, str) else named
+    def _with_type(cls, entry: Any) -> Any:
+        """Infer a missing type, and accept the spellings that hosts use."""
+        if not isinstance(entry, dict):
+            return entry
+        named = entry.get("type", entry.get("transport"))
+        kind = _TYPE_SPELLINGS.get(named, named) if isinstance(named, str) else named
         if kind is None:
-            kind = "http" if given.get("url") else "stdio"
-        return {**{key: value for key, value in given.items() if key != "transport"}, "type": kind}
+            kind = "http" if entry.get("url") else "stdio"
+        return {**{key: value for key, value in entry.items() if key != "transport"}, "type": kind}
 
     @field_validator("url")
     @classmethod
@@ -76,37 +78,37 @@ class MCPServerSettings(BaseModel):
         if url is not None:
             parts = urlsplit(url)
             if _CONTROL.search(url) or " " in url:
-                raise ValueError("a server's url holds no spaces or control characters")
-            if parts.port == 0:  # asking for a port that is no number raises
-                raise ValueError("a server's port is between 1 and 65535")
+                raise ValueError("a server's url must not contain spaces or control characters")
+            if parts.port == 0:  # a port that is no number raises ValueError here
+                raise ValueError("a server's port must be between 1 and 65535")
             if parts.scheme not in {"http", "https"} or not parts.hostname:
-                raise ValueError("a server's url begins with https:// or http:// and names a host")
+                raise ValueError("a server's url must begin with https:// or http:// and name a host")
             if parts.username or parts.password:
-                raise ValueError("credentials do not belong into the url; give them as headers")
+                raise ValueError("a server's url must not contain credentials; send them as headers")
         return url
 
     @field_validator("headers")
     @classmethod
     def _are_headers(cls, headers: dict[str, str]) -> dict[str, str]:
         if not all(_HEADER.fullmatch(name) and not _CONTROL.search(value) for name, value in headers.items()):
-            raise ValueError("a header's name is a word and its value one line")
+            raise ValueError("a header's name must be one word and its value one line")
         return headers
 
     @field_validator("command", "cwd", "args", "env")
     @classmethod
-    def _holds_no_nul(cls, given: Any) -> Any:
-        texts = [given] if isinstance(given, str) else given or []
+    def _holds_no_nul(cls, value: Any) -> Any:
+        texts = [value] if isinstance(value, str) else value or []
         if any("\0" in text for text in texts) or (
-            isinstance(given, dict)
-            and any("=" in name or not name or "\0" in value for name, value in given.items())
+            isinstance(value, dict)
+            and any("=" in name or not name or "\0" in text for name, text in value.items())
         ):
             raise ValueError(
-                "commands, their arguments and their environment hold no NUL, and no name in it an ="
+                "commands, arguments and environment must not contain NUL, and environment names no ="
             )
-        return given
+        return value
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _has_its_address(self) -> Self:
         if self.type == "stdio" and not self.command:
             raise ValueError("a stdio server needs a command")
         if self.type != "stdio" and not self.url:
@@ -115,10 +117,10 @@ class MCPServerSettings(BaseModel):
 
 
 class ServerEntry(BaseModel):
-    """A server with what is shown of it: the shape of the REST body and of the database's row.
+    """A server and what is exposed of it, in the shape of the REST body and of the database row.
 
-    ``tool_filter``: None is all, [] is none; names as the server itself calls its tools, all positive or all with a
-    ``-`` in front. ``aliases`` map an exposed name to the server's own tool name.
+    ``tool_filter`` lists the server's own tool names, either all to include or all with a leading ``-`` to exclude;
+    None exposes all tools, [] none. ``aliases`` map an exposed name to the server's own tool name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)

@@ -1,4 +1,4 @@
-"""The first sentence of a description, bounded: what progressive disclosure shows where nobody wrote a short one."""
+"""Shorten a description to its first sentence, for progressive disclosure of tools without a short description."""
 
 import re
 import unicodedata
@@ -6,7 +6,7 @@ from typing import Final
 
 MAX_SUMMARY: Final = 160
 _ELLIPSIS: Final = "…"
-_SCANNED: Final = 1024
+_SCANNED_CHARACTERS: Final = 1024
 _CLOSING: Final = "\"'\u201d\u2019\u00bb)]`*_"
 _OPENING: Final = "([{\"'\u201c\u2018\u00ab*_`"
 _DASHES: Final = "-\u2013\u2014"
@@ -18,7 +18,7 @@ _ABBREVIATIONS: Final = frozenset(
         ref refs resp sec sr st var viz vol vs z.b d.h u.a bzw ggf p.ex""",
     )
 )
-_SOMETIMES_LAST: Final = frozenset(("al", "co", "corp", "etc", "inc", "jr", "ltd", "no", "usw"))
+_ABBREVIATIONS_OFTEN_LAST: Final = frozenset(("al", "co", "corp", "etc", "inc", "jr", "ltd", "no", "usw"))
 _SECTION: Final = re.compile(
     r"(?:[-*+•\u2013]\s|\d{1,3}[.)]\s|#|```|~~~|\||>|[@:](?:param|arg|return|type|example)|[{\[<]"
     r"|(?:args|arguments|params|parameters|inputs?|outputs?|returns?|raises|examples?|usage|notes?|warnings?|"
@@ -26,40 +26,40 @@ _SECTION: Final = re.compile(
     r"|[A-Z][\w /-]{0,40}:\s*$)",
     re.IGNORECASE,
 )
-_MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
+_LEADING_MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*+•]\s+|\d{1,3}[.)]\s+|>\s+)+")
 _EMPHASIS: Final = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
-_STOP: Final = re.compile(rf"[.!?]+|[{_WIDE_STOPS}]+")
-_WORDS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
+_SENTENCE_END: Final = re.compile(rf"[.!?]+|[{_WIDE_STOPS}]+")
+_NAME_WORDS: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 
 
 def summary(text: str) -> str | None:
-    """Return the first sentence of ``text``, at most MAX_SUMMARY characters, or None where there is none.
+    """Return the first sentence of ``text``, at most MAX_SUMMARY characters, or None if there is none.
 
-    Lists, code, headed sections ("Args:", "Example:") and everything behind them are no part of it.
+    Lists, code, headed sections ("Args:", "Example:") and everything after them are ignored.
     """
-    opening = _opening(text[:_SCANNED])
+    opening = _first_paragraph(text[:_SCANNED_CHARACTERS])
     sentence = _first_sentence(opening)
-    if not sentence or not any(one.isalnum() for one in sentence):
+    if not sentence or not any(character.isalnum() for character in sentence):
         return None
-    return _bounded(sentence)
+    return _shortened(sentence)
 
 
 def spoken_name(name: str) -> str:
-    """Return a name of a tool as words: ``files__readTextFile`` becomes "Read text file"."""
+    """Return a tool's name as words: ``files__readTextFile`` becomes "Read text file"."""
     own = name.rpartition("__")[2] or name
-    words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _WORDS.findall(own)]
-    said = " ".join(words) or name
-    return _bounded(said[:1].upper() + said[1:])
+    words = [word if word.isupper() and len(word) > 1 else word.lower() for word in _NAME_WORDS.findall(own)]
+    phrase = " ".join(words) or name
+    return _shortened(phrase[:1].upper() + phrase[1:])
 
 
-def _opening(text: str) -> str:
-    """Return the first paragraph as one line, without marks of lists, headings and emphasis."""
+def _first_paragraph(text: str) -> str:
+    """Return the first paragraph as one line, without Markdown marks of lists, headings and emphasis."""
     lines: list[str] = []
     for line in text.splitlines():
         stripped = line.strip()
         if not lines:
             heading = stripped.startswith("#")
-            stripped = _MARKS.sub("", stripped).strip()
+            stripped = _LEADING_MARKS.sub("", stripped).strip()
             if not stripped:
                 continue
             if _SECTION.match(stripped):
@@ -75,18 +75,18 @@ def _opening(text: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    for stop in _STOP.finditer(text):
+    for stop in _SENTENCE_END.finditer(text):
         end = stop.end()
         while end < len(text) and text[end] in _CLOSING:
             end += 1
         if stop[0][0] in _WIDE_STOPS or end == len(text):
             return text[:end]
-        if text[end] == " " and not _goes_on(text, stop, text[end + 1]):
+        if text[end] == " " and not _continues(text, stop, text[end + 1]):
             return text[:end]
     return text
 
 
-def _goes_on(text: str, stop: re.Match[str], following: str) -> bool:
+def _continues(text: str, stop: re.Match[str], following: str) -> bool:
     """Return whether a full stop belongs to an abbreviation or an ellipsis inside the sentence."""
     if stop[0] != ".":
         return stop[0].startswith("..") and following.islower()
@@ -95,16 +95,16 @@ def _goes_on(text: str, stop: re.Match[str], following: str) -> bool:
         return True
     if len(word) == 1 and word.isalpha():  # an initial, as in "J. Smith"
         return following.isupper()
-    return word in _SOMETIMES_LAST and not following.isupper()
+    return word in _ABBREVIATIONS_OFTEN_LAST and not following.isupper()
 
 
-def _bounded(text: str) -> str:
-    """Return ``text``, cut between words where it is too long, with an ellipsis that says so."""
+def _shortened(text: str) -> str:
+    """Return ``text``; if it is too long, cut it between words and add an ellipsis."""
     if len(text) <= MAX_SUMMARY:
         return text
     room = MAX_SUMMARY - len(_ELLIPSIS)
     cut = text.rfind(" ", 0, room + 1)
-    if cut <= 0:  # one word, or a script without spaces: never inside a character that is made of several
+    if cut <= 0:  # one word, or a script without spaces: do not cut inside a character of several code points
         cut = room
         while cut > 1 and (unicodedata.combining(text[cut]) or text[cut] in "\u200d\ufe0f"):
             cut -= 1
@@ -112,12 +112,12 @@ def _bounded(text: str) -> str:
             cut -= 1
         return text[:cut] + _ELLIPSIS
     words = text[:cut].split(" ")
-    while len(words) > 1 and _dangles(words[-1]):
+    while len(words) > 1 and _cannot_end(words[-1]):
         words.pop()
     return " ".join(words).rstrip(",;:([{ " + _DASHES) + _ELLIPSIS
 
 
-def _dangles(word: str) -> bool:
-    """Return whether nothing may be cut off behind a word, which only opens what follows."""
+def _cannot_end(word: str) -> bool:
+    """Return whether a shortened text must not end with this word, which only introduces the next one."""
     plain = word.lstrip(_OPENING)
     return not plain or (plain.endswith(".") and plain.rstrip(".").lower() in _ABBREVIATIONS)

@@ -1,4 +1,4 @@
-"""Whether a URI may have come from a URI template (RFC 6570), in time linear in the URI for each expression."""
+"""Match URIs against URI templates (RFC 6570), in time linear in the URI for each expression."""
 
 import re
 from typing import Final
@@ -15,27 +15,27 @@ _FORBIDDEN: Final = {
     "?": frozenset("#"),
     "&": frozenset("#"),
 }
-"""Characters that an expression's value cannot hold unencoded, by operator; the rest is left to the server."""
+"""Characters that an expression's value cannot contain unencoded, by operator; the server checks the rest."""
 
-_PREFIXED: Final = frozenset("#./;?&")
-_MOST_EXPRESSIONS: Final = 16
+_PREFIX_OPERATORS: Final = frozenset("#./;?&")
+_MAX_EXPRESSIONS: Final = 16
 
 
 def literal_characters(template: str) -> int:
-    """Return how many characters of a template stand outside its expressions."""
+    """Return the number of characters of a template outside its expressions."""
     return len(_EXPRESSION.sub("", template))
 
 
 def template_matches(template: str, uri: str) -> bool:
-    """Return whether some values of the template's variables give this URI.
+    """Return whether some values of the template's variables produce this URI.
 
-    No regular expression is made of a template, since servers write them: the set of places in the URI that can be
-    reached is carried from piece to piece. A template of more than 16 expressions matches nothing.
+    Templates come from servers, so they are not compiled to regular expressions: the set of reachable positions in
+    the URI is carried from piece to piece. A template with more than 16 expressions matches nothing.
     """
     reached = {0}
     position = 0
     expressions = list(_EXPRESSION.finditer(template))
-    if len(expressions) > _MOST_EXPRESSIONS:
+    if len(expressions) > _MAX_EXPRESSIONS:
         return False
     for expression in expressions:
         reached = _after_literal(template[position : expression.start()], uri, reached)
@@ -51,13 +51,13 @@ def _after_literal(literal: str, uri: str, reached: set[int]) -> set[int]:
 
 
 def _after_value(operator: str, uri: str, reached: set[int]) -> set[int]:
-    """Return where a value can end: anywhere until a character that it cannot hold, or where it began (undefined)."""
+    """Return where a value can end: anywhere before a forbidden character, or where it begins (undefined)."""
     forbidden = _FORBIDDEN[operator]
     ends = set(reached)
     running = False
     for place in range(min(reached, default=len(uri)), len(uri)):
         if place in reached:
-            if operator not in _PREFIXED:
+            if operator not in _PREFIX_OPERATORS:
                 running = True
             elif uri[place] == operator:
                 running = True

@@ -9,7 +9,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import StrictBool
 
 from app.core.access import Caller, Role
-from app.core.catalog.concern_configuration import Effective, given, handshaken, updated
+from app.core.catalog.concern_configuration import Effective, handshaken, requested_layer, updated
 from app.core.catalog.concerns import MAX_CONCERNS
 from app.protocol.methods.pagination import page
 from app.protocol.wire.capabilities import VENDOR, Feature
@@ -71,7 +71,7 @@ class ConcernMethods:
     async def _update(self, context: Context, params: UpdateParams) -> dict[str, Any]:
         caller = exchange_of(context).caller
         caller.require(*_USERS)
-        update = given(params.concerns, f"/{CONCERNS}")
+        update = requested_layer(params.concerns, f"/{CONCERNS}")
         definitions = (await self.concerns.table(caller.tenant)).definitions
         warnings: list[Mapping[str, str]] = []
 
@@ -96,7 +96,9 @@ async def effective_concerns(context: Context, concerns: ConcernService) -> Effe
     state = await state_of(context)
     meta = (context.params or {}).get("_meta")
     asked = (
-        given(meta[CONCERNS_KEY], _POINTER) if isinstance(meta, Mapping) and CONCERNS_KEY in meta else None
+        requested_layer(meta[CONCERNS_KEY], _POINTER)
+        if isinstance(meta, Mapping) and CONCERNS_KEY in meta
+        else None
     )
     return await concerns.effective(exchange_of(context).caller, _remembered(state), asked)
 

@@ -12,8 +12,8 @@ from app.core.catalog.concern_configuration import (
     Effective,
     Layer,
     effective,
-    given,
     replaced,
+    requested_layer,
     session_layers,
 )
 from app.core.catalog.concerns import NO_CONCERNS, ConcernDefinition, ConcernMapping, ConcernTable
@@ -206,7 +206,7 @@ class ConcernService:
             await _check_key(tx, caller, key_id)
             await lock_concerns(tx, caller.tenant)
             definitions = (await read_state(tx, caller.tenant)).definitions
-            held = effective([given(raw, "/concerns")], definitions)
+            held = effective([requested_layer(raw, "/concerns")], definitions)
             await put_preference(tx, caller.tenant, key_id, held.configuration, self.now())
             details: dict[str, Any] = {"key": key_id, "concerns": len(held.configuration)}
             await self.audit.record_with(

@@ -14,7 +14,7 @@ from app.core.catalog.concern_configuration import (
     session_layers,
     updated,
 )
-from app.core.catalog.concern_configuration import given as said
+from app.core.catalog.concern_configuration import requested_layer as said
 from app.core.errors import InvalidArgumentsError
 from tests.unit.core.catalog.test_concerns import ALL, COST, SECURITY, VALUES, configurations, defined
 

@@ -73,7 +73,7 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
         ("mcpServers:\n  a:\n    args: [x]\n", "file.yaml:2: mcpServers.a: A stdio server needs a command."),
         (
             "mcpServers:\n  a: {url: 'ftp://x'}\n",
-            "file.yaml:2: mcpServers.a.url: A server's url begins with https",
+            "file.yaml:2: mcpServers.a.url: A server's url must begin with https",
         ),
         ("mcpServers:\n  a b: {command: x}\n", "file.yaml:2: mcpServers.a b"),
         ("a: 1\na: 2\n", "file.yaml:2: A member's name stands twice"),
@@ -87,7 +87,7 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
         ("toolFilter:\n  crm: [a]\n", "file.yaml:2: toolFilter.crm: There is no server crm"),
         (
             "mcpServers: {a: {command: x}}\ntoolFilter:\n  a: [b, -c]\n",
-            "file.yaml:3: toolFilter.a: A tool filter is",
+            "file.yaml:3: toolFilter.a: A tool filter must",
         ),
         ("mcpServers: {a: {command: x}}\naliases: {b: c}\n", "file.yaml:2: aliases.b: An alias stands for"),
         ("disclosure:\n  a: flat\n", "file.yaml:2: disclosure.a: There is no server a"),
