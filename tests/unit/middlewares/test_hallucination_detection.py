@@ -290,3 +290,11 @@ async def test_every_member_of_a_list_in_a_structured_result_is_evidence():
     ]
     _, metadata = await detected(items, checks=["numbers"], action="report")
     assert metadata["findings"] == []
+
+
+async def test_the_hint_gives_the_advice_for_what_was_found():
+    answer = "Look at https://docs.sluice.dev/made/up/page."
+    _, metadata = await detected(talk(answer), checks=["urls"], action="report")
+    assert metadata["supported"] is False
+    assert "give only addresses that stand in the context" in metadata["rerunHint"]
+    assert "state only what the context says" not in metadata["rerunHint"]

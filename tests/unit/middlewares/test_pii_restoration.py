@@ -37,13 +37,15 @@ async def test_a_scope_leaves_the_handles_to_the_vault() -> None:
 
 
 async def test_without_scope_and_map_the_call_is_refused() -> None:
-    with pytest.raises(InvalidArgumentsError):
+    with pytest.raises(InvalidArgumentsError) as refused:
         await outcome_of(["[PERSON_1]"])
+    assert refused.value.details == {"pointer": "/arguments"}
 
 
 async def test_a_key_that_is_no_handle_is_refused() -> None:
-    with pytest.raises(InvalidArgumentsError):
+    with pytest.raises(InvalidArgumentsError) as refused:
         await outcome_of(["x"], redactions={"Jane Smith": "PERSON_1"})
+    assert refused.value.details == {"pointer": "/arguments/redactions"}
 
 
 async def test_tool_arguments_are_restored_only_for_named_tools() -> None:

@@ -1,6 +1,7 @@
 """What prompt_injection says of a context, and what it changes in it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -183,3 +184,22 @@ async def test_any_json_stays_json_of_the_same_shape(value):
         after = json.loads(content[0]["content"][0]["text"])
         assert after == content[0]["structuredContent"]["v"]
         assert type(after) is type(value)
+
+
+async def test_only_what_changes_in_a_text_is_edited():
+    _, outcome = await applied([result(text("Open <!-- x -->daily from nine to five"))])
+    (edit,) = outcome.context.edits
+    assert (edit.start, edit.end) == (5, 15)
+
+
+async def test_scores_are_told_to_three_digits():
+    class Exact(FakeInjectionDetector):
+        async def judge(self, texts, *, documents=False):
+            return replace(await super().judge(texts, documents=documents), scores=[0.87654] * len(texts))
+
+    middleware = PromptInjection(engines(injection=Exact()))
+    with pytest.raises(BlockedByPolicyError) as refused:
+        await applied([text(ORDER)], middleware, action="block")
+    assert refused.value.details["score"] == 0.877
+    _, outcome = await applied([text(ORDER)], middleware)
+    assert outcome.metadata["score"] == 0.877

@@ -200,3 +200,14 @@ def test_limits_on_blocks_and_depth_hold() -> None:
         deep = [deep]
     with pytest.raises(TooLargeError):
         Context.parse([{"type": "tool_use", "input": deep}])
+
+
+def test_originals_are_told_in_the_order_of_the_text_whatever_the_order_of_the_edits() -> None:
+    context = Context.parse(["and so Jane", "Ada and Bob"])
+    first, second = context.leaves
+    edits = [
+        Edit(second, 8, 11, Conceal("PERSON")),
+        Edit(second, 0, 3, Conceal("PERSON")),
+        Edit(first, 7, 11, Conceal("PERSON")),
+    ]
+    assert [one.original.text for one in context.edited(edits).conceals] == ["Jane", "Ada", "Bob"]

@@ -290,6 +290,11 @@ def test_a_frame_without_params_stays_without() -> None:
         assert governed.items == [] and governed.payload([]) == framed
 
 
+def test_the_members_of_a_frame_without_params_are_no_content() -> None:
+    framed = {"jsonrpc": "2.0", "id": "Jane", "method": "prompts/get"}
+    assert InterceptedPayload("prompts/get", "request", framed).items == []
+
+
 @pytest.mark.parametrize(
     ("event", "payload", "name", "number"),
     [

@@ -149,3 +149,8 @@ def test_it_takes_time_that_grows_with_the_length_of_the_text(unit):
         return best
 
     assert spent(60_000) < 3.2 * spent(30_000) + 0.15
+
+
+def test_what_stands_between_two_blocks_of_code_is_no_code():
+    text = "```\n![a](https://x.example/?q=1)\n```\n![b](https://x.example/?q=2)\n```\n![c](https://x.example/?q=3)\n```\n"
+    assert sanitized(text).text == text.replace("![b](https://x.example/?q=2)", "b")

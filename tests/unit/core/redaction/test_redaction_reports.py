@@ -161,3 +161,14 @@ def test_a_text_whose_rest_would_turn_into_a_handle_is_concealed_as_a_whole() ->
     assert [(edit.start, edit.end) for edit in conceal_edits(leaf, [Span(4, 8, "PERSON", 0.9)])] == [
         (0, len(text))
     ]
+
+
+@pytest.mark.parametrize(("handles", "kept"), [("keep", Handle("PERSON", 7)), ("escape", None)])
+async def test_a_handle_beside_a_finding_is_kept_where_that_is_asked_for(
+    handles: str, kept: Handle | None
+) -> None:
+    _plan, edited = await planned("ask [PERSON_7] or Jane", "Jane", handles_in_input=handles)
+    assert [(one.original.text, one.keep) for one in edited.conceals] == [
+        ("[PERSON_7]", kept),
+        ("Jane", None),
+    ]

@@ -131,3 +131,19 @@ def test_a_kind_stays_only_as_a_kind() -> None:
 def test_of_two_letters_only_a_word_of_its_own_is_hidden_and_of_three_every_place() -> None:
     assert Restored({"Al": "[P_1]"}).hidden("Al, Alice, al") == "[P_1], Alice, [P_1]"
     assert Restored({"Ali": "[P_1]"}).hidden("Alice") == "[P_1]ce"
+
+
+@pytest.mark.parametrize(
+    ("original", "spelled"),
+    [
+        ("Jane/John Doe", "Jane%2FJohn%20Doe"),
+        ("Jane/John Doe", "Jane/John%20Doe"),
+        ("Jane/John Doe", "Jane%2FJohn+Doe"),
+        ("030/1234 5678", "030/1234%205678"),
+        ("030/1234 5678", "03012345678"),
+        ("030/1234 5678", "3012345678"),
+    ],
+)
+def test_an_original_is_found_as_addresses_and_numbers_spell_it(original, spelled):
+    known = Restored({original: "[X_1]"})
+    assert known.hidden(f"https://example.com/?q={spelled}&n=1") == "https://example.com/?q=[X_1]&n=1"
