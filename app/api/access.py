@@ -7,7 +7,18 @@ from fastapi import Query
 from pydantic import ConfigDict, Field, field_validator
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, KeyId, LimitQuery, Moment, Page, TenantName, Word
+from app.api.fields import (
+    AnswerBody,
+    Body,
+    CursorQuery,
+    KeyId,
+    LimitQuery,
+    Moment,
+    Page,
+    TenantName,
+    Word,
+    answer_page,
+)
 from app.core.access import Role
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 
@@ -84,9 +95,8 @@ async def list_keys(
     cursor: CursorQuery = None,
 ) -> Page[KeyAnswer]:
     """By id, revoked and expired ones too; needs the role key-custodian."""
-    keys = await services.access.list_keys(caller, tenant, info, after=cursor, limit=limit)
-    items = [KeyAnswer.model_validate(info) for info in keys]
-    return Page(items=items, next=items[-1].id if len(items) == limit else None)
+    keys = await services.access.list_keys(caller, tenant, info, after=cursor, limit=limit + 1)
+    return answer_page(keys, limit, KeyAnswer.model_validate, lambda key: key.id)
 
 
 @router.post("", status_code=201, summary="Create a key")

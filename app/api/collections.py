@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field, StringConstraints, ValidationError
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
 from app.edge.limits import UPLOAD_TYPES
@@ -126,11 +126,8 @@ async def list_collections(
     cursor: CursorQuery = None,
 ) -> Page[CollectionAnswer]:
     """By name; needs the role operator."""
-    found = [
-        one for one in await services.collections.list(caller, info) if one.definition.name > (cursor or "")
-    ]
-    items = [_collection(one) for one in found[:limit]]
-    return Page(items=items, next=items[-1].name if len(found) > limit else None)
+    collections = await services.collections.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(collections, limit, _collection, lambda collection: collection.definition.name)
 
 
 @router.get("/{name}", summary="Get a collection")
@@ -185,12 +182,12 @@ async def list_documents(
     """By source and external id, without their text; needs the role operator."""
     first, slash, second = (cursor or "").partition("/")
     after = (first, second) if slash else None
-    found = await services.collections.documents(
+    documents = await services.collections.documents(
         caller, name, info, source=source, after=after, limit=limit + 1
     )
-    items = [_document(one) for one in found[:limit]]
-    last = f"{items[-1].source}/{items[-1].external_id}" if len(found) > limit else None
-    return Page(items=items, next=last)
+    return answer_page(
+        documents, limit, _document, lambda document: f"{document.source}/{document.external_id}"
+    )
 
 
 @router.post(
@@ -293,9 +290,8 @@ async def list_ingestions(
     cursor: CursorQuery = None,
 ) -> Page[IngestionAnswer]:
     """In the order of their coming; finished ones are kept for a week. Needs the role operator."""
-    found = await services.ingestion.ingestions(caller, name, info, after=cursor, limit=limit + 1)
-    items = [_ingestion(one) for one in found[:limit]]
-    return Page(items=items, next=items[-1].id if len(found) > limit else None)
+    ingestions = await services.ingestion.ingestions(caller, name, info, after=cursor, limit=limit + 1)
+    return answer_page(ingestions, limit, _ingestion, lambda ingestion: ingestion.id)
 
 
 @router.get(

@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
 from app.core.catalog.concerns import ConcernDefinition
 from app.core.errors import InvalidArgumentsError
 from app.services.catalog.concern_changes import ConcernInfo
@@ -100,10 +100,8 @@ async def list_concerns(
     cursor: CursorQuery = None,
 ) -> Page[ConcernAnswer]:
     """By name; needs the role operator."""
-    held = await services.concerns.list(caller, info)
-    found = [one for one in held if one.definition.name > (cursor or "")]
-    following = found[limit - 1].definition.name if len(found) > limit else None
-    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+    concerns = await services.concerns.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(concerns, limit, _answer, lambda concern: concern.definition.name)
 
 
 @router.get("/preferences/{key_id}", summary="Get what a caller prefers")

@@ -1,10 +1,13 @@
 """Types of parameters and members that several features share, each with its bounds."""
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, Generic, TypeVar
 
 from fastapi import Path, Query
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+from app.core.paging import page_of
 
 MAX_PAGE: Final = 1000
 _FIRST_YEAR: Final = 1970
@@ -28,6 +31,7 @@ TenantPath = Annotated[
 LimitQuery = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Items per page.")]
 CursorQuery = Annotated[Word | None, Query(description="`next` of the page before.")]
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -48,3 +52,11 @@ class Page(BaseModel, Generic[T]):
 
     items: list[T]
     next: str | None = Field(description="The cursor of the next page; null: this was the last.")
+
+
+def answer_page(
+    rows: Sequence[R], limit: int, answer: Callable[[R], T], cursor: Callable[[R], str]
+) -> Page[T]:
+    """Return the first ``limit`` of ``rows`` as answers; one row more says that another page follows."""
+    page, following = page_of(rows, limit, cursor)
+    return Page(items=[answer(row) for row in page], next=following)

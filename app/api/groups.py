@@ -10,7 +10,7 @@ from fastapi.openapi.models import Example
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
 from app.core.catalog.groups import MAX_MEMBERS, GroupDefinition
 from app.core.catalog.primitives import Member
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
@@ -84,9 +84,8 @@ async def list_groups(
     cursor: CursorQuery = None,
 ) -> Page[GroupAnswer]:
     """By name; needs the role operator."""
-    found = [one for one in await services.groups.list(caller, info) if one.definition.name > (cursor or "")]
-    items = [_answer(one) for one in found[:limit]]
-    return Page(items=items, next=found[limit - 1].definition.name if len(found) > limit else None)
+    groups = await services.groups.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(groups, limit, _answer, lambda group: group.definition.name)
 
 
 @router.get(

@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, LimitQuery, Page
+from app.api.fields import AnswerBody, LimitQuery, Page, answer_page
 from app.core.catalog.concerns import ConcernMapping
 from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
@@ -71,12 +71,10 @@ async def list_mappings(
     cursor: MappingCursor = None,
 ) -> Page[MappingAnswer]:
     """By kind and name; needs the role operator."""
-    after = _after(cursor)
-    held = await services.concerns.mappings(caller, info)
-    found = [one for one in held if (one.mapping.kind.value, one.mapping.name) > after]
-    last = found[limit - 1].mapping if len(found) > limit else None
-    following = f"{last.kind.value} {last.name}" if last is not None else None
-    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+    mappings = await services.concerns.mappings(caller, info, after=_after(cursor), limit=limit + 1)
+    return answer_page(
+        mappings, limit, _answer, lambda found: f"{found.mapping.kind.value} {found.mapping.name}"
+    )
 
 
 @router.put(
@@ -113,9 +111,9 @@ async def delete_mapping(
     await services.concerns.delete_mapping(caller, kind, name, info)
 
 
-def _after(cursor: str | None) -> tuple[str, str]:
+def _after(cursor: str | None) -> tuple[str, str] | None:
     if cursor is None:
-        return ("", "")
+        return None
     kind, space, name = cursor.partition(" ")
     if not space:
         raise InvalidArgumentsError("The cursor is not one of this list.", details={"parameter": "cursor"})

@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, new_router, services_of
-from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page
+from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page, answer_page
 from app.core.contracts.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
@@ -86,10 +86,8 @@ async def list_pipelines(
     cursor: CursorQuery = None,
 ) -> Page[PipelineAnswer]:
     """By name, each in the version that holds; needs the role operator."""
-    listed = await services.pipelines.list(caller, info)
-    found = [one for one in listed if one.pipeline.name > (cursor or "")]
-    following = found[limit - 1].pipeline.name if len(found) > limit else None
-    return Page(items=[_answer(one) for one in found[:limit]], next=following)
+    pipelines = await services.pipelines.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(pipelines, limit, _answer, lambda version: version.pipeline.name)
 
 
 @router.get("/{name}", summary="Get a pipeline")
@@ -130,9 +128,8 @@ async def list_pipeline_versions(
     ] = None,
 ) -> Page[PipelineAnswer]:
     """Return versions, newest first, removals too; needs the role operator."""
-    found = await services.pipelines.history(caller, name, info, before=cursor, limit=limit)
-    items = [_answer(version) for version in found]
-    return Page(items=items, next=str(items[-1].version) if len(items) == limit else None)
+    versions = await services.pipelines.history(caller, name, info, before=cursor, limit=limit + 1)
+    return answer_page(versions, limit, _answer, lambda version: str(version.version))
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a pipeline")

@@ -9,7 +9,7 @@ from fastapi.openapi.models import Example
 from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, LimitQuery, Page, TenantPath
+from app.api.fields import AnswerBody, LimitQuery, Page, TenantPath, answer_page
 from app.core.contracts.policy import Policy
 
 _MAX_VERSION: Final = 2**53
@@ -95,6 +95,5 @@ async def list_versions(
     ] = None,
 ) -> Page[PolicyAnswer]:
     """Return versions, newest first; needs the role operator."""
-    found = await services.policies.history(caller, tenant, info, before=cursor, limit=limit)
-    items = [PolicyAnswer.model_validate(version) for version in found]
-    return Page(items=items, next=str(items[-1].version) if len(items) == limit else None)
+    versions = await services.policies.history(caller, tenant, info, before=cursor, limit=limit + 1)
+    return answer_page(versions, limit, PolicyAnswer.model_validate, lambda version: str(version.version))

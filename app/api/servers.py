@@ -6,7 +6,7 @@ from fastapi import Path
 from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Body, CursorQuery, LimitQuery, Page
+from app.api.fields import Body, CursorQuery, LimitQuery, Page, answer_page
 from app.api.server_answers import (
     ApprovalAnswer,
     ServerAnswer,
@@ -141,9 +141,13 @@ async def list_servers(
     cursor: CursorQuery = None,
 ) -> Page[ServerAnswer]:
     """By name, with the state of each connection; needs the role operator."""
-    found = await services.servers.list(caller, info, after=cursor, limit=limit)
-    items = [server_answer(known, services.upstreams) for known in found]
-    return Page(items=items, next=items[-1].name if len(items) == limit else None)
+    servers = await services.servers.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(
+        servers,
+        limit,
+        lambda server: server_answer(server, services.upstreams),
+        lambda server: server.entry.name,
+    )
 
 
 @router.post("", status_code=201, summary="Add a server")

@@ -5,7 +5,16 @@ from datetime import datetime
 from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, TenantName, TenantPath
+from app.api.fields import (
+    AnswerBody,
+    Body,
+    CursorQuery,
+    LimitQuery,
+    Page,
+    TenantName,
+    TenantPath,
+    answer_page,
+)
 
 router = new_router("/tenants", "tenants")
 
@@ -44,9 +53,8 @@ async def list_tenants(
     cursor: CursorQuery = None,
 ) -> Page[TenantAnswer]:
     """By name; needs the role operator in the tenant `system`."""
-    found = await services.tenants.list(caller, info, after=cursor, limit=limit)
-    items = [TenantAnswer.model_validate(tenant) for tenant in found]
-    return Page(items=items, next=items[-1].name if len(items) == limit else None)
+    tenants = await services.tenants.list(caller, info, after=cursor, limit=limit + 1)
+    return answer_page(tenants, limit, TenantAnswer.model_validate, lambda tenant: tenant.name)
 
 
 @router.post("", status_code=201, summary="Create a tenant")

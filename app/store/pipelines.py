@@ -9,6 +9,7 @@ from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 from app.store.tables import pipeline
 
 PipelineTransaction = AsyncConnection
@@ -46,8 +47,15 @@ async def add_pipeline(tx: AsyncConnection, tenant: str, added: StoredPipeline) 
     return await insert_absent(tx, pipeline, values)
 
 
-async def list_pipelines(tx: AsyncConnection, tenant: str) -> list[StoredPipeline]:
-    """Return the newest version of each pipeline, by name; removed ones too."""
+async def list_pipelines(
+    tx: AsyncConnection,
+    tenant: str,
+    *,
+    active: bool = False,
+    after: str | None = None,
+    limit: int | None = None,
+) -> list[StoredPipeline]:
+    """Return the newest version of each pipeline by name, those behind ``after``; removed ones unless ``active``."""
     mine = pipeline.c.tenant == tenant
     newest = (
         select(pipeline.c.name, func.max(pipeline.c.version).label("version"))
@@ -56,7 +64,10 @@ async def list_pipelines(tx: AsyncConnection, tenant: str) -> list[StoredPipelin
         .subquery()
     )
     held = (pipeline.c.name == newest.c.name) & (pipeline.c.version == newest.c.version)
-    query = select(pipeline).join(newest, held).where(mine).order_by(pipeline.c.name)
+    query = select(pipeline).join(newest, held).where(mine)
+    if active:
+        query = query.where(pipeline.c.state == "active")
+    query = paged(query, pipeline.c.name, behind=after, limit=limit)
     return [_stored(row) for row in await tx.execute(query)]
 
 
@@ -65,9 +76,9 @@ async def list_pipeline_versions(
 ) -> Sequence[StoredPipeline]:
     """Return the versions of one pipeline, newest first, those older than ``before``."""
     named = (pipeline.c.tenant == tenant) & (pipeline.c.name == name)
-    query = select(pipeline).where(named).order_by(pipeline.c.version.desc()).limit(limit)
-    if before is not None:
-        query = query.where(pipeline.c.version < before)
+    query = paged(
+        select(pipeline).where(named), pipeline.c.version, behind=before, limit=limit, newest_first=True
+    )
     return [_stored(row) for row in await tx.execute(query)]
 
 

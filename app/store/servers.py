@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Row, delete, insert, select, tuple_, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 from app.store.tables import server, server_pin, tenant
 
 SERVER_PENDING: Literal["pending"] = "pending"
@@ -70,11 +71,8 @@ async def list_servers(
     tx: AsyncConnection, tenant_name: str, *, after: str | None = None, limit: int | None = None
 ) -> Sequence[StoredServer]:
     """Return a tenant's servers by name, those behind ``after``."""
-    query = select(server).where(server.c.tenant == tenant_name).order_by(server.c.name)
-    if after is not None:
-        query = query.where(server.c.name > after)
-    if limit is not None:
-        query = query.limit(limit)
+    query = select(server).where(server.c.tenant == tenant_name)
+    query = paged(query, server.c.name, behind=after, limit=limit)
     return [_server(row) for row in await tx.execute(query)]
 
 

@@ -115,7 +115,7 @@ class PolicyService:
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)
             async with opened as tx:
                 await _check_exists(tx, target)
-                pipelines = {one.name for one in await list_pipelines(tx, target) if one.state == "active"}
+                pipelines = {one.name for one in await list_pipelines(tx, target, active=True)}
                 self._check_names(policy, pipelines)
                 before = await find_policy(tx, target)
                 held = before.version if before is not None else 0

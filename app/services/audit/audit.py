@@ -29,6 +29,7 @@ from app.core.errors import (
 )
 from app.core.ids import uuid7
 from app.core.offload import off_loop
+from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
@@ -200,10 +201,11 @@ class AuditService:
             filters = self._filters(caller.tenant, asked)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             found = await list_events(tx, caller.tenant, filters, before=before, limit=limit + 1)
-        items = [recorded.event for recorded in found[:limit]]
+        page, following = page_of(found, limit, lambda recorded: _cursor(recorded.event.id))
+        items = [recorded.event for recorded in page]
         details = {"filters": ",".join(filters.named()), "returned": len(items)}
         await self.record(self.new_event(caller, "audit.query", OUTCOME_OK, request, details=details))
-        return AuditPage(items, _cursor(items[-1].id) if len(found) > limit else None)
+        return AuditPage(items, following)
 
     async def export(
         self, caller: Caller, asked: AuditQuery, form: ExportFormat, request: RequestInfo | None = None

@@ -86,21 +86,21 @@ class ConcernPlan(NamedTuple):
 
 async def read_state(tx: ConcernTransaction, tenant: str) -> ConcernState:
     """Return what holds now."""
-    concerns = {
-        one.name: ConcernInfo(
-            ConcernDefinition.model_validate({"name": one.name, **one.document}),
-            *(one.origin, one.created, one.updated),
-        )
-        for one in await list_concerns(tx, tenant)
-    }
-    mappings = {
-        (one.kind, one.name): MappingInfo(
-            ConcernMapping(kind=one.kind, name=one.name, concerns=dict(one.document)),
-            *(one.origin, one.created, one.updated),
-        )
-        for one in await list_mappings(tx, tenant)
-    }
+    concerns = {each.name: concern_info(each) for each in await list_concerns(tx, tenant)}
+    mappings = {(each.kind, each.name): mapping_info(each) for each in await list_mappings(tx, tenant)}
     return ConcernState(concerns, mappings)
+
+
+def concern_info(stored: StoredConcern) -> ConcernInfo:
+    """Return a stored definition as operators see it."""
+    definition = ConcernDefinition.model_validate({"name": stored.name, **stored.document})
+    return ConcernInfo(definition, stored.origin, stored.created, stored.updated)
+
+
+def mapping_info(stored: StoredMapping) -> MappingInfo:
+    """Return a stored mapping as operators see it."""
+    mapping = ConcernMapping(kind=stored.kind, name=stored.name, concerns=dict(stored.document))
+    return MappingInfo(mapping, stored.origin, stored.created, stored.updated)
 
 
 async def store_concerns(

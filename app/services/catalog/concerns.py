@@ -1,6 +1,7 @@
 """Concerns: read on every list, changed by operators and by the declarative file, preferred by callers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -30,7 +31,9 @@ from app.services.catalog.concern_changes import (
     MappingInfo,
     MappingKey,
     check_mapping,
+    concern_info,
     fitted,
+    mapping_info,
     read_state,
     write_state,
 )
@@ -38,6 +41,8 @@ from app.store.access.access import find_key
 from app.store.catalog.concerns import (
     ConcernTransaction,
     find_preference,
+    list_concerns,
+    list_mappings,
     lock_concerns,
     put_preference,
 )
@@ -94,10 +99,18 @@ class ConcernService:
         _, policy = await self.policies.get(caller.tenant)
         return effective(layers, table.definitions, apply_defaults=policy.concerns.apply_defaults)
 
-    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[ConcernInfo]:
-        """Return all definitions of the caller's tenant, by name."""
-        state = await self._state(caller, "concerns.list", request)
-        return [state.concerns[name] for name in sorted(state.concerns)]
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[ConcernInfo]:
+        """Return the definitions of the caller's tenant by name, those behind ``after``."""
+        async with self._reading(caller, "concerns.list", request) as tx:
+            stored = await list_concerns(tx, caller.tenant, after=after, limit=limit)
+        return [concern_info(each) for each in stored]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ConcernInfo:
         """Return one definition, or raise NotFoundError."""
@@ -140,10 +153,18 @@ class ConcernService:
 
         await self._change(caller, "concerns.delete", request, {"name": name}, change, force=force)
 
-    async def mappings(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MappingInfo]:
-        """Return all mappings of the caller's tenant, by kind and name."""
-        state = await self._state(caller, "concerns.mappings.list", request)
-        return list(state.mappings.values())
+    async def mappings(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: tuple[str, str] | None = None,
+        limit: int | None = None,
+    ) -> Sequence[MappingInfo]:
+        """Return the mappings of the caller's tenant by kind and name, those behind ``after``."""
+        async with self._reading(caller, "concerns.mappings.list", request) as tx:
+            stored = await list_mappings(tx, caller.tenant, after=after, limit=limit)
+        return [mapping_info(each) for each in stored]
 
     async def get_mapping(
         self, caller: Caller, kind: PrimitiveKind, name: str, request: RequestInfo | None = None
@@ -244,10 +265,17 @@ class ConcernService:
         return await self.preferred.get((tenant, key_id), load) or {}
 
     async def _state(self, caller: Caller, action: str, request: RequestInfo | None) -> ConcernState:
+        async with self._reading(caller, action, request) as tx:
+            return await read_state(tx, caller.tenant)
+
+    @asynccontextmanager
+    async def _reading(
+        self, caller: Caller, action: str, request: RequestInfo | None
+    ) -> AsyncIterator[ConcernTransaction]:
         async with self.audit.refusals(caller, action, request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            return await read_state(tx, caller.tenant)
+            yield tx
 
     async def _change(
         self,

@@ -15,6 +15,7 @@ from app.core.audit import OUTCOME_OK
 from app.core.catalog.primitives import DESCRIPTIONS_CHANGED
 from app.core.errors import ConflictError, NotFoundError, TooLargeError
 from app.core.events import Changed
+from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.core.tools.disclosure import ToolDescription
 from app.services.audit.audit import AuditService
@@ -96,12 +97,13 @@ class DescriptionService:
             caller.require(Role.OPERATOR)
         files = self._files(caller.tenant)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            names = sorted({*files, *await list_described(tx, caller.tenant)})
-            shown = [name for name in names if after is None or name > after][:limit]
+            described = await list_described(tx, caller.tenant, after=after, limit=limit + 1)
+            names = sorted({*described, *(name for name in files if after is None or name > after)})
+            shown, following = page_of(names, limit, str)
             stored = await list_descriptions(tx, caller.tenant, shown)
         found = {one.name: one for one in stored}
         items = [_written(name, found.get(name), files.get(name)) for name in shown]
-        return DescriptionPage(items, shown[-1] if shown and shown[-1] != names[-1] else None)
+        return DescriptionPage(items, following)
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> WrittenDescription:
         """Return what is written about one tool; needs the role operator."""

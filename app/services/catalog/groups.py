@@ -27,6 +27,7 @@ from app.store.catalog.groups import (
     GroupTransaction,
     Origin,
     StoredGroup,
+    list_group_parents,
     list_groups,
     lock_groups,
     remove_group,
@@ -88,12 +89,24 @@ class GroupService:
         found = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
         return found if found is not None else GroupTree.build(())
 
-    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[GroupInfo]:
-        """Return all groups of the caller's tenant, by name."""
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[GroupInfo]:
+        """Return the groups of the caller's tenant by name, those behind ``after``."""
         async with self.audit.refusals(caller, "groups.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            return _infos(await list_groups(tx, caller.tenant))
+            stored = await list_groups(tx, caller.tenant, after=after, limit=limit)
+            parents = await list_group_parents(tx, caller.tenant, [each.name for each in stored])
+        return [
+            GroupInfo(definition_of(each), parents[each.name], each.origin, each.created, each.updated)
+            for each in stored
+        ]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> GroupInfo:
         """Return one group, or raise NotFoundError."""

@@ -78,13 +78,21 @@ class CollectionService:
     now: Callable[[], datetime] = _now
     side: Forgetting | None = None
 
-    async def list(self, caller: Caller, request: RequestInfo | None = None) -> list[CollectionInfo]:
-        """Return the collections of the caller's tenant, by name."""
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[CollectionInfo]:
+        """Return the collections of the caller's tenant by name, those behind ``after``."""
         async with self.audit.refusals(caller, "collections.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            parts = await list_parts(tx, caller.tenant)
-            return [_info(one, parts) for one in await list_collections(tx, caller.tenant)]
+            stored = await list_collections(tx, caller.tenant, after=after, limit=limit)
+            parts = await list_parts(tx, caller.tenant, collections=[each.name for each in stored])
+        return [_info(each, parts) for each in stored]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> CollectionInfo:
         """Return one collection, or raise NotFoundError."""
@@ -195,7 +203,7 @@ async def require_collection(tx: CollectionTransaction, tenant: str, name: str) 
 
 async def _described(tx: CollectionTransaction, tenant: str, name: str) -> CollectionInfo:
     found = await require_collection(tx, tenant, name)
-    return _info(found, await list_parts(tx, tenant, collection_name=name))
+    return _info(found, await list_parts(tx, tenant, collections=[name]))
 
 
 async def _named_document(tx: CollectionTransaction, tenant: str, name: str, id_: str) -> StoredDocument:

@@ -72,11 +72,20 @@ class PipelineService:
             pipelines = await self.memory.get(tenant, self._load)
         return pipelines or {}
 
-    async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[PipelineVersion]:
-        """Return the pipelines of the caller's tenant, by name."""
+    async def list(
+        self,
+        caller: Caller,
+        request: RequestInfo | None = None,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> Sequence[PipelineVersion]:
+        """Return the pipelines of the caller's tenant by name, those behind ``after``."""
         async with self.audit.refusals(caller, "pipelines.list", request):
             caller.require(Role.OPERATOR)
-        return list((await self._load(caller.tenant)).values())
+        async with self.database.transaction(caller.tenant, write=False) as tx:
+            stored = await list_pipelines(tx, caller.tenant, active=True, after=after, limit=limit)
+        return [_version(each) for each in stored]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> PipelineVersion:
         """Return the current version."""
@@ -168,8 +177,8 @@ class PipelineService:
 
     async def _load(self, tenant: str) -> Mapping[str, PipelineVersion]:
         async with self.database.transaction(tenant, write=False) as tx:
-            stored = await list_pipelines(tx, tenant)
-        return {version.name: _version(version) for version in stored if version.state == "active"}
+            stored = await list_pipelines(tx, tenant, active=True)
+        return {version.name: _version(version) for version in stored}
 
     async def _record_change(
         self, tx: Any, caller: Caller, action: str, request: RequestInfo | None, added: StoredPipeline

@@ -13,6 +13,7 @@ from app.core.content.handles import LITERAL, Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.offload import off_loop
+from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.access.policies import PolicyService
@@ -182,7 +183,7 @@ class VaultService:
             _check_page(limit)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             found = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
-        return ScopePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+        return ScopePage(*page_of(found, limit, lambda scope: scope.id))
 
     async def get_scope(self, caller: Caller, scope: str, request: RequestInfo | None = None) -> StoredScope:
         """Return one live scope; absent, foreign, expired and erased ones are not found."""
@@ -241,13 +242,13 @@ class VaultService:
             found = await list_all_sealed(
                 tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
             )
-        handles = [Handle(sealed.label, sealed.ordinal) for sealed in found[:limit]]
+        page, following = page_of(found, limit, lambda sealed: Handle(sealed.label, sealed.ordinal).name)
+        handles = [Handle(sealed.label, sealed.ordinal) for sealed in page]
         shown = await self._shown(caller, handles) if originals else set()
         items = [
             VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in shown else None)
-            for handle, sealed in zip(handles, found, strict=False)
+            for handle, sealed in zip(handles, page, strict=True)
         ]
-        more = items[-1].handle.name if len(found) > limit else None
         await self.audit.record(
             self.audit.new_event(
                 caller,
@@ -258,7 +259,7 @@ class VaultService:
                 details={"originals": originals, "returned": len(items)},
             )
         )
-        return EntryPage(items, more)
+        return EntryPage(items, following)
 
     async def _shown(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
         """Return those whose originals the tenant's policy lets this caller read; it may keep secrets from them."""

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.access import Role
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 from app.store.tables import api_key, tenant
 
 
@@ -85,9 +86,8 @@ async def list_keys(
     tx: AsyncConnection, tenant_name: str, *, after: str | None = None, limit: int = 1000
 ) -> Sequence[KeyInfo]:
     """Return the keys of a tenant by id, those behind ``after``."""
-    query = select(api_key).where(api_key.c.tenant == tenant_name).order_by(api_key.c.id).limit(limit)
-    if after is not None:
-        query = query.where(api_key.c.id > after)
+    query = select(api_key).where(api_key.c.tenant == tenant_name)
+    query = paged(query, api_key.c.id, behind=after, limit=limit)
     return [_key(row).info for row in await tx.execute(query)]
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 from app.store.tables import policy
 
 
@@ -46,9 +47,8 @@ async def list_policies(
     tx: AsyncConnection, tenant: str, *, before: int | None, limit: int
 ) -> Sequence[StoredPolicy]:
     """Return the versions, newest first, those older than ``before``."""
-    query = select(policy).where(policy.c.tenant == tenant).order_by(policy.c.version.desc()).limit(limit)
-    if before is not None:
-        query = query.where(policy.c.version < before)
+    query = select(policy).where(policy.c.tenant == tenant)
+    query = paged(query, policy.c.version, behind=before, limit=limit, newest_first=True)
     return [_policy(row) for row in await tx.execute(query)]
 
 

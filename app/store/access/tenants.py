@@ -9,6 +9,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 from app.store.tables import tenant
 
 
@@ -37,9 +38,7 @@ async def find_tenant(tx: AsyncConnection, name: str, *, lock: bool = False) -> 
 
 async def list_tenants(tx: AsyncConnection, *, after: str | None, limit: int) -> Sequence[Tenant]:
     """Return tenants by name, those behind ``after``."""
-    query = select(tenant).order_by(tenant.c.id).limit(limit)
-    if after is not None:
-        query = query.where(tenant.c.id > after)
+    query = paged(select(tenant), tenant.c.id, behind=after, limit=limit)
     return [_tenant(row) for row in await tx.execute(query)]
 
 

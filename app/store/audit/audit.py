@@ -10,6 +10,7 @@ from sqlalchemy import Row, Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import AuditEvent
+from app.store.paging import paged
 from app.store.tables import audit_event
 
 Transaction: TypeAlias = AsyncConnection
@@ -56,9 +57,7 @@ async def list_events(
 ) -> Sequence[RecordedEvent]:
     """Return events newest first, those made before the event ``before``; ids sort by time."""
     query = select(audit_event).where(audit_event.c.tenant == tenant)
-    query = _filtered(query, filters).order_by(audit_event.c.id.desc()).limit(limit)
-    if before is not None:
-        query = query.where(audit_event.c.id < before)
+    query = paged(_filtered(query, filters), audit_event.c.id, behind=before, limit=limit, newest_first=True)
     return [_recorded(row) for row in await tx.execute(query)]
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Table, delete, insert, select, text, updat
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.catalog.primitives import PrimitiveKind
+from app.store.paging import by_code_point, paged
 from app.store.tables import concern, concern_mapping, concern_preference
 
 Origin = Literal["file", "api"]
@@ -48,9 +49,12 @@ async def lock_concerns(tx: AsyncConnection, tenant: str) -> None:
         await tx.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
 
-async def list_concerns(tx: AsyncConnection, tenant: str) -> Sequence[StoredConcern]:
-    """Return all definitions of a tenant, by name."""
-    query = select(concern).where(concern.c.tenant == tenant).order_by(concern.c.name)
+async def list_concerns(
+    tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
+) -> Sequence[StoredConcern]:
+    """Return a tenant's definitions by name, those behind ``after``."""
+    query = select(concern).where(concern.c.tenant == tenant)
+    query = paged(query, by_code_point(tx, concern.c.name), behind=after, limit=limit)
     return [
         StoredConcern(row.name, row.document, row.origin, row.created, row.updated)
         for row in await tx.execute(query)
@@ -69,15 +73,17 @@ async def remove_concern(tx: AsyncConnection, tenant: str, name: str) -> None:
     await tx.execute(delete(concern).where((concern.c.tenant == tenant) & (concern.c.name == name)))
 
 
-async def list_mappings(tx: AsyncConnection, tenant: str) -> Sequence[StoredMapping]:
-    """Return all mappings of a tenant, by kind and name."""
+async def list_mappings(
+    tx: AsyncConnection, tenant: str, *, after: tuple[str, str] | None = None, limit: int | None = None
+) -> Sequence[StoredMapping]:
+    """Return a tenant's mappings by kind and name, those behind ``after``."""
     query = select(concern_mapping).where(concern_mapping.c.tenant == tenant)
-    found = [
+    key = (by_code_point(tx, column) for column in (concern_mapping.c.kind, concern_mapping.c.name))
+    query = paged(query, *key, behind=after, limit=limit)
+    return [
         StoredMapping(PrimitiveKind(row.kind), row.name, row.document, row.origin, row.created, row.updated)
         for row in await tx.execute(query)
     ]
-    # Sorted here, for databases order text by rules of their own.
-    return sorted(found, key=lambda one: (one.kind.value, one.name))
 
 
 async def put_mapping(tx: AsyncConnection, tenant: str, stored: StoredMapping) -> None:

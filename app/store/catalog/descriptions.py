@@ -9,6 +9,7 @@ from sqlalchemy import Table, delete, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.store.paging import by_code_point, paged
 from app.store.tables import disclosure, tool_description
 
 ORIGIN_API = "api"
@@ -33,9 +34,12 @@ async def list_descriptions(
     return [StoredDescription(row.name, row.document, row.updated) for row in await tx.execute(query)]
 
 
-async def list_described(tx: AsyncConnection, tenant: str) -> Sequence[str]:
-    """Return the names of the tools that something is written about."""
+async def list_described(
+    tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
+) -> Sequence[str]:
+    """Return the names of the tools that something is written about, in order, those behind ``after``."""
     query = select(tool_description.c.name).where(tool_description.c.tenant == tenant)
+    query = paged(query, by_code_point(tx, tool_description.c.name), behind=after, limit=limit)
     return list((await tx.execute(query)).scalars())
 
 

@@ -1,7 +1,7 @@
 """Queries on groups of primitives and their members."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.catalog.primitives import Member, PrimitiveKind
+from app.store.paging import paged
 from app.store.tables import group_member, primitive_group, server
 
 Origin = Literal["file", "api"]
@@ -37,19 +38,39 @@ async def lock_groups(tx: AsyncConnection, tenant: str) -> None:
         await tx.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
 
-async def list_groups(tx: AsyncConnection, tenant: str) -> list[StoredGroup]:
-    """Return all groups of a tenant, by name."""
-    members: dict[str, list[Member]] = {}
-    held = select(group_member).where(group_member.c.tenant == tenant)
-    ordered = held.order_by(group_member.c.group_name, *_MEMBER_ORDER)
-    for row in await tx.execute(ordered):
-        one = Member(kind=PrimitiveKind(row.kind), name=row.name, server=row.server or None)
-        members.setdefault(row.group_name, []).append(one)
-    query = select(primitive_group).where(primitive_group.c.tenant == tenant).order_by(primitive_group.c.name)
+async def list_groups(
+    tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
+) -> list[StoredGroup]:
+    """Return a tenant's groups by name, those behind ``after``."""
+    query = select(primitive_group).where(primitive_group.c.tenant == tenant)
+    rows = (await tx.execute(paged(query, primitive_group.c.name, behind=after, limit=limit))).all()
+    members: dict[str, list[Member]] = {row.name: [] for row in rows}
+    wanted = select(group_member).where(group_member.c.tenant == tenant)
+    if after is not None or limit is not None:
+        wanted = wanted.where(group_member.c.group_name.in_(members))
+    for row in await tx.execute(wanted.order_by(group_member.c.group_name, *_MEMBER_ORDER)):
+        member = Member(kind=PrimitiveKind(row.kind), name=row.name, server=row.server or None)
+        if row.group_name in members:  # not one that was added since the query above
+            members[row.group_name].append(member)
     return [
-        StoredGroup(row.name, row.document, members.get(row.name, []), row.origin, row.created, row.updated)
-        for row in await tx.execute(query)
+        StoredGroup(row.name, row.document, members[row.name], row.origin, row.created, row.updated)
+        for row in rows
     ]
+
+
+async def list_group_parents(
+    tx: AsyncConnection, tenant: str, names: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return for each of ``names`` the groups that it is a member of, sorted."""
+    query = select(group_member.c.name, group_member.c.group_name).where(
+        group_member.c.tenant == tenant,
+        group_member.c.kind == PrimitiveKind.GROUP.value,
+        group_member.c.name.in_(names),
+    )
+    parents: dict[str, set[str]] = {name: set() for name in names}
+    for row in await tx.execute(query):
+        parents[row.name].add(row.group_name)
+    return {name: tuple(sorted(above)) for name, above in parents.items()}
 
 
 async def add_group(tx: AsyncConnection, tenant: str, added: StoredGroup) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, insert, select, text, tuple_, update
+from sqlalchemy import Row, Select, delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.documents.collections import grow_part, reach_part, remove_empty_parts, shrink_part
 from app.store.documents.tables import collection_document, collection_part, document_chunk
+from app.store.paging import paged
 
 CollectionTransaction = AsyncConnection
 """What the functions here work in; an open transaction of ``Database.transaction``."""
@@ -94,9 +95,7 @@ async def list_documents(
     query = _documents().where(column.tenant == tenant, column.collection == collection)
     if source is not None:
         query = query.where(column.source == source)
-    if after is not None:
-        query = query.where(tuple_(column.source, column.external_id) > tuple_(*after))
-    query = query.order_by(column.source, column.external_id).limit(limit)
+    query = paged(query, column.source, column.external_id, behind=after, limit=limit)
     return [_document(row) for row in await tx.execute(query)]
 
 

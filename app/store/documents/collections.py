@@ -3,7 +3,7 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.store.bulk import document, fetch
 from app.store.documents.tables import collection, collection_part
 from app.store.insertion import insert_absent
+from app.store.paging import paged
 
 _PART_BITS = 53
 """Numbers of parts fit into every JSON reader's integers."""
@@ -95,9 +96,12 @@ async def find_collection(tx: AsyncConnection, tenant: str, name: str) -> Stored
     return _collection(row) if row is not None else None
 
 
-async def list_collections(tx: AsyncConnection, tenant: str) -> list[StoredCollection]:
-    """Return a tenant's collections by name."""
-    query = select(collection).where(collection.c.tenant == tenant).order_by(collection.c.name)
+async def list_collections(
+    tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
+) -> list[StoredCollection]:
+    """Return a tenant's collections by name, those behind ``after``."""
+    query = select(collection).where(collection.c.tenant == tenant)
+    query = paged(query, collection.c.name, behind=after, limit=limit)
     return [_collection(row) for row in await tx.execute(query)]
 
 
@@ -107,12 +111,12 @@ async def remove_collection(tx: AsyncConnection, tenant: str, name: str) -> None
 
 
 async def list_parts(
-    tx: AsyncConnection, tenant: str, *, collection_name: str | None = None
+    tx: AsyncConnection, tenant: str, *, collections: Collection[str] | None = None
 ) -> list[StoredPart]:
-    """Return the parts of a tenant, or those of one collection, in a stable order."""
+    """Return the parts of a tenant, or those of ``collections``, in a stable order."""
     query = select(collection_part).where(collection_part.c.tenant == tenant).order_by(collection_part.c.id)
-    if collection_name is not None:
-        query = query.where(collection_part.c.collection == collection_name)
+    if collections is not None:
+        query = query.where(collection_part.c.collection.in_(collections))
     return [_part(row) for row in await tx.execute(query)]
 
 

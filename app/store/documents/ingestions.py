@@ -9,6 +9,7 @@ from sqlalchemy import Row, Select, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.documents.tables import ingestion
+from app.store.paging import paged
 
 IngestionState = Literal["queued", "running", "done", "failed"]
 _UNFINISHED = ("queued", "running")
@@ -54,9 +55,8 @@ async def list_ingestions(
     """Return them in the order of their coming, those behind ``after`` (an id)."""
     column = ingestion.c
     query = _ingestions().where(column.tenant == tenant, column.collection == collection)
-    if after is not None:
-        query = query.where(column.id > after)
-    return [_ingestion(row) for row in await tx.execute(query.order_by(column.id).limit(limit))]
+    query = paged(query, column.id, behind=after, limit=limit)
+    return [_ingestion(row) for row in await tx.execute(query)]
 
 
 async def count_waiting(tx: AsyncConnection, tenant: str) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import Select, bindparam, func, insert, or_, select, tuple_, upd
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.bulk import moment, rows_matching
+from app.store.paging import paged
 from app.store.tables import SCOPE_ACTIVE, SCOPE_ERASED, entry, erasure, installation, scope, tenant_key
 from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow
 
@@ -77,11 +78,8 @@ async def list_all_sealed(
         )
         .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
         .where(entry.c.tenant == tenant, entry.c.scope == name, *_live(now))
-        .order_by(entry.c.type, entry.c.ordinal)
-        .limit(limit)
     )
-    if after is not None:
-        query = query.where(tuple_(entry.c.type, entry.c.ordinal) > after)
+    query = paged(query, entry.c.type, entry.c.ordinal, behind=after, limit=limit)
     return [SealedEntry(*row) for row in await tx.execute(query)]
 
 
@@ -89,9 +87,8 @@ async def list_scopes(
     tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
 ) -> list[StoredScope]:
     """Return live scopes with the number of their entries by label, in the order of their names."""
-    query = select(scope).where(scope.c.tenant == tenant, *_live(now)).order_by(scope.c.id).limit(limit)
-    if after is not None:
-        query = query.where(scope.c.id > after)
+    query = select(scope).where(scope.c.tenant == tenant, *_live(now))
+    query = paged(query, scope.c.id, behind=after, limit=limit)
     return await _counted(tx, tenant, query)
 
 
@@ -116,9 +113,8 @@ async def list_live_rows(
     tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
 ) -> list[ScopeRow]:
     """Return live scopes as stored, for a look-up in each of them."""
-    query = select(scope).where(scope.c.tenant == tenant, *_live(now)).order_by(scope.c.id).limit(limit)
-    if after is not None:
-        query = query.where(scope.c.id > after)
+    query = select(scope).where(scope.c.tenant == tenant, *_live(now))
+    query = paged(query, scope.c.id, behind=after, limit=limit)
     return [
         ScopeRow(
             *(row.id, row.generation, row.state, row.expires, row.counters),

@@ -1,0 +1,31 @@
+"""Pages of a list that a key orders: the rows behind a place, and no more of them than asked for."""
+
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+Q = TypeVar("Q", bound=Select[Any])
+
+
+def paged(
+    query: Q,
+    *key: ColumnElement[Any],
+    behind: Any = None,
+    limit: int | None = None,
+    newest_first: bool = False,
+) -> Q:
+    """Order ``query`` by ``key``; return the rows behind the key ``behind`` (None: from the start).
+
+    ``behind`` is a tuple where the key has several columns. ``newest_first`` turns the order round.
+    """
+    query = query.order_by(*(column.desc() for column in key) if newest_first else key)
+    if behind is not None:
+        place = tuple_(*key) if len(key) > 1 else key[0]
+        query = query.where(place < behind if newest_first else place > behind)
+    return query if limit is None else query.limit(limit)
+
+
+def by_code_point(tx: AsyncConnection, column: ColumnElement[str]) -> ColumnElement[str]:
+    """Return ``column`` in the order of Python's strings; databases order text by rules of their own."""
+    return column.collate("C" if tx.dialect.name == "postgresql" else "BINARY")
