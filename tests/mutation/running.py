@@ -250,8 +250,13 @@ def run_all(
                 threads.append(threading.Thread(target=work, args=(Path(folder) / str(number),)))
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                thread.join()
+            try:
+                for thread in threads:
+                    thread.join()
+            except KeyboardInterrupt as error:  # the mutants that run end first, and nothing is left behind
+                errors.append(error)
+                for thread in threads:
+                    thread.join()
     finally:
         server.cleanup()
     if errors:

@@ -15,6 +15,8 @@ from cosmic_ray.mutating import mutate_code
 from tests.mutation.operators import OWN_OPERATORS
 
 LOGGERS = {"log", "logger", "_log", "_logger"}
+TOLD_APART = {"create_task": "name", "zip": "strict"}  # names for those who debug, and assertions
+ORDERINGS = ("_Eq_LtE", "_NotEq_Lt")
 DATA_LENGTH = 3  # a literal of so many constants is a table of data
 Range = tuple[tuple[int, int], tuple[int, int]]
 
@@ -75,6 +77,7 @@ def sites_of_module(root: Path, room: str, path: Path, operators: dict[str, Any]
     tree = ast.parse(source)
     functions = dict(functions_by_line(tree))
     excluded = sorted(excluded_ranges(tree, lines))
+    named = sorted(comparisons_with_names(tree, lines))
     repeats = repeated_lines(lines, functions)
     module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
     counts = dict.fromkeys(operators, -1)
@@ -84,7 +87,8 @@ def sites_of_module(root: Path, room: str, path: Path, operators: dict[str, Any]
             for start, end in operator.mutation_positions(node):
                 counts[name] += 1
                 line = start[0]
-                if line in functions and not is_excluded((start, end), excluded):
+                ordered_name = name.endswith(ORDERINGS) and is_excluded((start, end), named)
+                if line in functions and not ordered_name and not is_excluded((start, end), excluded):
                     text = lines[line - 1].strip()
                     found.append(
                         Site(
@@ -122,9 +126,17 @@ def repeated_lines(lines: Sequence[str], functions: dict[int, str]) -> dict[int,
 def excluded_ranges(tree: ast.AST, lines: Sequence[str]) -> Iterator[Range]:
     """Yield the ranges that are no logic: annotations, decorators, defaults, imports, logging, messages, data."""
     for node in ast.walk(tree):
-        for part in excluded_parts(node):
-            start = part.lineno, characters(lines, part.lineno, part.col_offset)
-            yield start, (part.end_lineno, characters(lines, part.end_lineno, part.end_col_offset))
+        yield from (range_of(part, lines) for part in excluded_parts(node))
+
+
+def comparisons_with_names(tree: ast.AST, lines: Sequence[str]) -> Iterator[Range]:
+    """Yield the comparisons with a string that stands in the code: nobody puts names in order by mistake."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and any(
+            isinstance(part, ast.Constant) and isinstance(part.value, str)
+            for part in (node.left, *node.comparators)
+        ):
+            yield range_of(node, lines)
 
 
 def excluded_parts(node: ast.AST) -> list[Any]:
@@ -146,11 +158,20 @@ def excluded_parts(node: ast.AST) -> list[Any]:
         return [node.annotation]
     if isinstance(node, ast.Raise):
         return [part for part in ast.walk(node) if isinstance(part, ast.JoinedStr)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "cast":
-        return node.args[:1]
+    if isinstance(node, ast.Call) and not is_logging(node):
+        name = called_name(node)
+        keywords = [keyword for keyword in node.keywords if keyword.arg == TOLD_APART.get(name, "")]
+        return [*node.args[:1], *keywords] if name == "cast" else keywords
     return (
         [node] if isinstance(node, ast.Import | ast.ImportFrom) or is_logging(node) or is_data(node) else []
     )
+
+
+def called_name(call: ast.Call) -> str:
+    """Return the last part of the name that a call calls."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def is_logging(node: ast.AST) -> bool:
@@ -171,6 +192,12 @@ def is_data(node: ast.AST) -> bool:
     elif isinstance(node, ast.Dict):
         parts = [*node.keys, *node.values]
     return len(parts) >= DATA_LENGTH and all(isinstance(part, ast.Constant) for part in parts)
+
+
+def range_of(node: Any, lines: Sequence[str]) -> Range:
+    """Return where a node begins and ends, in lines and characters."""
+    start = node.lineno, characters(lines, node.lineno, node.col_offset)
+    return start, (node.end_lineno, characters(lines, node.end_lineno, node.end_col_offset))
 
 
 def characters(lines: Sequence[str], line: int, octets: int) -> int:

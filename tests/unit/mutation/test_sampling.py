@@ -5,7 +5,14 @@ import pytest
 from tests.mutation.sampling import draw, shares
 from tests.mutation.sites import mutant_of, sites_of_room
 
-OPERATORS = ["core/NumberReplacer", "core/ReplaceComparisonOperator_Lt_LtE", "DropStatement"]
+OPERATORS = [
+    "core/NumberReplacer",
+    "core/ReplaceTrueWithFalse",
+    "core/ReplaceComparisonOperator_Eq_LtE",
+    "core/ReplaceComparisonOperator_Lt_LtE",
+    "DropStatement",
+    "DropKeywordArgument",
+]
 MODULE = '''"""A module of a room."""
 
 LIMIT = 3
@@ -24,7 +31,11 @@ class Box:
         log.info("put %s", 6)
         if self.size < 7:
             raise ValueError(f"not {8}")
-        return thing in ("a", "b", "c"), [9, 9, 9]
+        return thing in ("a", "b", "c"), [9, 9, 9], zip(thing, [1], strict=True)
+
+
+def kind_of(word, other):
+    return word == "kind" or word == other
 '''
 
 
@@ -85,12 +96,19 @@ def test_only_the_logic_of_functions_is_mutated(root):
         "self.size = self.size + 1",
         "if self.size < 7:",
         'raise ValueError(f"not {8}")',  # the statement is, its message is not
+        'return thing in ("a", "b", "c"), [9, 9, 9], zip(thing, [1], strict=True)',
+        'return word == "kind" or word == other',
     }
-    raised = [
-        site.operator for site in sites_of_room(root, "room", OPERATORS) if site.text.startswith("raise")
-    ]
+    sites = sites_of_room(root, "room", OPERATORS)
+    assert [site.operator for site in sites if "zip" in site.text] == 2 * ["core/NumberReplacer"]
+    assert len([site for site in sites if "word ==" in site.text]) == 1  # names have no order
+    raised = [site.operator for site in sites if site.text.startswith("raise")]
     assert raised == ["DropStatement"]
 
 
 def test_a_method_is_named_with_its_class(root):
-    assert {site.function for site in sites_of_room(root, "room", OPERATORS)} == {"below", "Box.put"}
+    assert {site.function for site in sites_of_room(root, "room", OPERATORS)} == {
+        "below",
+        "Box.put",
+        "kind_of",
+    }
