@@ -41,7 +41,8 @@ setup: $(RUNNING)
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 test: lint
-	$(PYTEST) -n 2 --dist worksteal -m "not soak and not outside" --durations=10
+	$(PYTEST) -n 2 --dist worksteal -m "not soak and not outside" --durations=10 \
+		--hypothesis-seed=$${SLUICE_TEST_SEED:-1}
 
 # Apart from the tests: watching each line makes pure Python three times as slow.
 coverage: $(TESTING)
@@ -79,6 +80,7 @@ outside: $(TESTING)
 
 soak: $(TESTING)
 	$(PYTEST) -m soak --timeout 7200
+	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 tests/unit/core --timeout 600
 
 mutants: $(TESTING)
 	$(BIN)/python -m tests.mutation

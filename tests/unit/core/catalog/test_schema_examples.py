@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from app.core.catalog.schema_examples import example_arguments
 from app.core.catalog.schema_reading import constraints, required_names
+from tests.sampling import examples
 
 
 def obj(required=(), **properties):
@@ -190,7 +191,7 @@ SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400, 100))
 @example(
     {"allOf": [{"enum": [0]}, {"type": "object", "properties": {"b": {"type": "string"}}, "default": {}}]}
 )
@@ -240,7 +241,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400, 100))
 @given(JUNK)
 def test_no_schema_however_broken_breaks_the_derivation(junk):
     for schema in (junk, {"type": "object", "properties": {"a": junk}, "required": ["a"]}):

@@ -12,6 +12,7 @@ from app.core.content.handles import Handle
 from app.core.content.leaves import REPORTED_PLACES, LeafPlace
 from app.core.errors import InvalidArgumentsError, TooLargeError
 from app.core.strictjson import dumps, loads
+from tests.sampling import examples
 
 SCALARS = (
     st.none()
@@ -57,7 +58,7 @@ ITEMS = (
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1_000, 200), deadline=None)
 @given(st.lists(ITEMS, max_size=4))
 def test_reading_and_writing_is_the_identity(items: list[Any]) -> None:
     body = dumps(items)
@@ -65,7 +66,7 @@ def test_reading_and_writing_is_the_identity(items: list[Any]) -> None:
     assert dumps(context.to_json()) == body
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500, 100), deadline=None)
 @given(st.lists(ITEMS, max_size=3))
 def test_replacing_every_leaf_by_its_own_text_changes_no_value(items: list[Any]) -> None:
     context = Context.parse(items)

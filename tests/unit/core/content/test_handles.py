@@ -12,6 +12,7 @@ from app.core.content.handles import (
     find_handles,
     restore_text,
 )
+from tests.sampling import examples
 
 JANE = {Handle("PERSON", 1): Original("Jane Smith"), Handle("EMAIL", 1): Original("jane@example.com")}
 
@@ -141,7 +142,7 @@ FRAGMENTS = st.sampled_from(
 TEXTS = st.lists(FRAGMENTS | st.text(max_size=4), max_size=14).map("".join)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(2_000, 400), deadline=None)
 @given(TEXTS, st.data(), st.booleans(), st.booleans())
 def test_any_chunking_gives_the_same_text(text: str, data: st.DataObject, exact: bool, safe: bool) -> None:
     whole = restore_text(text, JANE, exact=exact, safe_positions=safe)
@@ -151,7 +152,7 @@ def test_any_chunking_gives_the_same_text(text: str, data: st.DataObject, exact:
     assert "".join(map(stream.feed, chunks)) + stream.finish() == whole
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500, 200), deadline=None)
 @given(TEXTS)
 def test_one_character_at_a_time_gives_the_same_text(text: str) -> None:
     stream = StreamingRestoration(JANE.get)

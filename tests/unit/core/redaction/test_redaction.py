@@ -13,6 +13,7 @@ from app.core.contracts.engines import Span
 from app.core.redaction.redaction import conceal_edits
 from app.core.strictjson import dumps
 from tests.fakes import MemoryVault
+from tests.sampling import examples
 
 PIECES = st.sampled_from(
     [
@@ -101,7 +102,7 @@ def restored(items: list[Any], vault: MemoryVault) -> list[Any]:
     return vault.settle(context.edited(edits)).to_json()
 
 
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=examples(20_000, 1_000), deadline=None)
 @given(CLEAN, st.data())
 def test_restoring_a_redaction_gives_the_text_back_to_the_character(text: str, data: st.DataObject) -> None:
     vault = MemoryVault()
@@ -110,7 +111,7 @@ def test_restoring_a_redaction_gives_the_text_back_to_the_character(text: str, d
     assert restored(hidden, vault) == items
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, 100), deadline=None)
 @given(st.lists(CLEAN, min_size=1, max_size=4), st.data())
 def test_the_law_holds_in_tool_calls_and_results_and_blobs(texts: list[str], data: st.DataObject) -> None:
     vault = MemoryVault()
