@@ -88,7 +88,7 @@ async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> 
     async with open_vault(database, ring=ring) as vault:
         await vault.store(caller, "talk", "Ada")
     grown = ring.with_new_version().activated(2)
-    with pytest.raises(KeyRingError, match="version 1 is not in the key ring, but 2 keys hang on it"):
+    with pytest.raises(KeyRingError, match="version 1 is not in the key ring, but 2 keys depend on it"):
         await KeyringService(database, grown.without(1)).start()
     with pytest.raises(KeyRingError, match="version 1 is not the key that wrapped this"):
         await KeyringService(database, KeyRing({1: secrets.token_bytes(32)}, 1)).start()

@@ -189,7 +189,7 @@ async def test_a_purge_deletes_ciphertext_and_keeps_counters(database: Database,
 async def test_a_life_beyond_reason_is_refused(database: Database, tenant: str) -> None:
     async with open_vault(database) as vault:
         for ttl_s in (0, -1, 10**12):
-            with pytest.raises(InvalidArgumentsError, match="The life of a scope"):
+            with pytest.raises(InvalidArgumentsError, match="A scope lives for"):
                 await vault.store(caller_of(tenant), "talk", "Ada", ttl_s=ttl_s)
 
 

@@ -1,4 +1,4 @@
-"""Erase a scope, a handle or a value, and leave a receipt inside and outside the database."""
+"""Erase a scope, a handle or a value, and keep a receipt inside and outside the database."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt:
-    """What was erased: numbers by label, never values."""
+    """What was erased: counts by label, never values."""
 
     id: UUID
     kind: Kind
@@ -50,16 +50,16 @@ class ErasureReceipt:
 
 @dataclass(frozen=True, slots=True)
 class ErasureSink:
-    """A file outside the database that only grows: after restoring a backup it tells what to erase again.
+    """An append-only file outside the database: after a backup was restored, it lists what to erase again.
 
-    One JSON object a line: the receipt and the places (scope, label, ordinal) of what was erased, no content.
+    One JSON object per line: the receipt and the places (scope, label, ordinal) of what was erased, no content.
     Without a path nothing is written.
     """
 
     path: Path | None
 
     async def append(self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace]) -> None:
-        """Write one line and return when it is on disk; an erasure that cannot be noted does not happen."""
+        """Write one line and return when it is on disk; if this fails, nothing is erased."""
         if self.path is None:
             return
         line = {
@@ -82,10 +82,10 @@ class ErasureSink:
 
 @dataclass(frozen=True, slots=True)
 class ErasureService:
-    """The erasing use cases of ``VaultService``."""
+    """The use cases of ``VaultService`` that erase."""
 
     database: Database
-    custodian: KeyKeeper
+    key_keeper: KeyKeeper
     audit: AuditService
     sink: ErasureSink
     now: Callable[[], datetime]
@@ -100,7 +100,7 @@ class ErasureService:
                     raise NotFoundError("There is no such scope.")
                 receipt = self._receipt("scope", caller, scope, counts)
                 await self._note(tx, caller, receipt, [], request)
-        self.custodian.forget(caller.tenant, scope)
+        self.key_keeper.forget(caller.tenant, scope)
         return receipt
 
     async def erase_handle(
@@ -119,11 +119,13 @@ class ErasureService:
         return receipt
 
     async def erase_value(self, caller: Caller, value: str, request: RequestInfo | None) -> ErasureReceipt:
-        """See ``VaultService.erase_value``; a value that is nowhere gives a receipt with no counts."""
+        """See ``VaultService.erase_value``; a value that is not stored gives a receipt without counts."""
         async with self.audit.refusals(caller, "vault.erase_value", request):
             caller.require(Role.ERASER)
             if not value:
-                raise InvalidArgumentsError("Which value? It is empty.", details={"pointer": "/value"})
+                raise InvalidArgumentsError(
+                    "The value is empty; send the value to erase.", details={"pointer": "/value"}
+                )
         places = await self._places(caller.tenant, value)
         async with self.database.transaction(caller.tenant) as tx:
             removed = await remove_entries(tx, caller.tenant, places)
@@ -159,7 +161,7 @@ class ErasureService:
         if row.kek_version is None or row.dek_wrapped is None:
             raise StoreUnavailableError("A scope is being erased; try again.", retry_after_s=1.0)
         try:
-            return self.custodian.open(tenant, row.id, row.generation, row.kek_version, row.dek_wrapped)
+            return self.key_keeper.open(tenant, row.id, row.generation, row.kek_version, row.dek_wrapped)
         except KeyRingError:
             raise StoreUnavailableError("The key of a scope is not available.") from None
 
@@ -176,9 +178,15 @@ class ErasureService:
         removed: Sequence[EntryPlace],
         request: RequestInfo | None,
     ) -> None:
-        """Store receipt and event, then the line outside; the commit comes last, so a noted erasure can be redone."""
+        """Store receipt and event, then append the line; the commit comes last, so a noted erasure can be redone."""
         await add_erasure(
-            *(tx, caller.tenant, receipt.id, receipt.kind, receipt.at, receipt.actor, receipt.scope),
+            tx,
+            caller.tenant,
+            receipt.id,
+            receipt.kind,
+            receipt.at,
+            receipt.actor,
+            receipt.scope,
             receipt.counts,
         )
         scope = receipt.scope
@@ -212,7 +220,7 @@ def _is_value(keys: ScopeKeys, place: EntryPlace, sealed: bytes, value: str) -> 
 
 
 def folded(text: str) -> bytes:
-    """Return what equal values have in common when only case and white space differ."""
+    """Return ``text`` without differences of case and white space, so that such values compare equal."""
     return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
 
 

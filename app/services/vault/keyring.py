@@ -1,4 +1,4 @@
-"""See that the key ring and the database belong together, and carry data keys from one version to the next."""
+"""Check that the key ring and the database belong together, and move data keys to another key version."""
 
 import secrets
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class RewrapReceipt:
-    """What a re-wrap did: keys carried over, and keys that still hang on another version than the active one."""
+    """The result of a re-wrap: keys that moved, and keys that still depend on a version other than the active one."""
 
     active: int
     rewrapped: int
@@ -33,16 +33,16 @@ class RewrapReceipt:
 
 @dataclass(frozen=True, slots=True)
 class KeyringService:
-    """The ring's duties towards the whole installation; ``VaultService`` guards who may ask for them."""
+    """Key ring tasks for the whole installation; ``VaultService`` checks who may start them."""
 
     database: Database
     provider: KeyProvider
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def start(self) -> RecordKeys:
-        """Check the ring against the canaries, then return the keys of the audit record, made once.
+        """Check the ring against the canaries, then return the keys of the audit record, which are made once.
 
-        Raise ``KeyRingError`` where a version is missing or is not the key it was: serving then would make
+        Raise ``KeyRingError`` if a version is missing or has another key than before: the service would then make
         originals unreadable one by one.
         """
         async with self.database.system_transaction() as tx:
@@ -50,13 +50,13 @@ class KeyringService:
             used = await count_by_version(tx)
             for version in sorted(used.keys() - self.provider.versions):
                 raise KeyRingError(
-                    f"Key version {version} is not in the key ring, but {used[version]} keys hang on it."
+                    f"Key version {version} is not in the key ring, but {used[version]} keys depend on it."
                 )
             for version, wrapped in stored.items():
                 if version not in self.provider.versions:
                     await remove_canary(tx, version)
                 elif self.provider.unwrap(version, wrapped) != CANARY:
-                    raise KeyRingError(f"Key version {version} is not the key it was.")
+                    raise KeyRingError(f"Key version {version} has another key than before.")
             if self.provider.active not in stored:
                 version, wrapped = self.provider.wrap(CANARY)
                 await add_canary(tx, version, wrapped, self.now())
@@ -65,45 +65,47 @@ class KeyringService:
     async def check(self) -> None:
         """Unwrap the canary of the active version (readiness), or raise ``KeyRingError``.
 
-        A version that another process has begun to use and this one does not have is a fault too.
+        A version that another process already uses and this one does not have is an error too.
         """
         async with self.database.system_transaction(write=False) as tx:
             stored = await list_canaries(tx)
         if not self.provider.versions >= stored.keys():
-            raise KeyRingError("Another process uses a key that this one does not have: restart it.")
+            raise KeyRingError(
+                "Another process uses a key that this process does not have: restart this process."
+            )
         wrapped = stored.get(self.provider.active)
         if wrapped is None or self.provider.unwrap(self.provider.active, wrapped) != CANARY:
             raise KeyRingError("The active key has no canary in this database.")
 
     async def left(self) -> int:
-        """Return how many keys hang on another version than the active one; 0 lets old versions go."""
+        """Return how many keys depend on a version other than the active one; at 0, old versions may be removed."""
         async with self.database.system_transaction(write=False) as tx:
             used = await count_by_version(tx)
         return sum(count for version, count in used.items() if version != self.provider.active)
 
     async def rewrap(self) -> RewrapReceipt:
-        """Carry every key to the active version in short batches, while the service goes on serving."""
+        """Wrap every key with the active version in short batches, while the service keeps running."""
         active = self.provider.active
         async with self.database.system_transaction() as tx:
-            done = await rewrap_tenant_keys(tx, active, self._carried)
+            rewrapped = await rewrap_tenant_keys(tx, active, self._rewrapped)
         while True:
             async with self.database.system_transaction() as tx:
-                batch = await rewrap_scopes(tx, active, self._carried, limit=_BATCH)
-            done += batch
+                batch = await rewrap_scopes(tx, active, self._rewrapped, limit=_BATCH)
+            rewrapped += batch
             if batch == 0:
                 break
-        return RewrapReceipt(active, done, await self.left())
+        return RewrapReceipt(active, rewrapped, await self.left())
 
-    def _carried(self, version: int, wrapped: bytes) -> tuple[int, bytes]:
+    def _rewrapped(self, version: int, wrapped: bytes) -> tuple[int, bytes]:
         return self.provider.wrap(self.provider.unwrap(version, wrapped))
 
     async def _record_keys(self) -> RecordKeys:
         async with self.database.system_transaction() as tx:
-            found = await find_tenant_key(tx, SYSTEM_TENANT, AUDIT_PURPOSE)
-            if found is None:
+            stored = await find_tenant_key(tx, SYSTEM_TENANT, AUDIT_PURPOSE)
+            if stored is None:
                 version, wrapped = self.provider.wrap(secrets.token_bytes(KEY_BYTES))
                 await add_tenant_key(tx, SYSTEM_TENANT, AUDIT_PURPOSE, version, wrapped, self.now())
-                found = await find_tenant_key(tx, SYSTEM_TENANT, AUDIT_PURPOSE)
-        if found is None:
+                stored = await find_tenant_key(tx, SYSTEM_TENANT, AUDIT_PURPOSE)
+        if stored is None:
             raise KeyRingError("The key of the audit record could not be stored.")
-        return RecordKeys(self.provider.unwrap(*found))
+        return RecordKeys(self.provider.unwrap(*stored))

@@ -8,21 +8,21 @@ from app.store.database import Database
 from app.store.vault.vault import advance_restore_epoch, find_highest_ordinal, lift_scopes
 
 BATCH = 2000
-"""Scopes of one transaction: any number of scopes must pass below the time limit of statements."""
+"""Scopes per transaction, so that any number of scopes stays within the time limit of statements."""
 
 
 async def begin_epoch(database: Database, note: Callable[[Transaction, int], Awaitable[None]]) -> int:
     """Make all ordinals jump and return the new epoch; ``note`` records it in the transaction that begins it.
 
-    Where it is cut off, run it again: numbers that were skipped do no harm.
+    If it is interrupted, run it again: skipped ordinals do no harm.
     """
     highest, bounds = 0, list[tuple[str, str] | None]([None])
     while True:
         async with database.system_transaction(write=False) as tx:
-            found, last = await find_highest_ordinal(tx, after=bounds[-1], limit=BATCH)
+            ordinal, last = await find_highest_ordinal(tx, after=bounds[-1], limit=BATCH)
         if last is None:
             break
-        highest = max(highest, found)
+        highest = max(highest, ordinal)
         bounds.append(last)
     async with database.system_transaction() as tx:
         epoch = await advance_restore_epoch(tx, highest)

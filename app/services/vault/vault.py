@@ -1,4 +1,4 @@
-"""Keep originals behind handles: store them with their audit event, give them back, list them."""
+"""Keep originals behind handles: store them with their audit event, return them, list them."""
 
 import logging
 import re
@@ -41,7 +41,7 @@ MAX_TTL_S = 100 * 366 * 24 * 3600
 MAX_PAGE = 1000
 _PURGE_BATCH = 100
 _PER_VALUE = 100
-"""Handling one original costs about what looking at so many characters does."""
+"""The work for one original, in characters of text that cost the same."""
 _SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _READERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER)
 
@@ -50,7 +50,7 @@ log = logging.getLogger("sluice.vault")
 
 @dataclass(frozen=True, slots=True)
 class VaultReceipt:
-    """What a write made: the scope and the handles, parallel to the originals given."""
+    """The result of a write: the scope, and the handles in the order of the originals."""
 
     scope: str
     handles: list[Handle]
@@ -58,11 +58,11 @@ class VaultReceipt:
 
 @dataclass(frozen=True, slots=True)
 class VaultWrite:
-    """Originals of one request that want handles, and the events to store with them.
+    """Originals of one request that need handles, and the events to store with them.
 
-    ``scope`` None draws a new random one. ``events`` is called inside the transaction with the receipt, and
-    again if the transaction is tried again; what it raises undoes the write. It runs in a thread where
-    ``characters`` (how much text it handles) or the number of originals is large. ``ttl_s`` counts for a new scope.
+    ``scope`` None makes a new random one. ``events`` is called inside the transaction with the receipt, and again if
+    the transaction is retried; if it raises, the write is rolled back. It runs in a thread if ``characters`` (how much
+    text it handles) or the number of originals is large. ``ttl_s`` applies to a new scope.
     """
 
     scope: str | None
@@ -75,7 +75,7 @@ class VaultWrite:
 
 @dataclass(frozen=True, slots=True)
 class ScopePage:
-    """Scopes in the order of their names, and the cursor of the next page (None: this was the last)."""
+    """Scopes ordered by name, and the cursor of the next page (None: this is the last)."""
 
     items: list[StoredScope]
     next: str | None
@@ -83,7 +83,7 @@ class ScopePage:
 
 @dataclass(frozen=True, slots=True)
 class VaultEntry:
-    """A handle of a scope; ``original`` only where it was asked for with the role restorer."""
+    """A handle of a scope; ``original`` only if it was requested with the role restorer."""
 
     handle: Handle
     original: str | None = None
@@ -91,7 +91,7 @@ class VaultEntry:
 
 @dataclass(frozen=True, slots=True)
 class EntryPage:
-    """Entries in the order of label and ordinal, and the cursor of the next page."""
+    """Entries ordered by label and ordinal, and the cursor of the next page (None: this is the last)."""
 
     items: list[VaultEntry]
     next: str | None
@@ -99,11 +99,11 @@ class EntryPage:
 
 @dataclass(frozen=True, slots=True)
 class VaultService:
-    """The vault's use cases; only ever the caller's own tenant."""
+    """The vault's use cases, always within the caller's own tenant."""
 
     database: Database
     writer: GroupWriter
-    custodian: KeyKeeper
+    key_keeper: KeyKeeper
     audit: AuditService
     sink: ErasureSink
     default_ttl_s: int = DEFAULT_TTL_S
@@ -113,12 +113,12 @@ class VaultService:
     keyring: KeyringService = field(init=False)
 
     def __post_init__(self) -> None:
-        erasures = ErasureService(self.database, self.custodian, self.audit, self.sink, self.now)
+        erasures = ErasureService(self.database, self.key_keeper, self.audit, self.sink, self.now)
         object.__setattr__(self, "erasures", erasures)
-        object.__setattr__(self, "keyring", KeyringService(self.database, self.custodian.provider, self.now))
+        object.__setattr__(self, "keyring", KeyringService(self.database, self.key_keeper.provider, self.now))
 
     async def commit(self, caller: Caller, write: VaultWrite) -> VaultReceipt:
-        """Give every original its handle and store all with the events, durably, or nothing."""
+        """Assign every original its handle and store all of them with the events, durably, or nothing."""
         name = secrets.token_hex(16) if write.scope is None else check_scope(write.scope)
         values = [_value(label, original, write.options) for label, original in write.originals]
         want = Want(name, values, self._expiry(write), fresh=write.scope is None)
@@ -144,29 +144,29 @@ class VaultService:
     async def read(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> dict[Handle, Original]:
         """Return the originals of ``handles``; unknown, foreign, expired and erased ones are absent.
 
-        The caller of this method checks the role and records the reading before it passes anything on.
+        The code that calls this checks the role and records the reading before it passes anything on.
         """
-        asked = list(handles)
-        if not asked or not _SCOPE_NAME.fullmatch(scope):
+        wanted = list(handles)
+        if not wanted or not _SCOPE_NAME.fullmatch(scope):
             return {}
-        places = {(handle.label, handle.ordinal) for handle in asked}
+        places = {(handle.label, handle.ordinal) for handle in wanted}
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await list_sealed(tx, caller.tenant, scope, places, self.now())
+            entries = await list_sealed(tx, caller.tenant, scope, places, self.now())
         opened: dict[tuple[str, int], tuple[ScopeKeys, bytes]] = {}
-        for sealed in found:
+        for sealed in entries:
             keys = self._keys(caller.tenant, scope, sealed)
             payload = self._payload(keys, sealed)
             if payload is not None:
                 opened[sealed.label, sealed.ordinal] = keys, payload
         return {
             handle: Original.decode(opened[handle.label, handle.ordinal][1])
-            for handle in asked
+            for handle in wanted
             if (handle.label, handle.ordinal) in opened
-            and _tag_holds(handle, *opened[handle.label, handle.ordinal])
+            and _tag_matches(handle, *opened[handle.label, handle.ordinal])
         }
 
     async def known(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> set[Handle]:
-        """Return those of ``handles`` that this scope has given and still holds."""
+        """Return those of ``handles`` that this scope assigned and still has."""
         return set(await self.read(caller, scope, handles))
 
     async def list_scopes(
@@ -182,26 +182,26 @@ class VaultService:
             caller.require(*_READERS)
             _check_page(limit)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
-        return ScopePage(*page_of(found, limit, lambda scope: scope.id))
+            scopes = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
+        return ScopePage(*page_of(scopes, limit, lambda scope: scope.id))
 
     async def get_scope(self, caller: Caller, scope: str, request: RequestInfo | None = None) -> StoredScope:
-        """Return one live scope; absent, foreign, expired and erased ones are not found."""
+        """Return one live scope, or raise NotFoundError: also for a foreign, expired or erased one."""
         async with self.audit.refusals(caller, "vault.scope", request):
             caller.require(*_READERS, Role.INVOKER)
         return await self._live_scope(caller, scope)
 
     async def _live_scope(self, caller: Caller, scope: str) -> StoredScope:
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await find_scope(tx, caller.tenant, check_scope(scope), self.now())
-        if found is None:
+            stored = await find_scope(tx, caller.tenant, check_scope(scope), self.now())
+        if stored is None:
             raise _no_scope()
-        return found
+        return stored
 
     async def set_expiry(
         self, caller: Caller, scope: str, expires: datetime | None, request: RequestInfo | None = None
     ) -> StoredScope:
-        """Set when a scope ends (None: never); a moment that has passed ends it at once."""
+        """Set when a scope ends (None: never); a past time ends it at once."""
         event = self.audit.new_event(
             caller,
             "vault.set_expiry",
@@ -213,7 +213,7 @@ class VaultService:
             caller.require(Role.OPERATOR, Role.ERASER)
             check_scope(scope)
             if expires is not None and expires.tzinfo is None:
-                raise InvalidArgumentsError("A time needs a zone.", details={"pointer": "/expires"})
+                raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": "/expires"})
             async with self.database.transaction(caller.tenant) as tx:
                 before = await find_scope(tx, caller.tenant, scope, self.now())
                 changed = await update_expiry(tx, caller.tenant, scope, expires, self.now())
@@ -232,21 +232,21 @@ class VaultService:
         cursor: str | None = None,
         request: RequestInfo | None = None,
     ) -> EntryPage:
-        """Return a page of handles; ``originals`` needs the role restorer and is on record before it is answered."""
+        """Return a page of handles; ``originals`` needs the role restorer and is recorded before they are returned."""
         async with self.audit.refusals(caller, "vault.entries", request):
             caller.require(Role.RESTORER) if originals else caller.require(*_READERS)
             _check_page(limit)
             after = _entry_cursor(cursor)
             stored = await self._live_scope(caller, scope)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await list_all_sealed(
+            entries = await list_all_sealed(
                 tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
             )
-        page, following = page_of(found, limit, lambda sealed: Handle(sealed.label, sealed.ordinal).name)
+        page, following = page_of(entries, limit, lambda sealed: Handle(sealed.label, sealed.ordinal).name)
         handles = [Handle(sealed.label, sealed.ordinal) for sealed in page]
-        shown = await self._shown(caller, handles) if originals else set()
+        readable = await self._readable(caller, handles) if originals else set()
         items = [
-            VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in shown else None)
+            VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in readable else None)
             for handle, sealed in zip(handles, page, strict=True)
         ]
         await self.audit.record(
@@ -261,8 +261,8 @@ class VaultService:
         )
         return EntryPage(items, following)
 
-    async def _shown(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
-        """Return those whose originals the tenant's policy lets this caller read; it may keep secrets from them."""
+    async def _readable(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
+        """Return the handles whose originals this caller may read: the tenant's policy may withhold secrets."""
         if self.policies is None:
             return set(handles)
         _, policy = await self.policies.get(caller.tenant)
@@ -277,17 +277,17 @@ class VaultService:
     async def erase_handle(
         self, caller: Caller, scope: str, handle: Handle, request: RequestInfo | None = None
     ) -> ErasureReceipt:
-        """Delete the original behind one handle; the ordinal is never given again."""
+        """Delete the original behind one handle; its ordinal is never assigned again."""
         return await self.erasures.erase_handle(caller, check_scope(scope), handle, request)
 
     async def erase_value(
         self, caller: Caller, value: str, request: RequestInfo | None = None
     ) -> ErasureReceipt:
-        """Delete a value from every live scope of the caller's tenant, found by its keyed look-up in each."""
+        """Delete a value from every live scope of the caller's tenant, found by its keyed digest in each."""
         return await self.erasures.erase_value(caller, value, request)
 
     async def rewrap(self, caller: Caller, request: RequestInfo | None = None) -> RewrapReceipt:
-        """Carry every data key of the installation to the active key version; needs the key custodian."""
+        """Wrap every data key of the installation with the active key version; needs the role key custodian."""
         async with self.audit.refusals(caller, "vault.rewrap", request):
             caller.require(Role.KEY_CUSTODIAN)
         receipt = await self.keyring.rewrap()
@@ -299,8 +299,8 @@ class VaultService:
     async def restore_epoch(self, caller: Caller, request: RequestInfo | None = None) -> int:
         """Make ordinals jump after the database was restored from a backup; run before serving again.
 
-        Handles given after the backup are known outside and lost inside: no ordinal of theirs may name another
-        value. Works in batches; where it is cut off, run it again. Returns the new epoch.
+        Handles assigned after the backup are known to callers but lost here: none of their ordinals may be assigned
+        to another value. Works in batches; if it is interrupted, run it again. Returns the new epoch.
         """
         async with self.audit.refusals(caller, "vault.restore_epoch", request):
             caller.require(Role.KEY_CUSTODIAN)
@@ -313,27 +313,27 @@ class VaultService:
         return await begin_epoch(self.database, note)
 
     async def purge_expired(self) -> int:
-        """Bury expired scopes of all tenants in short batches; return how many."""
+        """Remove expired scopes of all tenants in short batches; return how many."""
         total = 0
         while True:
             async with self.database.system_transaction() as tx:
-                done = await purge_expired(tx, self.now(), limit=_PURGE_BATCH)
-            total += done
-            if done < _PURGE_BATCH:
+                purged = await purge_expired(tx, self.now(), limit=_PURGE_BATCH)
+            total += purged
+            if purged < _PURGE_BATCH:
                 return total
 
     def _expiry(self, write: VaultWrite) -> datetime:
-        asked = (write.ttl_s, write.options.ttl_s, self.default_ttl_s)
-        ttl = next(value for value in asked if value is not None)
+        candidates = (write.ttl_s, write.options.ttl_s, self.default_ttl_s)
+        ttl = next(value for value in candidates if value is not None)
         if not 0 < ttl <= MAX_TTL_S:
             raise InvalidArgumentsError(
-                f"The life of a scope is 1 to {MAX_TTL_S} seconds.", details={"pointer": "/arguments/ttl_s"}
+                f"A scope lives for 1 to {MAX_TTL_S} seconds.", details={"pointer": "/arguments/ttl_s"}
             )
         return self.now() + timedelta(seconds=ttl)
 
     def _keys(self, tenant: str, scope: str, sealed: SealedEntry) -> ScopeKeys:
         try:
-            return self.custodian.open(
+            return self.key_keeper.open(
                 tenant, scope, sealed.generation, sealed.kek_version, sealed.dek_wrapped
             )
         except KeyRingError as error:
@@ -343,7 +343,7 @@ class VaultService:
         try:
             return keys.open(sealed.label, sealed.ordinal, sealed.ciphertext)
         except SealBrokenError:
-            log.error("an entry of the vault does not open: it was moved or changed")  # noqa: TRY400 - no trace
+            log.error("an entry of the vault cannot be decrypted: it was moved or changed")  # noqa: TRY400 - no trace
             return None
 
     def _text(self, tenant: str, scope: str, sealed: SealedEntry) -> str | None:
@@ -352,7 +352,7 @@ class VaultService:
 
 
 def check_scope(name: str) -> str:
-    """Return ``name`` if it can name a scope: 1 to 200 characters, none of them a control character."""
+    """Return ``name`` if it can name a scope: 1 to 200 characters without control characters."""
     if not _SCOPE_NAME.fullmatch(name):
         raise InvalidArgumentsError(
             "A scope's name is 1 to 200 characters without control characters.",
@@ -368,7 +368,7 @@ def _value(label: str, original: Original, options: VaultOptions) -> Value:
     return Value(label, payload, payload, "exact" if original.spelling is None else "spelled")
 
 
-def _tag_holds(handle: Handle, keys: ScopeKeys, payload: bytes) -> bool:
+def _tag_matches(handle: Handle, keys: ScopeKeys, payload: bytes) -> bool:
     return handle.tag is None or secrets.compare_digest(
         handle.tag, keys.tag(handle.label, handle.ordinal, payload)
     )
@@ -384,7 +384,9 @@ def _entry_cursor(cursor: str | None) -> tuple[str, int] | None:
         return None
     handle = Handle.parse(cursor)
     if handle is None:
-        raise InvalidArgumentsError("The cursor is not one of ours.", details={"pointer": "/cursor"})
+        raise InvalidArgumentsError(
+            "The cursor was not issued by this service.", details={"pointer": "/cursor"}
+        )
     return handle.label, handle.ordinal
 
 
