@@ -1,7 +1,7 @@
-"""The record of what was done: written before the answer leaves, read by the tenant's auditors.
+"""The audit record: written before an answer is returned, read by the tenant's auditors.
 
-No record, no answer: an event that cannot be stored raises AuditUnavailableError, and the caller withholds
-its result. (``audit.on_failure = spool`` will take the place of that error in ``AuditService.record``.)
+Without a record there is no answer: an event that cannot be stored raises AuditUnavailableError, and the calling code
+withholds its result. (``audit.on_failure = spool`` will replace that error in ``AuditService.record``.)
 """
 
 import base64
@@ -46,7 +46,7 @@ _CONTENT = b"content"
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """What an auditor asks for; None does not filter. ``scope`` is the vault scope by name."""
+    """The filters of an auditor's query; None does not filter. ``scope`` is the name of the vault scope."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -59,14 +59,14 @@ class AuditQuery:
 
 
 class AuditPage(NamedTuple):
-    """Events, newest first, and the cursor of the next page (None: this was the last)."""
+    """Events, newest first, and the cursor of the next page (None: this is the last)."""
 
     items: list[AuditEvent]
     next: str | None
 
 
 def payload(event: AuditEvent) -> bytes:
-    """Return the one spelling of ``event`` that its MAC, and later its leaf in the log, is made over.
+    """Return the canonical bytes of ``event``, over which its MAC, and later its leaf in the log, is computed.
 
     JSON, names sorted, times in microseconds since 1970, sealed content by its SHA-256.
     """
@@ -99,7 +99,7 @@ def payload(event: AuditEvent) -> bytes:
 
 
 def event_mac(keys: RecordKeys, event: AuditEvent) -> bytes:
-    """Return the authentication code that an event is stored with."""
+    """Return the message authentication code that an event is stored with."""
     return keys.mac(event.tenant, payload(event))
 
 
@@ -126,7 +126,7 @@ class AuditService:
         tenant: str | None = None,
         **fields: Any,
     ) -> AuditEvent:
-        """Return an event of this moment; ``tenant`` is whose record it enters (default: the caller's own)."""
+        """Return an event with the current time; it enters the record of ``tenant`` (default: the caller's own)."""
         return AuditEvent(
             tenant=tenant or caller.tenant,
             id=uuid7(),
@@ -145,11 +145,11 @@ class AuditService:
         return self.keys.digest(tenant, data)
 
     def scope_ref(self, tenant: str, scope: str) -> str:
-        """Return what stands for a vault scope in the tenant's record."""
+        """Return the keyed digest (hex) that stands for a vault scope in the tenant's record."""
         return self.digest(tenant, scope.encode("utf-8", "surrogatepass"))
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
-        """Return ``content`` as ciphertext for an event's ``sealed``, where a policy demands to keep it."""
+        """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""
         return await off_loop(len(content), self.keys.seal, tenant, _CONTENT, content)
 
     async def record(self, *events: AuditEvent) -> None:
@@ -158,19 +158,19 @@ class AuditService:
             await self.writer.record(events)
         except StoreUnavailableError as error:
             raise AuditUnavailableError(
-                "The act could not be recorded, so nothing is answered; try again shortly.",
+                "The request could not be recorded, so it is not answered; try again shortly.",
                 retry_after_s=error.retry_after_s,
             ) from None
 
     async def record_with(self, tx: Transaction, *events: AuditEvent) -> None:
-        """Store ``events`` in a transaction of the caller's, which commits them with its own changes."""
+        """Store ``events`` in the given transaction, which commits them together with its own changes."""
         await add_audit_rows(tx, events, partial(event_mac, self.keys))
 
     @asynccontextmanager
     async def refusals(
         self, caller: Caller, action: str, request: RequestInfo | None, **fields: Any
     ) -> AsyncIterator[None]:
-        """Record it when what happens inside is refused, and pass the refusal on."""
+        """Record a refusal that is raised inside, and raise it again."""
         try:
             yield
         except (StoreUnavailableError, AuditUnavailableError, InternalError):
@@ -184,7 +184,7 @@ class AuditService:
     async def query(
         self,
         caller: Caller,
-        asked: AuditQuery,
+        query: AuditQuery,
         request: RequestInfo | None = None,
         *,
         limit: int = 100,
@@ -198,48 +198,51 @@ class AuditService:
                     f"A page has 1 to {MAX_PAGE} events.", details={"pointer": "/limit", "maximum": MAX_PAGE}
                 )
             before = _position(cursor) if cursor is not None else None
-            filters = self._filters(caller.tenant, asked)
+            filters = self._store_filters(caller.tenant, query)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await list_events(tx, caller.tenant, filters, before=before, limit=limit + 1)
-        page, following = page_of(found, limit, lambda recorded: _cursor(recorded.event.id))
+            recorded_events = await list_events(tx, caller.tenant, filters, before=before, limit=limit + 1)
+        page, following = page_of(recorded_events, limit, lambda recorded: _cursor(recorded.event.id))
         items = [recorded.event for recorded in page]
         details = {"filters": ",".join(filters.named()), "returned": len(items)}
         await self.record(self.new_event(caller, "audit.query", OUTCOME_OK, request, details=details))
         return AuditPage(items, following)
 
     async def export(
-        self, caller: Caller, asked: AuditQuery, form: ExportFormat, request: RequestInfo | None = None
+        self, caller: Caller, query: AuditQuery, form: ExportFormat, request: RequestInfo | None = None
     ) -> AsyncIterator[bytes]:
-        """Return the pieces of an export, newest event first; the export is on record before its first piece."""
+        """Return the pieces of an export, newest event first; recorded before its first piece."""
         async with self.refusals(caller, "audit.export", request):
             caller.require(Role.AUDITOR)
             if form not in ("jsonl", "csv"):
-                raise InvalidArgumentsError("An export is jsonl or csv.", details={"pointer": "/format"})
-            filters = self._filters(caller.tenant, asked)
+                raise InvalidArgumentsError(
+                    "The format of an export is jsonl or csv.", details={"pointer": "/format"}
+                )
+            filters = self._store_filters(caller.tenant, query)
         details = {"filters": ",".join(filters.named()), "format": form}
         event = self.new_event(caller, "audit.export", OUTCOME_OK, request, details=details)
         await self.record(event)
         return self._pieces(caller.tenant, filters, form, before=event.id)
 
     async def kept_content(self, caller: Caller, event_id: UUID, request: RequestInfo | None = None) -> bytes:
-        """Return the content that an event keeps sealed; needs the roles auditor and restorer both."""
+        """Return the content that an event keeps sealed; needs both the roles auditor and restorer."""
         async with self.refusals(caller, "audit.content", request):
             caller.require(Role.AUDITOR)
             caller.require(Role.RESTORER)
             async with self.database.transaction(caller.tenant, write=False) as tx:
-                found = await find_event(tx, caller.tenant, event_id)
-            if found is None or found.event.sealed is None:
-                raise NotFoundError("There is no event of that id that keeps content.")
-        sealed = found.event.sealed
+                stored = await find_event(tx, caller.tenant, event_id)
+            if stored is None or stored.event.sealed is None:
+                raise NotFoundError("There is no event with this id that keeps content.")
+        sealed = stored.event.sealed
         content: bytes | None
         try:
             content = await off_loop(len(sealed), self.keys.open, caller.tenant, _CONTENT, sealed)
         except SealBrokenError:
             content = None
-        # The code of the record tells content that was moved here from another event of the tenant.
-        if content is None or not hmac.compare_digest(event_mac(self.keys, found.event), found.mac):
+        # The event's MAC reveals content that was moved here from another event of the tenant.
+        if content is None or not hmac.compare_digest(event_mac(self.keys, stored.event), stored.mac):
             raise InternalError(
-                "The kept content is not what this event was written with.", details={"id": str(event_id)}
+                "The kept content is not the content that this event was recorded with.",
+                details={"id": str(event_id)},
             )
         details = {"event": str(event_id)}
         await self.record(self.new_event(caller, "audit.content", OUTCOME_OK, request, details=details))
@@ -248,32 +251,32 @@ class AuditService:
     async def _pieces(
         self, tenant: str, filters: AuditFilters, form: ExportFormat, *, before: UUID
     ) -> AsyncIterator[bytes]:
-        head, written = exporter(form)
+        head, write_page = exporter(form)
         if head:
             yield head
         while True:
             async with self.database.transaction(tenant, write=False) as tx:
-                found = await list_events(tx, tenant, filters, before=before, limit=_EXPORT_PAGE)
-            if found:
-                yield written([recorded.event for recorded in found])
-                before = found[-1].event.id
-            if len(found) < _EXPORT_PAGE:
+                recorded_events = await list_events(tx, tenant, filters, before=before, limit=_EXPORT_PAGE)
+            if recorded_events:
+                yield write_page([recorded_event.event for recorded_event in recorded_events])
+                before = recorded_events[-1].event.id
+            if len(recorded_events) < _EXPORT_PAGE:
                 return
 
-    def _filters(self, tenant: str, asked: AuditQuery) -> AuditFilters:
+    def _store_filters(self, tenant: str, query: AuditQuery) -> AuditFilters:
         for name in ("since", "until"):
-            moment = getattr(asked, name)
+            moment = getattr(query, name)
             if moment is not None and moment.tzinfo is None:
-                raise InvalidArgumentsError("A time needs a zone.", details={"pointer": f"/{name}"})
+                raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": f"/{name}"})
         return AuditFilters(
-            since=asked.since,
-            until=asked.until,
-            actor=asked.actor,
-            middleware=asked.middleware,
-            action=asked.action,
-            outcome=asked.outcome,
-            scope_ref=self.scope_ref(tenant, asked.scope) if asked.scope is not None else None,
-            request_id=asked.request_id,
+            since=query.since,
+            until=query.until,
+            actor=query.actor,
+            middleware=query.middleware,
+            action=query.action,
+            outcome=query.outcome,
+            scope_ref=self.scope_ref(tenant, query.scope) if query.scope is not None else None,
+            request_id=query.request_id,
         )
 
 
@@ -282,11 +285,11 @@ def _cursor(last: UUID) -> str:
 
 
 def _position(cursor: str) -> UUID:
-    """Return the event behind which a cursor continues; whoever forges one still reads their own tenant only."""
+    """Return the event after which a cursor continues; a forged cursor still reads only the caller's own tenant."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         if raw[:1] == _CURSOR_VERSION:
             return UUID(bytes=raw[1:])
     except (ValueError, binascii.Error):
         pass
-    raise InvalidArgumentsError("The cursor is not one of ours.", details={"pointer": "/cursor"})
+    raise InvalidArgumentsError("The cursor was not issued by this service.", details={"pointer": "/cursor"})

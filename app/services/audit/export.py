@@ -1,4 +1,4 @@
-"""How audit events look outside the service: JSON objects, JSON lines and CSV rows."""
+"""The external forms of audit events: JSON objects, JSON lines and CSV rows."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ _FORMULA_STARTS = (
     "\uff0b",
     "\uff0d",
     "\uff20",
-)  # the last four: full width
+)  # the last four are full-width characters
 
 
 def described(event: AuditEvent) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def described(event: AuditEvent) -> dict[str, Any]:
 
 
 def exporter(form: ExportFormat) -> tuple[bytes, Callable[[Sequence[AuditEvent]], bytes]]:
-    """Return what an export in ``form`` starts with, and the function that writes one page of events."""
+    """Return the head of an export in ``form``, and the function that encodes one page of events."""
     return (_csv([COLUMNS]), _csv_page) if form == "csv" else (b"", _jsonl_page)
 
 
@@ -96,10 +96,10 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return ``value`` as a cell that no spreadsheet takes for a formula.
+    """Return ``value`` as a cell that no spreadsheet interprets as a formula.
 
-    Every number here counts something, so a cell that starts like a formula is text from outside (a request
-    id, say) and gets an apostrophe in front, as OWASP advises for "CSV injection".
+    No number here is negative, so a cell that starts like a formula is text from outside (a request id, say) and gets
+    an apostrophe in front, as OWASP advises for "CSV injection".
     """
     if value is None:
         return ""
