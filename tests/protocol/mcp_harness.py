@@ -97,7 +97,7 @@ class Sessions:
     async def remember(self, caller, session_id, preferences):
         return await self.revise(caller, session_id, lambda held: {**held, **preferences})
 
-    async def revise(self, caller, session_id, change, *, tell=False):
+    async def revise(self, caller, session_id, change, *, publish=False):
         session = await self.resume(caller, session_id)
         session.preferences = dict(change(session.preferences))
         return session

@@ -81,7 +81,7 @@ class ConcernMethods:
             return {**held, CONCERNS: after}
 
         state = await state_of(context)
-        await state.revise(change, tell=True)
+        await state.revise(change, publish=True)
         effective = await self.concerns.effective(caller, _remembered(state))
         result = {CONCERNS: dict(effective.configuration), "warnings": [dict(one) for one in warnings]}
         return result if state.handle is None else {**result, "_meta": {SESSION_META: state.handle}}

@@ -183,7 +183,7 @@ async def apply_agentic(
         return {**held, "groups": {"disabled": sorted(off)} if off else None}
 
     if disabled_groups(change(state.preferences), tree) != disabled_groups(state.preferences, tree):
-        await state.revise(change, tell=True)
+        await state.revise(change, publish=True)
     off = disabled_groups(state.preferences, tree)
     shown = {
         "enabled": [one for one in known if one not in off],

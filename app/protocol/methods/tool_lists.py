@@ -116,7 +116,7 @@ async def take_over(
         return "cleared", state.handle
     kept = {"names": list(metadata["suggestedToolSet"])} if narrows else None
     try:
-        await state.remember({_TOOLS: kept}, tell=True)
+        await state.remember({_TOOLS: kept}, publish=True)
     except NotFoundError:
         return "unchanged", None
     return ("narrowed" if narrows else "cleared"), state.handle

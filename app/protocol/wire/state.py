@@ -39,21 +39,21 @@ class SessionState:
         """Return what a modern client sends back in ``_meta`` to be remembered; None for handshake sessions."""
         return self.session.id if self.session is not None and self.modern_revision else None
 
-    async def remember(self, preferences: Mapping[str, Any], *, tell: bool = False) -> None:
+    async def remember(self, preferences: Mapping[str, Any], *, publish: bool = False) -> None:
         """Merge ``preferences`` into what is remembered; None removes a name."""
-        await self.revise(lambda held: {**held, **preferences}, tell=tell)
+        await self.revise(lambda held: {**held, **preferences}, publish=publish)
 
     async def revise(
-        self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]], *, tell: bool = False
+        self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]], *, publish: bool = False
     ) -> None:
         """Replace what is remembered by what ``change`` makes of it, one change after the other.
 
-        ``tell`` sends list_changed for tools, prompts and resources to the streams of this session, in every
+        ``publish`` sends list_changed for tools, prompts and resources to the streams of this session, in every
         process.
         """
         sessions, caller = self.exchange.sessions, self.exchange.caller
         if self.session is not None:
-            found = await sessions.revise(caller, self.session.id, change, tell=tell)
+            found = await sessions.revise(caller, self.session.id, change, publish=publish)
         elif self.modern_revision is not None:
             data = {name: value for name, value in change({}).items() if value is not None}
             found = await sessions.start(caller, self.modern_revision, data)

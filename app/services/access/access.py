@@ -1,4 +1,4 @@
-"""Who may call: API keys are checked, made, listed, rotated and revoked."""
+"""API keys: check, create, list, rotate and revoke them."""
 
 import asyncio
 import hmac
@@ -38,22 +38,22 @@ from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 
 HOST = Caller(SYSTEM_TENANT, "host", frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
-"""The command line on the host: whoever can reach the database may administer tenants and keys."""
+"""The command line on the host: with access to the database, it may administer tenants and keys."""
 
 KEYS_CHANGED = "keys"
 TENANT_CHANGED = "tenant"
 DEFAULT_OVERLAP_S = 24 * 3600
 MAX_OVERLAP_S = 90 * 24 * 3600
 _STALE_S = 5.0
-_REMEMBERED_KEYS = 10_000
-_LOOKUPS_AT_ONCE = 4
+_CACHED_KEYS = 10_000
+_MAX_LOOKUPS = 4
 _LOOKUP_WAIT_S = 1.0
 _ID_DRAWS = 3
 _NO_DIGEST = bytes(32)
 
 
 class NewKey(NamedTuple):
-    """A key at the only moment at which its secret is known."""
+    """A new key with its secret, which is never shown again."""
 
     key: ApiKey
     info: KeyInfo
@@ -66,7 +66,7 @@ class Authority:
     development_keys: frozenset[str] = frozenset()
 
     def reaches_all(self, caller: Caller) -> bool:
-        """Tell whether the roles of ``caller`` count in every tenant."""
+        """Return whether the roles of ``caller`` apply in every tenant."""
         return caller.tenant == SYSTEM_TENANT or caller.key_id in self.development_keys
 
 
@@ -74,8 +74,8 @@ class Authority:
 class AccessService:
     """Checks and administers API keys.
 
-    Subscribe ``changed`` to the announcements of other processes; without them a revoked key would live on
-    for at most five seconds.
+    Subscribe ``changed`` to the announcements of other processes; without them, a revoked key stays valid for at
+    most five seconds more.
     """
 
     database: Database
@@ -83,27 +83,27 @@ class AccessService:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     authority: Authority = field(default_factory=Authority)
     memory: ShortMemory[str, KnownKey] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_KEYS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_KEYS)
     )
-    # A flood of invented keys may wait for these; it may not take every connection of the pool.
-    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_LOOKUPS_AT_ONCE))
+    # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
 
     async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
         """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
 
         A key that is unknown, expired, revoked, of a disabled tenant or used from a wrong address is refused
-        with the same words.
+        with the same message.
         """
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
             raise _refusal()
-        known = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
-        if known is None:
+        known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
+        if known_key is None:
             hmac.compare_digest(key.digest, _NO_DIGEST)
             raise _refusal()
-        if not known.admits(key, address, self.now()):
+        if not known_key.admits(key, address, self.now()):
             raise _refusal()
-        return known.caller
+        return known_key.caller
 
     async def create_key(
         self,
@@ -117,12 +117,12 @@ class AccessService:
         cidrs: Iterable[str] = (),
         override_unions: bool = False,
     ) -> NewKey:
-        """Make a key of the caller's tenant; a custodian of the tenant system may name another tenant.
+        """Create a key of the caller's tenant; a key custodian of the tenant system may name another tenant.
 
-        ``override_unions`` allows a union of roles that is otherwise refused, and is recorded.
+        ``override_unions`` allows a combination of roles that is otherwise refused, and is recorded.
         """
         async with self.audit.refusals(caller, "key.create", request):
-            target = self._custody_of(caller, tenant)
+            target = self._administered_tenant(caller, tenant)
             granted = parse_roles(roles)
             check_union(granted, override=override_unions)
             info = KeyInfo(
@@ -138,10 +138,10 @@ class AccessService:
             async with self._writing(caller, target) as tx:
                 if await find_tenant(tx, target) is None:
                     raise _no_tenant()
-                made = await self.store_key(tx, info)
-                events = self.events_of(caller, "key.create", target, request, grant_details(made.info))
+                new_key = await self.store_key(tx, info)
+                events = self.events_of(caller, "key.create", target, request, grant_details(new_key.info))
                 await self.audit.record_with(tx, *events)
-        return made
+        return new_key
 
     async def list_keys(
         self,
@@ -152,9 +152,9 @@ class AccessService:
         after: str | None = None,
         limit: int = 1000,
     ) -> Sequence[KeyInfo]:
-        """Return keys by id, those behind the id ``after``; no secrets, nor digests of them."""
+        """Return keys ordered by id, those after the id ``after``; without secrets or their digests."""
         async with self.audit.refusals(caller, "key.list", request):
-            target = self._custody_of(caller, tenant)
+            target = self._administered_tenant(caller, tenant)
         async with self._reading(caller, target) as tx:
             if await find_tenant(tx, target) is None:
                 raise _no_tenant()
@@ -165,23 +165,23 @@ class AccessService:
         async with self.audit.refusals(caller, "key.get", request):
             caller.require(Role.KEY_CUSTODIAN)
         async with self._reading(caller, caller.tenant) as tx:
-            return (await self._key(tx, caller, key_id)).info
+            return (await self._find_key(tx, caller, key_id)).info
 
     async def revoke_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
-        """End a key at once, in this process before this returns; again is harmless."""
+        """End a key at once, in this process before this returns; repeating it does no harm."""
         async with self.audit.refusals(caller, "key.revoke", request):
             caller.require(Role.KEY_CUSTODIAN)
             async with self._writing(caller, caller.tenant) as tx:
-                found = await self._key(tx, caller, key_id, lock=True)
-                if found.info.revoked is not None:
-                    return found.info
-                tenant, moment = found.info.tenant, self.now()
+                stored = await self._find_key(tx, caller, key_id, lock=True)
+                if stored.info.revoked is not None:
+                    return stored.info
+                tenant, moment = stored.info.tenant, self.now()
                 await update_key_revoked(tx, tenant, key_id, moment)
                 events = self.events_of(caller, "key.revoke", tenant, request, {"key": key_id})
                 await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
         self.memory.forget(key_id)
-        return replace(found.info, revoked=moment, rotating_until=None)
+        return replace(stored.info, revoked=moment, rotating_until=None)
 
     async def rotate_key(
         self,
@@ -191,43 +191,43 @@ class AccessService:
         *,
         overlap_s: float = DEFAULT_OVERLAP_S,
     ) -> NewKey:
-        """Give a key a new secret; the old one lives on for ``overlap_s`` seconds (0: it ends at once).
+        """Give a key a new secret; the old one stays valid for ``overlap_s`` seconds (0: it ends at once).
 
-        At most two secrets live: while a rotation is under way only ``overlap_s=0`` is allowed.
+        At most two secrets are valid: during a rotation only ``overlap_s=0`` is allowed.
         """
         async with self.audit.refusals(caller, "key.rotate", request):
             caller.require(Role.KEY_CUSTODIAN)
             if not 0 <= overlap_s <= MAX_OVERLAP_S:
                 raise InvalidArgumentsError(
-                    "Two secrets may live side by side for at most 90 days.",
+                    "Two secrets may be valid at once for at most 90 days.",
                     details={"pointer": "/overlap_s", "maximum": MAX_OVERLAP_S},
                 )
             until = self.now() + timedelta(seconds=overlap_s) if overlap_s else None
             async with self._writing(caller, caller.tenant) as tx:
-                found = await self._key(tx, caller, key_id, lock=True)
-                self._check_rotation(found.info, until)
+                stored = await self._find_key(tx, caller, key_id, lock=True)
+                self._check_rotation(stored.info, until)
                 fresh = ApiKey(key_id, ApiKey.generate().secret)
-                await update_key_secret(tx, found, fresh.digest, until)
+                await update_key_secret(tx, stored, fresh.digest, until)
                 details = {"key": key_id, "overlap_s": int(overlap_s)}
-                tenant = found.info.tenant
+                tenant = stored.info.tenant
                 await self.audit.record_with(
                     tx, *self.events_of(caller, "key.rotate", tenant, request, details)
                 )
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
         self.memory.forget(key_id)
-        return NewKey(fresh, replace(found.info, rotating_until=until))
+        return NewKey(fresh, replace(stored.info, rotating_until=until))
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING:
-            self.memory.forget_where(lambda _known: True)
+            self.memory.forget_where(lambda _known_key: True)
         elif changed.kind == KEYS_CHANGED and changed.name is not None:
             self.memory.forget(changed.name)
         elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
-            self.memory.forget_where(lambda known: changed.tenant in (None, known.caller.tenant))
+            self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
 
     async def store_key(self, tx: Transaction, info: KeyInfo) -> NewKey:
-        """Store a new key under an id that nobody has."""
+        """Store a new key under an unused id."""
         for _ in range(_ID_DRAWS):
             key = ApiKey.generate()
             named = replace(info, id=key.id)
@@ -238,7 +238,7 @@ class AccessService:
     def events_of(
         self, caller: Caller, action: str, tenant: str, request: RequestInfo | None, details: dict[str, Any]
     ) -> list[AuditEvent]:
-        """Return the record of an administrative act: in the tenant concerned and in the caller's own."""
+        """Return the audit events of an administrative act: in that tenant and in the caller's own."""
         foreign = {"actor_tenant": caller.tenant} if tenant != caller.tenant else {}
         there = self.audit.new_event(
             caller, action, OUTCOME_OK, request, tenant=tenant, details={**details, **foreign}
@@ -252,32 +252,34 @@ class AccessService:
 
     async def _look_up(self, key_id: str) -> KnownKey | None:
         try:
-            # Behind a database that does not answer nobody waits for the waits of others.
+            # If the database does not answer, a lookup must not queue behind all the others.
             async with asyncio.timeout(_LOOKUP_WAIT_S):
                 await self.lookups.acquire()
         except TimeoutError:
             raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
         try:
             async with self.database.system_transaction(write=False) as tx:
-                found = await find_key_with_tenant(tx, key_id)
+                stored = await find_key_with_tenant(tx, key_id)
         finally:
             self.lookups.release()
-        return KnownKey.of(found) if found is not None else None
+        return KnownKey.of(stored) if stored is not None else None
 
-    def _custody_of(self, caller: Caller, tenant: str | None) -> str:
-        """Return the tenant whose keys are meant; a tenant out of reach looks like one that is not there."""
+    def _administered_tenant(self, caller: Caller, tenant: str | None) -> str:
+        """Return the tenant whose keys are administered; a tenant out of reach looks like an unknown one."""
         caller.require(Role.KEY_CUSTODIAN)
         target = check_tenant(tenant) if tenant is not None else caller.tenant
         if target != caller.tenant and not self.authority.reaches_all(caller):
             raise _no_tenant()
         return target
 
-    async def _key(self, tx: Transaction, caller: Caller, key_id: str, *, lock: bool = False) -> StoredKey:
+    async def _find_key(
+        self, tx: Transaction, caller: Caller, key_id: str, *, lock: bool = False
+    ) -> StoredKey:
         own = None if self.authority.reaches_all(caller) else caller.tenant
-        found = await find_key(tx, key_id, tenant_name=own, lock=lock)
-        if found is None:
+        stored = await find_key(tx, key_id, tenant_name=own, lock=lock)
+        if stored is None:
             raise NotFoundError("There is no such key.")
-        return found
+        return stored
 
     def _writing(self, caller: Caller, tenant: str) -> AbstractAsyncContextManager[Transaction]:
         return self._transaction(caller, tenant, write=True)
@@ -306,7 +308,7 @@ class AccessService:
 
 
 def grant_details(info: KeyInfo) -> dict[str, str | int | bool]:
-    """Return what the record says of a new key: who may do what, never the secret."""
+    """Return a new key's details for the audit record: its roles and limits, never the secret."""
     details: dict[str, str | int | bool] = {"key": info.id, "granted": ",".join(sorted(info.roles))}
     if info.expires is not None:
         details["expires"] = info.expires.isoformat()

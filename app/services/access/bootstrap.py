@@ -1,9 +1,9 @@
-"""The first key of an installation, so that somebody can make all the others.
+"""The first key of an installation, which can create all the others.
 
-Development: the key belongs to the tenant ``default`` and has all roles, among them unions that are otherwise
+Development: the key belongs to the tenant ``default`` and has all roles, including combinations that are otherwise
 refused; it also acts for all tenants, so that one key is enough to try everything. Both are recorded.
-Production: a given key belongs to ``default`` and is a key custodian, no more: it mints the keys that work,
-and tenants are made on the host. A production start refuses a first key that was made in development.
+Production: a configured key belongs to ``default`` and has only the role key custodian: it creates the working keys,
+and tenants are created on the host. A production start refuses a first key that was made in development.
 """
 
 import logging
@@ -19,7 +19,7 @@ from app.store.audit.audit import Transaction
 
 Environment = Literal["development", "production"]
 BOOTSTRAP: Final = Caller(SYSTEM_TENANT, "bootstrap", frozenset())
-"""The maker of the first key, in the record and in the key's ``created_by``."""
+"""The actor that makes the first key, in the audit record and in the key's ``created_by``."""
 
 _ROLES: Final[dict[Environment, frozenset[Role]]] = {
     "development": frozenset(Role),
@@ -32,36 +32,38 @@ log = logging.getLogger("sluice.access")
 async def bootstrap(access: AccessService, given_key: str | None, environment: Environment) -> ApiKey | None:
     """Make the tenants ``default`` and ``system`` and the first key; any number of processes may do so at once.
 
-    Return a key only where this call made one up (development, no key given and none stored): show it once.
-    A given key is stored as it is, and what became of it later (rotated, revoked) is never undone.
+    Return a key only if this call generated one (development, no key configured and none stored): show it once.
+    A configured key is stored as it is; if it was rotated or revoked later, that is never undone.
     """
-    given = ApiKey.parse(given_key) if given_key is not None else None
-    if given_key is not None and given is None:
+    supplied = ApiKey.parse(given_key) if given_key is not None else None
+    if given_key is not None and supplied is None:
         raise InvalidArgumentsError(
             "SLUICE_AUTH__BOOTSTRAP_KEY must be slc_<8 lower-case hex digits>_<43 characters of base64url>."
         )
-    return await access.database.retried(lambda: _attempt(access, given, environment))
+    return await access.database.retried(lambda: _attempt(access, supplied, environment))
 
 
-async def _attempt(access: AccessService, given: ApiKey | None, environment: Environment) -> ApiKey | None:
+async def _attempt(access: AccessService, supplied: ApiKey | None, environment: Environment) -> ApiKey | None:
     moment = access.now()
-    made: ApiKey | None = None
+    generated: ApiKey | None = None
     async with access.database.system_transaction() as tx:
         for name in (SYSTEM_TENANT, DEFAULT_TENANT):
             await _ensure_tenant(access, tx, Tenant(name, moment, BOOTSTRAP.key_id))
-        # Whoever starts at the same time waits here, and then sees the key that this transaction made.
+        # A process that starts at the same time waits here and then sees the key that this transaction made.
         await find_tenant(tx, DEFAULT_TENANT, lock=True)
-        if given is not None:
-            await _adopt(access, tx, given, environment)
+        if supplied is not None:
+            await _adopt(access, tx, supplied, environment)
         elif environment == "development" and await count_keys(tx) == 0:
-            made = ApiKey.generate()
-            await _store(access, tx, made, environment)
-        first_keys = [info for info in await list_keys_made_by(tx, BOOTSTRAP.key_id) if _lives(info, moment)]
+            generated = ApiKey.generate()
+            await _store(access, tx, generated, environment)
+        first_keys = [
+            info for info in await list_keys_made_by(tx, BOOTSTRAP.key_id) if _is_alive(info, moment)
+        ]
         if environment == "production":
             _refuse_development_keys(first_keys)
     if environment == "development":
         access.authority.development_keys = frozenset(info.id for info in first_keys)
-    return made
+    return generated
 
 
 async def _ensure_tenant(access: AccessService, tx: Transaction, tenant: Tenant) -> None:
@@ -70,20 +72,22 @@ async def _ensure_tenant(access: AccessService, tx: Transaction, tenant: Tenant)
         await access.audit.record_with(tx, *events)
 
 
-async def _adopt(access: AccessService, tx: Transaction, given: ApiKey, environment: Environment) -> None:
-    found = await find_key(tx, given.id, tenant_name=None)
-    if found is None:
-        await _store(access, tx, given, environment)
+async def _adopt(access: AccessService, tx: Transaction, supplied: ApiKey, environment: Environment) -> None:
+    stored = await find_key(tx, supplied.id, tenant_name=None)
+    if stored is None:
+        await _store(access, tx, supplied, environment)
         return
-    known = given.matches(found.digest) or (
-        found.previous_digest is not None and given.matches(found.previous_digest)
+    matches = supplied.matches(stored.digest) or (
+        stored.previous_digest is not None and supplied.matches(stored.previous_digest)
     )
-    if not known and found.info.created_by != BOOTSTRAP.key_id:
+    if not matches and stored.info.created_by != BOOTSTRAP.key_id:
         raise ConflictError(
-            f"SLUICE_AUTH__BOOTSTRAP_KEY has the id of another key, {given.id}: draw a new one."
+            f"SLUICE_AUTH__BOOTSTRAP_KEY has the id of another key, {supplied.id}: generate a new one."
         )
-    if not known or not _lives(found.info, access.now()):
-        log.warning("The given bootstrap key %s was rotated or has ended; it stays as it is.", given.id)
+    if not matches or not _is_alive(stored.info, access.now()):
+        log.warning(
+            "The configured bootstrap key %s was rotated or has ended; it stays as it is.", supplied.id
+        )
 
 
 async def _store(access: AccessService, tx: Transaction, key: ApiKey, environment: Environment) -> None:
@@ -109,10 +113,10 @@ def _refuse_development_keys(first_keys: list[KeyInfo]) -> None:
             check_union(info.roles)
         except InvalidArgumentsError:
             raise ConflictError(
-                f"The key {info.id} was made by a start in development and has all roles: "
+                f"The key {info.id} was made in development and has all roles: "
                 f"run `sluice keys revoke {info.id}` before a start in production."
             ) from None
 
 
-def _lives(info: KeyInfo, moment: datetime) -> bool:
+def _is_alive(info: KeyInfo, moment: datetime) -> bool:
     return info.revoked is None and (info.expires is None or info.expires > moment)

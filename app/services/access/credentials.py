@@ -1,4 +1,4 @@
-"""When a stored key admits a presented one, and what may be asked of a new key."""
+"""Check a presented key against the stored one, and the properties of a new key."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_CIDRS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A stored key in the form in which it is checked: no parsing, no query."""
+    """A stored key prepared for checks, which then need no parsing and no query."""
 
     caller: Caller
     digest: bytes = field(repr=False)
@@ -41,7 +41,7 @@ class KnownKey:
         )
 
     def admits(self, key: ApiKey, address: str | None, moment: datetime) -> bool:
-        """Tell whether ``key`` is good at this moment from this address; secrets are compared in constant time."""
+        """Return whether ``key`` is valid now from this address; secrets are compared in constant time."""
         current = key.matches(self.digest)
         older = self.previous_digest is not None and key.matches(self.previous_digest)
         overlapping = self.previous_expires is not None and moment < self.previous_expires
@@ -49,10 +49,10 @@ class KnownKey:
             (current or (older and overlapping))
             and not self.ended
             and (self.expires is None or moment < self.expires)
-            and self._reached_from(address)
+            and self._allows_address(address)
         )
 
-    def _reached_from(self, address: str | None) -> bool:
+    def _allows_address(self, address: str | None) -> bool:
         if not self.networks:
             return True
         try:
@@ -65,7 +65,7 @@ class KnownKey:
 
 
 def checked_name(name: str | None) -> str | None:
-    """Return a key's name, refusing what would not fit on a line."""
+    """Return a key's name, or refuse one that is too long or not printable."""
     if name is not None and not (0 < len(name) <= MAX_NAME and name.isprintable()):
         raise InvalidArgumentsError(
             f"A key's name is 1 to {MAX_NAME} printable characters.", details={"pointer": "/name"}
@@ -74,14 +74,14 @@ def checked_name(name: str | None) -> str | None:
 
 
 def checked_cidrs(cidrs: Iterable[str]) -> tuple[str, ...]:
-    """Return networks in their usual spelling; ``10.0.0.7`` means that one address."""
+    """Return networks in canonical form; ``10.0.0.7`` means that one address."""
     checked = []
     for number, cidr in enumerate(cidrs):
         try:
             checked.append(str(ip_network(cidr)))
         except ValueError:
             raise InvalidArgumentsError(
-                "A network is written 10.0.0.0/8 or 2001:db8::/32, without bits behind the prefix.",
+                "Write a network as 10.0.0.0/8 or 2001:db8::/32, with no bits set after the prefix.",
                 details={"pointer": f"/cidrs/{number}"},
             ) from None
     if len(checked) > MAX_CIDRS:
@@ -92,9 +92,9 @@ def checked_cidrs(cidrs: Iterable[str]) -> tuple[str, ...]:
 
 
 def checked_expiry(expires: datetime | None, moment: datetime) -> datetime | None:
-    """Return when a key ends, refusing the past and times without a zone."""
+    """Return when a key ends, or refuse a past time or one without a time zone."""
     if expires is not None and (expires.tzinfo is None or expires <= moment):
         raise InvalidArgumentsError(
-            "A key ends in the future, at a time with a zone.", details={"pointer": "/expires"}
+            "A key must end in the future, at a time with a time zone.", details={"pointer": "/expires"}
         )
     return expires

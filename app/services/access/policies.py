@@ -1,4 +1,4 @@
-"""What each tenant allows: versions of its policy, read on every request and changed by its operators."""
+"""The policy of each tenant: versions that are read on every request and changed by the tenant's operators."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,22 +26,22 @@ from app.store.pipelines import list_pipelines
 
 POLICY_CHANGED = "policy"
 _STALE_S = 5.0
-_REMEMBERED_TENANTS = 10_000
+_CACHED_TENANTS = 10_000
 
 
 class ArgumentFault(NamedTuple):
-    """What is wrong with arguments: a JSON pointer below them ("" : the middleware itself) and a sentence."""
+    """An error in arguments: a JSON pointer into them ("": the middleware itself is unknown) and a sentence."""
 
     pointer: str
     message: str
 
 
 ArgumentCheck = Callable[[str, Mapping[str, Any]], ArgumentFault | None]
-"""Tells what is wrong with some of a middleware's arguments; missing ones are no fault."""
+"""Returns the first error in a middleware's arguments, or None; missing arguments are no error."""
 
 
 class PolicyVersion(NamedTuple):
-    """One version of a policy; version 0 is what holds before an operator has said anything."""
+    """One version of a policy; version 0 applies until an operator stores one."""
 
     version: int
     policy: Policy
@@ -59,13 +59,13 @@ class PolicyService:
     authority: Authority = field(default_factory=Authority)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     memory: ShortMemory[str, tuple[int, Policy]] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_TENANTS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
 
     async def get(self, tenant: str) -> tuple[int, Policy]:
-        """Return the policy that holds now and its version, from memory where that is fresh."""
-        found = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
-        return found if found is not None else (0, Policy())
+        """Return the version number of the current policy and the policy, from the cache while it is fresh."""
+        cached = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
+        return cached if cached is not None else (0, Policy())
 
     async def current(
         self, caller: Caller, tenant: str | None = None, request: RequestInfo | None = None
@@ -87,12 +87,14 @@ class PolicyService:
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[PolicyVersion]:
-        """Return the versions, newest first, those older than the version ``before``."""
+        """Return the versions older than ``before``, newest first."""
         async with self.audit.refusals(caller, "policy.history", request):
             target = self._target(caller, tenant)
         async with self.database.transaction(target, write=False) as tx:
             await _check_exists(tx, target)
-            return [_version(one) for one in await list_policies(tx, target, before=before, limit=limit)]
+            return [
+                _version(stored) for stored in await list_policies(tx, target, before=before, limit=limit)
+            ]
 
     async def put(
         self,
@@ -103,36 +105,36 @@ class PolicyService:
         *,
         expected_version: int | None = None,
     ) -> PolicyVersion:
-        """Store the next version, which holds from now on.
+        """Store the next version, which applies from now on.
 
-        With ``expected_version`` the change is refused (ConflictError) when another version holds meanwhile.
+        With ``expected_version`` the change is refused (ConflictError) if another version is current.
         """
         async with self.audit.refusals(caller, "policy.put", request):
             target = self._target(caller, tenant)
-            self._check(policy)
-            # One transaction serves one tenant; the copy for a foreign operator's tenant needs them all.
+            self._check_arguments_exist(policy)
+            # A transaction covers one tenant; the second event, in a foreign operator's tenant, needs all of them.
             foreign = target != caller.tenant
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)
             async with opened as tx:
                 await _check_exists(tx, target)
-                pipelines = {one.name for one in await list_pipelines(tx, target, active=True)}
+                pipelines = {pipeline.name for pipeline in await list_pipelines(tx, target, active=True)}
                 self._check_names(policy, pipelines)
                 before = await find_policy(tx, target)
-                held = before.version if before is not None else 0
-                if expected_version is not None and expected_version != held:
-                    raise _overtaken(held)
+                current = before.version if before is not None else 0
+                if expected_version is not None and expected_version != current:
+                    raise _overtaken(current)
                 document = policy.model_dump(mode="json")
-                added = StoredPolicy(target, held + 1, document, self.now(), caller.key_id)
+                added = StoredPolicy(target, current + 1, document, self.now(), caller.key_id)
                 if not await add_policy(tx, added):
-                    raise _overtaken(held + 1)
+                    raise _overtaken(current + 1)
                 changed = _changed_parts(before, policy)
-                await self.audit.record_with(tx, *self._events(caller, target, request, held + 1, changed))
+                await self.audit.record_with(tx, *self._events(caller, target, request, current + 1, changed))
                 await announce(tx, Changed(POLICY_CHANGED, target))
         self.memory.forget(target)
         return _version(added)
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING or (changed.kind == POLICY_CHANGED and changed.tenant is None):
             self.memory.forget_where(lambda _policy: True)
         elif changed.kind == POLICY_CHANGED and changed.tenant is not None:
@@ -178,14 +180,14 @@ class PolicyService:
         for name in policy.interceptors:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/interceptors/{_escaped(name)}")
-        for number, passage in enumerate(policy.passages):
-            for place, step in enumerate(passage.results):
+        for number, tool_hook in enumerate(policy.passages):
+            for place, step in enumerate(tool_hook.results):
                 pointer = f"/passages/{number}/results/{place}"
                 if step.name not in pipelines:
                     self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
 
-    def _check(self, policy: Policy) -> None:
-        """Refuse middlewares and arguments that do not exist: a misspelt rule would protect nobody."""
+    def _check_arguments_exist(self, policy: Policy) -> None:
+        """Refuse unknown middlewares and arguments: a misspelt rule would protect nothing."""
         for part in ("default_arguments", "fixed_arguments"):
             for name, arguments in getattr(policy, part).items():
                 pointer = f"/{part}/{_escaped(name)}"
@@ -200,12 +202,12 @@ class PolicyService:
 
 
 def argument_check(registry: Registry) -> ArgumentCheck:
-    """Return the check against the argument models of the installed middlewares."""
+    """Return a function that checks arguments against the models of the installed middlewares."""
 
     def check(name: str, arguments: Mapping[str, Any]) -> ArgumentFault | None:
         middleware = registry.middlewares.get(name)
         if middleware is None and REMOTE_SEPARATOR in name:
-            # It belongs to another server, which may be away now; its schema is asked when it is invoked.
+            # It belongs to another server, which may be unreachable now; its schema is checked when it is invoked.
             return None
         if middleware is None:
             return ArgumentFault("", "There is no middleware of that name.")
@@ -216,8 +218,10 @@ def argument_check(registry: Registry) -> ArgumentCheck:
                 if fault["type"] == "missing":
                     continue
                 pointer = "".join(f"/{_escaped(str(step))}" for step in fault["loc"]) or "/"
-                known = fault["type"] != "extra_forbidden"
-                return ArgumentFault(pointer, f"{fault['msg']}." if known else "There is no such argument.")
+                is_declared = fault["type"] != "extra_forbidden"
+                return ArgumentFault(
+                    pointer, f"{fault['msg']}." if is_declared else "There is no such argument."
+                )
         return None
 
     return check
@@ -243,9 +247,9 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _overtaken(held: int) -> ConflictError:
+def _overtaken(version: int) -> ConflictError:
     return ConflictError(
-        "The policy was changed meanwhile; read it again and repeat the change.", details={"version": held}
+        "The policy was changed meanwhile; read it again and repeat the change.", details={"version": version}
     )
 
 

@@ -1,4 +1,4 @@
-"""Virtual sessions of handshake clients: a row in the database, so that any replica serves any request."""
+"""Sessions of handshake clients: each is a row in the database, so that any replica can serve any request."""
 
 import hashlib
 import secrets
@@ -25,19 +25,19 @@ from app.store.changes import announce
 from app.store.database import Database
 
 SESSION_CHANGED = "session"
-"""The kind of ``Changed`` after which one session sees other lists; its name is the session's ``session_key``."""
+"""The kind of ``Changed`` when the lists of one session changed; its name is the session's ``session_key``."""
 
 DEFAULT_IDLE_S = 3600.0
 _ID_BYTES = 32
 _TOUCH_S = 60.0
 _PURGE_BATCH = 500
-_REMEMBERED = 4096
-_REMEMBERED_S = 300.0
+_CACHED_SESSIONS = 4096
+_CACHED_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A live session of the caller's; ``preferences`` is whatever was remembered in it."""
+    """A live session of the caller; ``preferences`` are the values stored in it."""
 
     id: str = field(repr=False)
     revision: str
@@ -48,21 +48,21 @@ class Session:
 class SessionService:
     """Begins, finds and ends sessions; a session belongs to one tenant and one key.
 
-    On SQLite, which serves one process, sessions are also kept in memory; on PostgreSQL every request reads
-    its row, so what another replica changed or ended holds at once.
+    On SQLite, which serves one process, sessions are also cached in memory; on PostgreSQL every request reads
+    its row, so that changes by another replica apply at once.
     """
 
     database: Database
     idle_s: float = DEFAULT_IDLE_S
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     memory: ShortMemory[tuple[str, str], StoredSession] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_REMEMBERED_S, size=_REMEMBERED)
+        default_factory=lambda: ShortMemory(ttl_s=_CACHED_S, size=_CACHED_SESSIONS)
     )
 
     async def start(
         self, caller: Caller, revision: str, preferences: Mapping[str, Any] | None = None
     ) -> Session:
-        """Begin a session; its id has 256 random bits and only a digest of it is stored."""
+        """Begin a session; its id has 256 random bits, and only a digest of it is stored."""
         session_id = secrets.token_urlsafe(_ID_BYTES)
         moment = self.now()
         stored = StoredSession(
@@ -95,8 +95,8 @@ class SessionService:
         return _session(session_id, stored)
 
     async def remember(self, caller: Caller, session_id: str, preferences: Mapping[str, Any]) -> Session:
-        """Merge ``preferences`` into the session, whoever else is doing so; None removes a name."""
-        return await self.revise(caller, session_id, lambda held: {**held, **preferences})
+        """Merge ``preferences`` into the session, safely beside concurrent changes; None removes a name."""
+        return await self.revise(caller, session_id, lambda stored: {**stored, **preferences})
 
     async def revise(
         self,
@@ -104,24 +104,24 @@ class SessionService:
         session_id: str,
         change: Callable[[Mapping[str, Any]], Mapping[str, Any]],
         *,
-        tell: bool = False,
+        publish: bool = False,
     ) -> Session:
-        """Replace what the session remembers by what ``change`` makes of it, one change after the other.
+        """Replace the session's preferences by the result of ``change``; concurrent changes run one after the other.
 
-        A name whose value is None is removed. ``tell`` announces SESSION_CHANGED to every process.
+        A name whose value is None is removed. ``publish`` announces SESSION_CHANGED to every process.
         """
         digest = session_key(session_id)
         async with self.database.transaction(caller.tenant) as tx:
             stored = self._checked(caller, await find_session(tx, caller.tenant, digest, lock=True))
             data = {name: value for name, value in change(stored.data).items() if value is not None}
             await update_session_data(tx, caller.tenant, digest, data, self.now())
-            if tell:
+            if publish:
                 await announce(tx, Changed(SESSION_CHANGED, caller.tenant, digest))
         self.memory.forget((caller.tenant, digest))
         return _session(session_id, replace(stored, data=data))
 
     async def end(self, caller: Caller, session_id: str) -> None:
-        """Forget the caller's session, or raise NotFoundError."""
+        """Remove the caller's session, or raise NotFoundError."""
         digest = session_key(session_id)
         async with self.database.transaction(caller.tenant) as tx:
             self._checked(caller, await find_session(tx, caller.tenant, digest, lock=True))
@@ -129,7 +129,7 @@ class SessionService:
         self.memory.forget((caller.tenant, digest))
 
     async def purge_idle(self) -> int:
-        """Forget the sessions of all tenants that nobody used for ``idle_s``; return how many."""
+        """Remove the sessions of all tenants that were not used for ``idle_s``; return how many."""
         before = self.now() - timedelta(seconds=self.idle_s)
         total = 0
         while True:
@@ -156,7 +156,7 @@ class SessionService:
 
 
 def session_key(session_id: str) -> str:
-    """Return the digest under which a session is stored and announced; it opens nothing."""
+    """Return the digest under which a session is stored and announced; it cannot be used as the session's id."""
     return hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Tenants: made, listed, closed and opened by an operator of the tenant system or on the host."""
+"""Tenants: created, listed, disabled and enabled by an operator of the tenant system or on the host."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,22 +14,22 @@ from app.store.changes import announce
 
 @dataclass(frozen=True, slots=True)
 class TenantService:
-    """Administers tenants; every change is recorded in the tenant concerned and in the caller's own."""
+    """Administers tenants; every change is recorded both in that tenant and in the caller's own."""
 
     access: AccessService
 
     async def create(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
-        """Make a tenant; a name that was ever used stays taken."""
+        """Create a tenant; a name that was ever used stays taken."""
         audit = self.access.audit
         async with audit.refusals(caller, "tenant.create", request):
             self._check(caller)
-            made = Tenant(check_tenant(name), self.access.now(), caller.key_id)
+            tenant = Tenant(check_tenant(name), self.access.now(), caller.key_id)
             async with self.access.database.system_transaction() as tx:
-                if not await add_tenant(tx, made):
+                if not await add_tenant(tx, tenant):
                     raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
-                events = self.access.events_of(caller, "tenant.create", made.name, request, {})
+                events = self.access.events_of(caller, "tenant.create", tenant.name, request, {})
                 await audit.record_with(tx, *events)
-        return made
+        return tenant
 
     async def list(
         self,
@@ -39,7 +39,7 @@ class TenantService:
         after: str | None = None,
         limit: int = 1000,
     ) -> Sequence[Tenant]:
-        """Return tenants by name, those behind ``after``."""
+        """Return tenants ordered by name, those after the name ``after``."""
         async with self.access.audit.refusals(caller, "tenant.list", request):
             self._check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
@@ -50,20 +50,20 @@ class TenantService:
         async with self.access.audit.refusals(caller, "tenant.get", request):
             self._check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
-            found = await find_tenant(tx, name)
-        if found is None:
+            tenant = await find_tenant(tx, name)
+        if tenant is None:
             raise NotFoundError("There is no such tenant.")
-        return found
+        return tenant
 
     async def disable(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
-        """Refuse every key of a tenant from now on; its data stay."""
-        return await self._switch(caller, name, request, disabled=True)
+        """Refuse every key of a tenant from now on; its data stays."""
+        return await self._set_disabled(caller, name, request, disabled=True)
 
     async def enable(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
-        """Let a disabled tenant in again."""
-        return await self._switch(caller, name, request, disabled=False)
+        """Accept the keys of a disabled tenant again."""
+        return await self._set_disabled(caller, name, request, disabled=False)
 
-    async def _switch(
+    async def _set_disabled(
         self, caller: Caller, name: str, request: RequestInfo | None, *, disabled: bool
     ) -> Tenant:
         audit = self.access.audit
@@ -71,14 +71,14 @@ class TenantService:
         async with audit.refusals(caller, action, request):
             self._check(caller)
             if name == SYSTEM_TENANT:
-                raise ConflictError("The tenant system administers the others and stays open.")
+                raise ConflictError("The tenant system administers the others and cannot be disabled.")
             async with self.access.database.system_transaction() as tx:
-                found = await find_tenant(tx, name, lock=True)
-                if found is None:
+                tenant = await find_tenant(tx, name, lock=True)
+                if tenant is None:
                     raise NotFoundError("There is no such tenant.")
-                if (found.disabled is not None) == disabled:
-                    return found
-                changed = replace(found, disabled=self.access.now() if disabled else None)
+                if (tenant.disabled is not None) == disabled:
+                    return tenant
+                changed = replace(tenant, disabled=self.access.now() if disabled else None)
                 await update_tenant(tx, name, disabled=changed.disabled)
                 await audit.record_with(tx, *self.access.events_of(caller, action, name, request, {}))
                 await announce(tx, Changed(TENANT_CHANGED, name))

@@ -1,8 +1,8 @@
-"""How many requests a tenant may send, and who comes next when the service is full.
+"""Rate and concurrency limits of tenants, and the order of waiting requests when the service is full.
 
-Three gates in this order: a token bucket per tenant (rate), a cap on the tenant's requests in flight, and a
-fixed number of slots for the whole process. Whoever finds no free slot waits in a short queue of its tenant;
-free slots go round robin over the tenants that wait, so that a noisy tenant delays itself and nobody else.
+Three limits in this order: a token bucket per tenant (rate), a maximum of the tenant's requests in flight, and a
+fixed number of slots for the whole process. A request that gets no slot waits in a short queue of its tenant;
+free slots go round robin over the waiting tenants, so that a noisy tenant delays only itself.
 All counts are per process: with N replicas a tenant has N times its limits.
 """
 
@@ -25,7 +25,7 @@ _OVERLOAD_RETRY_AFTER_S = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Lane:
-    """What the process knows of one tenant."""
+    """The state of one tenant in this process."""
 
     tokens: float
     refilled_at: float
@@ -34,7 +34,7 @@ class _Lane:
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
     def take(self, now: float, limits: Limits) -> float:
-        """Take one token and return 0, or return the seconds until there is one."""
+        """Take one token and return 0, or return the seconds until a token is available."""
         grown = self.tokens + max(0.0, now - self.refilled_at) * limits.requests_per_second
         self.tokens = min(float(limits.burst), grown)
         pause = 0.0
@@ -48,7 +48,7 @@ class _Lane:
 
 
 class Admission:
-    """One admitted or refused request; use it with ``async with``, once."""
+    """One admitted or refused request; use it once, with ``async with``."""
 
     __slots__ = ("_lane", "_limits", "_tenant", "_traffic")
 
@@ -66,7 +66,7 @@ class Admission:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the slot to the next in turn."""
+        """Give the slot to the next waiting request."""
         if self._lane is not None:
             self._traffic.leave(self._lane)
             self._lane = None
@@ -76,10 +76,10 @@ class Traffic:
     """Admits requests: ``async with traffic.admit(caller.tenant, limits): ...``.
 
     A request that is no invocation is only counted: ``traffic.count(caller.tenant)``. ``plain`` are the limits of
-    those, which no policy changes, so that none can lock out the operator who must mend it.
+    those; no policy changes them, so that a policy can never lock out the operator who must correct it.
 
     ``slots`` is the number of requests that run at once, ``queue_per_tenant`` how many of one tenant may wait
-    for a slot. Waiting has no time limit of its own: admit inside the request's deadline.
+    for a slot. Waiting has no time limit of its own: call ``admit`` within the request's deadline.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Traffic:
         return sum(len(lane.waiting) for lane in self._turns)
 
     def admit(self, tenant: str, limits: Limits) -> Admission:
-        """Return the gate for one request of ``tenant``."""
+        """Return the admission of one request of ``tenant``."""
         return Admission(self, tenant, limits)
 
     @asynccontextmanager
@@ -128,21 +128,21 @@ class Traffic:
             await admission.__aexit__(None, None, None)
 
     async def count(self, tenant: str) -> None:
-        """Take a token for a request that is no invocation, or raise RateLimitedError; it holds no slot."""
+        """Take a token for a request that is no invocation, or raise RateLimitedError; it takes no slot."""
         async with self.admit(tenant, self._plain):
             pass
 
     def spend(self, tenant: str, limits: Limits) -> None:
         """Take a token for a request that needs nothing else, or raise RateLimitedError."""
-        self._spent(tenant, limits)
+        self._spend(tenant, limits)
 
     @contextmanager
     def forwarded(self, tenant: str, server: str, limits: Limits) -> Iterator[None]:
-        """Run the body, which waits for a server behind this one: it takes a token and holds no slot.
+        """Run the body, which waits for a server behind this one: it takes a token but no slot.
 
-        The cap on requests in flight counts for each server by itself, so that one that hangs fills its own share.
+        The maximum of requests in flight applies per server, so that a server that hangs blocks only its own requests.
         """
-        self._spent(tenant, limits)
+        self._spend(tenant, limits)
         key = (tenant, server)
         running = self._forwarded.get(key, 0)
         if running >= limits.in_flight:
@@ -159,7 +159,7 @@ class Traffic:
 
     @asynccontextmanager
     async def slot(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
-        """Run the body in a slot: work within a request that was counted already."""
+        """Run the body in a slot: work within a request that has already taken its token."""
         lane = self._lane(tenant, self._clock(), limits)
         try:
             async with asyncio.timeout_at(until):
@@ -173,7 +173,7 @@ class Traffic:
 
     async def enter(self, tenant: str, limits: Limits) -> _Lane:
         """Take a token and a slot; see ``admit``."""
-        lane = self._spent(tenant, limits)
+        lane = self._spend(tenant, limits)
         if lane.in_flight >= limits.in_flight:
             raise self._overloaded("in_flight", limits.in_flight)
         await self._occupy(lane)
@@ -184,7 +184,7 @@ class Traffic:
         lane.in_flight -= 1
         self._pass_on()
 
-    def _spent(self, tenant: str, limits: Limits) -> _Lane:
+    def _spend(self, tenant: str, limits: Limits) -> _Lane:
         now = self._clock()
         lane = self._lane(tenant, now, limits)
         pause = lane.take(now, limits)
@@ -252,8 +252,8 @@ class Traffic:
         return lane
 
     def _forget(self, now: float) -> None:
-        """Drop the tenants whose state says nothing any more: none in flight and the bucket full again."""
-        idle = [t for t, lane in self._lanes.items() if not lane.in_flight and now >= lane.full_at]
+        """Drop tenants whose state is as if new: nothing in flight and the bucket full again."""
+        idle = [tenant for tenant, lane in self._lanes.items() if not lane.in_flight and now >= lane.full_at]
         for tenant in idle:
             del self._lanes[tenant]
 
