@@ -88,7 +88,12 @@ def call() -> MiddlewareCall:
     RECORDED.clear()
     audit = Kept(None, None, RecordKeys(b"k" * 32))  # type: ignore[arg-type]
     return MiddlewareCall(
-        audit, CALLER, RequestInfo("r1", None, None, 0.0), "middleware.invoke", "tool_filter", given=b"[1]"
+        audit,
+        CALLER,
+        RequestInfo("r1", None, None, 0.0),
+        "middleware.invoke",
+        "tool_filter",
+        input_json=b"[1]",
     )
 
 
@@ -99,7 +104,7 @@ def test_an_event_has_digests_of_what_came_and_of_what_went_where_something_did(
     assert something.out_hmac == call.audit.digest("acme", b'["a"]')
     assert something.in_hmac == call.audit.digest("acme", b"[1]")
     assert something.scope_ref not in {None, "s"}
-    call.given = b""
+    call.input_json = b""
     assert call.event("ok").in_hmac is None
 
 
