@@ -16,13 +16,23 @@ ROOT = Path(__file__).parent.parent
 
 CONFIGURATION_INTRO = f"""# Configuration
 
-Generated from `app/settings.py` by `python docs/generate.py`; a test fails when this page is stale.
+Generated from `app/settings` by `make docs`; a test fails when this page is stale.
 
 A setting is an environment variable, or an entry of the TOML file that `{CONFIG_VARIABLE}` names: `SLUICE_HTTP__PORT=1`
 is `port = 1` in the table `[http]`. The environment wins. Settings are read once, at start. An unknown name that
 begins with `SLUICE_` stops the start, so that a misspelt setting is never silently ignored (names that begin with
 `SLUICE_TEST_` belong to the tests, `SLUICE_URL` and `SLUICE_API_KEY` to the command line as a client). Relative paths
 start at the working directory. Durations are in seconds.
+
+`sluice config` shows every setting as the service would read it now, and where each value comes from:
+
+```sh
+SLUICE_HTTP__PORT=8080 sluice config | grep SLUICE_HTTP__PORT
+```
+
+```text
+SLUICE_HTTP__PORT … 8080 … set
+```
 """
 
 CONFIGURATION_OUTRO = """
@@ -56,8 +66,8 @@ LGPL 2.1 or later: python-stdnum, which tests compare the checks of identifiers 
 LICENCES_WEIGHTS = """
 ## Files of models
 
-They lie in the package, each beside the `manifest.json` from which this table is made; a test compares their checksums.
-The recipe makes the file again from its data, which the manifest names by checksum too.
+They are part of the package, each beside the `manifest.json` from which this table is made. A test compares their checksums. The
+recipe makes the file again from its data, which the manifest names by checksum too.
 
 | File | Bytes | SHA-256 | Licence | Recipe | Made from |
 | --- | --- | --- | --- | --- | --- |

@@ -27,11 +27,6 @@ OUTPUT = {"json", "text"}
 ANY = "…"
 SHORTEST_REASON = 12
 ROUNDED = 0.05
-PENDING = {
-    "deploy/README.md",
-    "docs/detection-tuning.md",
-}
-"""Pages whose examples are not run yet."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +49,7 @@ class Block:
 def pages() -> list[Path]:
     """Return all pages that a reader may come to."""
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md")]
-    pages = [path for path in [*top, *sorted((ROOT / "docs").rglob("*.md"))] if path.is_file()]
-    return [path for path in pages if str(path.relative_to(ROOT)) not in PENDING]
+    return [path for path in [*top, *sorted((ROOT / "docs").rglob("*.md"))] if path.is_file()]
 
 
 def blocks_of(page: str) -> list[Block]:

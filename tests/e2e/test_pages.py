@@ -54,7 +54,7 @@ def tidied(documented: Service) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-@pytest.mark.timeout(PAGE_S + 30)
+@pytest.mark.timeout(PAGE_S + 30, func_only=True)
 def test_the_examples_of_a_page_do_what_it_says(name: str, tidied: Service, tmp_path: Path) -> None:
     page = RUNNABLE[name].read_text(encoding="utf-8")
     blocks = blocks_of(page)
