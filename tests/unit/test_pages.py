@@ -35,6 +35,19 @@ def test_every_link_of_a_page_leads_somewhere(name):
     assert not broken
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_a_block_is_left_to_another_test_only_if_that_test_exists(name):
+    reasons = [block.not_run for block in blocks_of(PAGES[name]) if block.not_run]
+    named = [path for reason in reasons for path in re.findall(r"tests/[\w/]+\.py", reason)]
+    assert not [path for path in named if not (ROOT / path).is_file()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_names_only_targets_that_make_has(name):
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"`make ([a-z]+)", PAGES[name])) <= set(targets)
+
+
 def test_the_readme_is_short_enough_to_be_read_to_the_end():
     assert PAGES["README.md"].count("\n") <= LONGEST_README
 
