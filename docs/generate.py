@@ -66,8 +66,8 @@ LGPL 2.1 or later: python-stdnum, which tests compare the checks of identifiers 
 LICENCES_WEIGHTS = """
 ## Files of models
 
-They are part of the package, each beside the `manifest.json` from which this table is made. A test compares their checksums. The
-recipe makes the file again from its data, which the manifest names by checksum too.
+They are part of the package, each beside the `manifest.json` from which this table is made. A test compares their
+checksums. The recipe makes the file again from its data, which the manifest names by checksum too.
 
 | File | Bytes | SHA-256 | Licence | Recipe | Made from |
 | --- | --- | --- | --- | --- | --- |
