@@ -1,1 +1,1 @@
-"""Nouns, rules, errors and contracts; no framework."""
+"""The domain: data types, rules, errors and contracts, without any framework."""

@@ -1,4 +1,4 @@
-"""Who calls and what they may do: roles, callers and the format of API keys."""
+"""Callers and their permissions: roles and the format of API keys."""
 
 import hashlib
 import hmac
@@ -17,7 +17,7 @@ TENANT_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 class Role(StrEnum):
-    """What a credential may do; redacting does not entitle to restoring."""
+    """What a credential may do; permission to redact does not include restoring."""
 
     INVOKER = "invoker"
     RESTORER = "restorer"
@@ -36,14 +36,14 @@ REFUSED_UNIONS: tuple[frozenset[Role], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated party of one request: every service method takes it first."""
+    """The authenticated party of one request; every service method takes it as its first argument."""
 
     tenant: str
     key_id: str
     roles: frozenset[Role]
 
     def require(self, *roles: Role) -> None:
-        """Refuse unless the caller holds at least one of ``roles``."""
+        """Raise ForbiddenError unless the caller has at least one of ``roles``."""
         if self.roles.isdisjoint(roles):
             needed = " or ".join(sorted(roles))
             raise ForbiddenError(
@@ -54,7 +54,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """The two halves of a presented key; only the digest of the secret is ever stored."""
+    """The two parts of a presented key; only the digest of the secret is ever stored."""
 
     id: str
     secret: str
@@ -67,8 +67,8 @@ class ApiKey:
     @classmethod
     def parse(cls, text: str) -> "ApiKey | None":
         """Return the parts of ``slc_<8 hex>_<43 base64url>``, or None."""
-        found = KEY_PATTERN.fullmatch(text)
-        return cls(found[1], found[2]) if found else None
+        match = KEY_PATTERN.fullmatch(text)
+        return cls(match[1], match[2]) if match else None
 
     def __str__(self) -> str:
         return f"slc_{self.id}_{self.secret}"
@@ -78,24 +78,24 @@ class ApiKey:
 
     @property
     def digest(self) -> bytes:
-        """Return SHA-256 of the secret; a 258-bit random secret needs no slow hash."""
+        """Return SHA-256 of the secret; a random secret of 258 bits needs no slow hash."""
         return hashlib.sha256(self.secret.encode()).digest()
 
     def matches(self, digest: bytes) -> bool:
-        """Compare in constant time."""
+        """Compare the secret's digest with ``digest`` in constant time."""
         return hmac.compare_digest(self.digest, digest)
 
 
 def parse_roles(names: Iterable[str]) -> frozenset[Role]:
-    """Return the roles of ``names``, refusing unknown ones."""
+    """Return the roles in ``names``; raise InvalidArgumentsError for unknown ones or none."""
     roles = set()
     for name in names:
         try:
             roles.add(Role(name))
         except ValueError:
-            known = ", ".join(Role)
+            role_names = ", ".join(Role)
             raise InvalidArgumentsError(
-                f"Unknown role {name!r}; the roles are {known}.", details={"pointer": "/roles"}
+                f"Unknown role {name!r}; the roles are {role_names}.", details={"pointer": "/roles"}
             ) from None
     if not roles:
         raise InvalidArgumentsError("A key needs at least one role.", details={"pointer": "/roles"})
@@ -103,23 +103,23 @@ def parse_roles(names: Iterable[str]) -> frozenset[Role]:
 
 
 def check_union(roles: frozenset[Role], *, override: bool = False) -> None:
-    """Refuse unions of roles that would let one credential both configure and read."""
+    """Raise InvalidArgumentsError for unions of roles that let one credential both configure and read."""
     if override:
         return
     for union in REFUSED_UNIONS:
         if union <= roles:
             names = " + ".join(sorted(union))
             raise InvalidArgumentsError(
-                f"One key may not hold {names}; make two keys, or override explicitly (which is audited).",
+                f"One key may not have {names}; create two keys, or override explicitly (which is audited).",
                 details={"pointer": "/roles", "refused": sorted(union)},
             )
 
 
 def check_tenant(name: str) -> str:
-    """Return ``name`` if it is a valid tenant name."""
+    """Return ``name`` if it is a valid tenant name, or raise InvalidArgumentsError."""
     if not TENANT_PATTERN.fullmatch(name):
         raise InvalidArgumentsError(
-            "A tenant's name is 1 to 63 lower-case letters, digits and hyphens.",
+            "A tenant's name must have 1 to 63 lower-case letters, digits and hyphens.",
             details={"pointer": "/tenant"},
         )
     return name

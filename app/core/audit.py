@@ -1,4 +1,4 @@
-"""What one audit event says, and that it never says more."""
+"""The members of an audit event, which never include content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,11 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One recorded act: keyed digests and counts, never content.
+    """One recorded action: keyed digests and counts, never content.
 
-    ``scope_ref``, ``in_hmac`` and ``out_hmac`` are HMACs under the audit key (hex), so equal contexts can be
-    matched by an auditor and guessed by nobody else. ``counts`` maps entity labels to numbers.
-    ``sealed`` is ciphertext, present only where the tenant's policy demands that content is kept.
+    ``scope_ref``, ``in_hmac`` and ``out_hmac`` are HMACs under the audit key (hex), so that an auditor can match
+    equal contexts and nobody else can guess them. ``counts`` maps entity labels to numbers. ``sealed`` is ciphertext,
+    present only if the tenant's policy requires that content is kept.
     """
 
     tenant: str
@@ -43,4 +43,4 @@ OUTCOME_OK = "ok"
 OUTCOME_REFUSED = "refused"
 OUTCOME_FAILED = "failed"
 OUTCOME_SENT = "sent"
-"""Passed on to a server behind this one; a second event says what came of it."""
+"""The request was passed on to a server behind this one; a second event records the result."""

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 
 class ServiceError(Exception):
-    """Refuse a request for a reason the caller may know.
+    """The service refuses a request for a reason that the caller may know.
 
-    ``message`` is a sentence for people and never holds content of a context; ``details`` are for
-    programs (JSON values: a pointer, a limit, a name). ``retry_after_s`` is given where waiting helps.
+    ``message`` is a sentence for people and never includes content of a context; ``details`` are for programs (JSON
+    values: a pointer, a limit, a name). ``retry_after_s`` is set if waiting helps.
     """
 
     code: ClassVar[str]
@@ -23,7 +23,7 @@ class ServiceError(Exception):
 
 
 class UnauthenticatedError(ServiceError):
-    """No credential, or one that is unknown, expired, revoked or used from a wrong address."""
+    """The credential is missing, unknown, expired, revoked or used from a wrong address."""
 
     code = "unauthenticated"
 
@@ -35,19 +35,19 @@ class ForbiddenError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """The thing does not exist for this caller (foreign and absent look the same)."""
+    """The object does not exist for this caller (foreign and absent objects look the same)."""
 
     code = "not_found"
 
 
 class ConflictError(ServiceError):
-    """The change contradicts what is stored (a name that is taken, a state that forbids it)."""
+    """The change conflicts with stored data (a name that is taken, a state that forbids it)."""
 
     code = "conflict"
 
 
 class InvalidRequestError(ServiceError):
-    """The bytes are no valid request: malformed JSON, wrong type, encoding, host or origin."""
+    """The bytes are not a valid request: malformed JSON, or a wrong type, encoding, host or origin."""
 
     code = "invalid_request"
 
@@ -71,7 +71,7 @@ class RateLimitedError(ServiceError):
 
 
 class OverloadedError(ServiceError):
-    """Too much is in flight; nothing was done."""
+    """Too many requests are in flight; nothing was done."""
 
     code = "overloaded"
 
@@ -89,7 +89,7 @@ class BlockedByPolicyError(ServiceError):
 
 
 class UnscannableContentError(ServiceError):
-    """The context holds something that cannot be scanned and the caller asked to refuse that."""
+    """The context contains something that cannot be scanned, and the caller chose to refuse that."""
 
     code = "unscannable_content"
 
@@ -113,11 +113,11 @@ class UpstreamUnavailableError(ServiceError):
 
 
 class InternalError(ServiceError):
-    """A bug; the message says nothing but that, the log has the request id."""
+    """A bug; the message has no further details, the log has the request id."""
 
     code = "internal_error"
 
 
 def all_errors() -> tuple[type[ServiceError], ...]:
-    """Return every concrete error, for the tables of the surfaces and their completeness test."""
+    """Return every concrete error, for the status tables of the surfaces and their completeness test."""
     return tuple(ServiceError.__subclasses__())

@@ -1,11 +1,11 @@
-"""What processes tell each other after a change is committed."""
+"""Events that processes publish to each other after a committed change."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Something of ``kind`` (keys, policy, tenant, ...) changed; ``tenant`` is None where all are concerned."""
+    """Something of ``kind`` (keys, policy, tenant, ...) changed; ``tenant`` is None if it affects all tenants."""
 
     kind: str
     tenant: str | None = None

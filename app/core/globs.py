@@ -1,13 +1,13 @@
-"""Patterns with ``*`` for names: linear in the text, with no other special character."""
+"""Patterns for names in which ``*`` is the only special character; matching takes linear time."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """Matches whole names; ``*`` stands for any number of characters, everything else for itself.
+    """A pattern for whole names; ``*`` matches any number of characters, every other character itself.
 
-    No regular expressions: patterns come from operators, and matching takes time linear in pattern and text.
+    Patterns come from operators, so they are no regular expressions: matching takes time linear in pattern and text.
     """
 
     pattern: str
@@ -18,11 +18,11 @@ class Glob:
 
     @property
     def literal(self) -> bool:
-        """Return whether the pattern names exactly one thing."""
+        """Return whether the pattern matches exactly one name."""
         return len(self._pieces) == 1
 
     def matches(self, name: str) -> bool:
-        """Return whether the whole of ``name`` fits."""
+        """Return whether the pattern matches all of ``name``."""
         if self.literal:
             return name == self.pattern
         first, *middle, last = self._pieces
@@ -30,8 +30,8 @@ class Glob:
             return False
         position, end = len(first), len(name) - len(last)
         for piece in middle:
-            found = name.find(piece, position, end)
-            if found < 0:
+            start = name.find(piece, position, end)
+            if start < 0:
                 return False
-            position = found + len(piece)
+            position = start + len(piece)
         return True

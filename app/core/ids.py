@@ -1,4 +1,4 @@
-"""Identifiers that sort by the time of their making."""
+"""Identifiers that sort by time of creation."""
 
 import secrets
 import threading
@@ -11,7 +11,7 @@ _LOW_BITS = 62
 
 
 class _Clock:
-    """Remembers the last identifier, so that the next is greater even when the system clock stands still."""
+    """Remember the last identifier, so that the next one is greater even if the system clock stands still."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Keeping long computations off the event loop."""
+"""Keep long computations off the event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,11 +8,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 INLINE_CHARACTERS = 32_768
-"""Work on shorter texts takes less than a millisecond, about what handing it to a thread costs."""
+"""Work on texts up to this size takes less than a millisecond, about the cost of using a thread."""
 
 
 async def off_loop(size: int, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Return ``work(...)``, computed in a thread where ``size`` (characters to look at) makes it long."""
+    """Return ``work(...)``, computed in a thread if ``size`` (characters to read) makes it long."""
     if size <= INLINE_CHARACTERS:
         return work(*args, **kwargs)
     return await asyncio.to_thread(work, *args, **kwargs)

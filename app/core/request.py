@@ -1,14 +1,14 @@
-"""What every surface knows of one request besides its caller and its content."""
+"""Facts about one request that every surface knows, besides its caller and its content."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
-    """The circumstances of one request, for records and time limits.
+    """Facts about one request, for records and time limits.
 
-    ``address`` is the peer's IP address in text, None where there is none (the command line). ``deadline`` is
-    a time of the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit.
+    ``address`` is the peer's IP address as text, None if there is none (the command line). ``deadline`` is a time of
+    the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit.
     """
 
     request_id: str

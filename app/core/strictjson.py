@@ -1,4 +1,4 @@
-"""Read and write JSON strictly: nothing ambiguous, nothing lossy, nothing that a peer would refuse."""
+"""Read and write JSON strictly: nothing ambiguous, nothing lossy, nothing that a peer could refuse."""
 
 import json
 import math
@@ -8,41 +8,40 @@ from typing import Any, NoReturn
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError
 
 MAX_INTEGER_DIGITS = 4300
-"""The interpreter's own bound on the conversion between integers and text, which is quadratic."""
+"""The interpreter's own limit for converting between integers and text, which takes quadratic time."""
 
-_NOT_MARKS = bytes(code for code in range(256) if code not in b'[]{}"')
-_ONE_KIND = bytes.maketrans(b"{}", b"[]")
-# Everything but an escaped NUL and a surrogate that has no partner.
-_CLEAN = re.compile(
+_NOT_STRUCTURAL = bytes(code for code in range(256) if code not in b'[]{}"')
+_BRACES_TO_BRACKETS = bytes.maketrans(b"{}", b"[]")
+# Everything except an escaped NUL and a lone surrogate.
+_VALID_ESCAPES = re.compile(
     r"(?:[^\\]++|\\[^u]|\\u(?!0000|[dD][89a-fA-F])|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*+", re.DOTALL
 )
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++', re.DOTALL)
 
 
-class _Refused(Exception):  # noqa: N818 - a signal inside this module, never seen outside
-    """A hook of the decoder met something that JSON's grammar allows and we do not."""
+class _RefusedError(Exception):
+    """A hook of the decoder found something that JSON's grammar allows but this module refuses."""
 
 
 def loads(body: bytes, *, max_depth: int = 64) -> Any:
-    """Parse ``body`` or raise InvalidRequestError, or TooLargeError where it nests deeper than ``max_depth``.
+    """Parse ``body`` or raise InvalidRequestError, or TooLargeError if it nests deeper than ``max_depth``.
 
-    Integers keep every digit. Refused are duplicate member names, NaN and infinities, floats that overflow,
-    lone surrogates, NUL, a byte order mark, bytes that are not UTF-8 and anything after the value. The
-    error's ``details["position"]`` is an offset in bytes (for the encoding) or characters; no error quotes
-    the body.
+    Integers keep every digit. Duplicate member names, NaN and infinities, floats that overflow, lone surrogates,
+    NUL, a byte order mark, bytes that are not UTF-8 and anything after the value are refused. The error's
+    ``details["position"]`` is an offset in bytes (for the encoding) or characters; no error quotes the body.
     """
     if body.startswith(b"\xef\xbb\xbf"):
         raise _invalid("The body starts with a byte order mark; send plain UTF-8.", 0)
     _check_depth(body, max_depth)
-    text = _decoded(body)
-    value = _parsed(text)
+    text = _decode_text(body)
+    value = _parse_text(text)
     if b"\\u0000" in body or b"\\ud" in body or b"\\uD" in body:
         _check_escapes(text)
     return value
 
 
 def dumps(value: Any) -> bytes:
-    """Return ``value`` as compact UTF-8 JSON; key order and every digit of an integer are kept."""
+    """Return ``value`` as compact UTF-8 JSON with its key order and every digit of integers."""
     return _ENCODER.encode(value).encode()
 
 
@@ -51,10 +50,10 @@ def depth_exceeds(body: bytes, limit: int) -> bool:
     if body.count(b"[") + body.count(b"{") <= limit:
         return False
     unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Every second part between quotes is a string (or, where the body is malformed, lies behind the fault).
-    brackets = b"".join(unescaped.translate(_ONE_KIND, _NOT_MARKS).split(b'"')[::2])
+    # Every second part between quotes is a string (or, in a malformed body, comes after the fault).
+    brackets = b"".join(unescaped.translate(_BRACES_TO_BRACKETS, _NOT_STRUCTURAL).split(b'"')[::2])
     for _ in range(limit):
-        # Each pass removes the innermost pairs, so what survives `limit` passes is deeper than that.
+        # Each pass removes the innermost pairs, so brackets that survive `limit` passes nest deeper.
         fewer = brackets.replace(b"[]", b"")
         if len(fewer) == len(brackets):
             break
@@ -70,58 +69,58 @@ def _check_depth(body: bytes, max_depth: int) -> None:
         )
 
 
-def _decoded(body: bytes) -> str:
+def _decode_text(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
         position = error.start
-    # Raised outside the handler: the decoding error holds the body, and a chained error would keep it.
+    # Raise outside the handler: the decoding error contains the body, and a chained error would keep it.
     raise _invalid("The body is not valid UTF-8.", position)
 
 
-def _parsed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     fault: ServiceError
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         fault = _invalid("The body is not valid JSON.", error.pos)
-    except _Refused:
-        fault = _located(text)
+    except _RefusedError:
+        fault = _locate_fault(text)
     except ValueError:
-        fault = _located(text)
+        fault = _locate_fault(text)
     raise fault
 
 
 def _check_escapes(text: str) -> None:
-    clean = _CLEAN.match(text)
-    end = clean.end() if clean else 0
+    valid = _VALID_ESCAPES.match(text)
+    end = valid.end() if valid else 0
     if end == len(text):
         return
     if text.startswith("\\u0000", end):
-        raise _invalid("A string holds the character NUL.", end)
-    raise _invalid("A string holds half of a surrogate pair.", end)
+        raise _invalid("A string contains the character NUL.", end)
+    raise _invalid("A string contains half of a surrogate pair.", end)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _Refused
+        raise _RefusedError
     return members
 
 
-def _finite(number: str) -> float:
+def _finite_float(number: str) -> float:
     value = float(number)
     if math.isinf(value):
-        raise _Refused
+        raise _RefusedError
     return value
 
 
 def _no_constant(_: str) -> NoReturn:
-    raise _Refused
+    raise _RefusedError
 
 
-def _located(text: str) -> ServiceError:
-    """Find again, slowly, what a hook of the decoder refused: the hooks are not told where they are."""
+def _locate_fault(text: str) -> ServiceError:
+    """Find again, slowly, what a hook of the decoder refused, since hooks do not know their position."""
     names: list[set[str] | None] = []
     expects_name = False
     for token in _TOKEN.finditer(text):
@@ -135,13 +134,13 @@ def _located(text: str) -> ServiceError:
         elif word == ",":
             expects_name = bool(names) and names[-1] is not None
         elif word[0] == '"':
-            known = names[-1] if names else None
-            if not expects_name or known is None:
+            seen = names[-1] if names else None
+            if not expects_name or seen is None:
                 continue
             name = json.loads(word, strict=False)
-            if name in known:
+            if name in seen:
                 return _invalid("An object has two members of the same name.", position)
-            known.add(name)
+            seen.add(name)
             expects_name = False
         elif (fault := _number_fault(word, position)) is not None:
             return fault
@@ -167,5 +166,7 @@ def _invalid(message: str, position: int) -> InvalidRequestError:
     return InvalidRequestError(message, details={"position": position})
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique_members, parse_float=_finite_float, parse_constant=_no_constant
+)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))

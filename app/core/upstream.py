@@ -1,4 +1,4 @@
-"""What crosses between a client's request and the server behind this one that answers it."""
+"""Types that connect a client's request with the server behind this one that answers it."""
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 
 class UpstreamError(Exception):
-    """The server behind this one answered with a JSON-RPC error, which goes on to the client as it is.
+    """The server behind this one answered with a JSON-RPC error, which is passed on unchanged to the client.
 
-    No ServiceError: the words are the server's own, so nothing of it is logged or recorded but the code.
+    It is no ServiceError: the message is the server's own text, so only the code is logged or recorded.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
@@ -19,7 +19,7 @@ class UpstreamError(Exception):
 
 
 class OwnLinks(Protocol):
-    """Connections that serve one client alone, so that what a server asks reaches nobody else."""
+    """Connections that serve only one client, so that a server's requests reach nobody else."""
 
     async def request(
         self,
@@ -30,21 +30,21 @@ class OwnLinks(Protocol):
         hooks: "Hooks",
         timeout_s: float | None = None,
     ) -> dict[str, Any]:
-        """Return the server's raw result, over the client's own connection where the server may need one."""
+        """Return the server's raw result, over the client's own connection if the server may need one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What the client behind one request can be told and asked while its server works.
+    """How a server reaches the client of one request while it works.
 
-    ``notify(method, params)`` takes what belongs to this request: ``notifications/progress`` (with the client's own
-    token) and ``notifications/message``. ``ask(method, params)`` carries ``sampling/createMessage``,
+    ``notify(method, params)`` sends notifications of this request to the client: ``notifications/progress`` (with the
+    client's own token) and ``notifications/message``. ``ask(method, params)`` sends ``sampling/createMessage``,
     ``elicitation/create`` and ``roots/list`` to the client and returns its result, or raises UpstreamError.
-    ``meta`` is merged into the request's ``_meta``; ``capabilities`` are those the client declared, which a server
-    of the modern revision is told with each request. ``links`` are the client's own connections: where they are
-    given, requests go through them. ``guard`` makes hooks through which nothing passes that a policy withholds: what a
-    server says outside a request may be about this one, too. ``owner`` stands for the client: where a server does not
-    say to which request its logs belong, they are passed on only on connections that no other client uses.
+    ``meta`` is merged into the request's ``_meta``. ``capabilities`` are those that the client declared; a server of
+    the modern revision gets them with each request. ``links`` are the client's own connections; if set, requests go
+    through them. ``guard`` wraps hooks so that they pass on nothing that a policy withholds, because a message that a
+    server sends outside a request may also be about this one. ``owner`` identifies the client: if a server does not
+    state to which request its logs belong, they are passed on only on connections that no other client uses.
     """
 
     notify: Callable[[str, Mapping[str, Any]], Awaitable[None]] | None = None

@@ -21,7 +21,7 @@ from app.core.contracts.moderation import (
     category_of,
     severity_of,
 )
-from app.core.contracts.unscanned import ScanningArguments, told_unscanned
+from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError
 from app.core.offload import off_loop
 
@@ -118,7 +118,7 @@ class ContentModeration(Middleware[ContentModerationArguments]):
         )
         return Outcome(
             edited,
-            verdict.metadata(asked) | told_unscanned(context),
+            verdict.metadata(asked) | unscanned_metadata(context),
             dict(verdict.counts),
             audit_details=verdict.audit_details(report),
             engine=report,

@@ -45,7 +45,7 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
         named = NamedTexts(context.leaves)
         found = await self.engines.secrets.scan(named.texts, options)
         plan = RedactionPlan(arguments, modes, "secrets")
-        edited = await plan.edited(context, named.own(found.spans))
+        edited = await plan.edited(context, named.spans_in_values(found.spans))
         metadata: dict[str, Any] = plan.metadata(context)
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=found.report)
 

@@ -1,1 +1,1 @@
-"""What middlewares and engines promise: the plug-in contract, engines, pipelines and policies."""
+"""Contracts of middlewares, engines and plug-ins, and the definitions of pipelines and policies."""

@@ -1,4 +1,4 @@
-"""Holding arguments against the JSON Schema that another server gives for them, as far as arguments need it."""
+"""Validate arguments against another server's JSON Schema, as far as arguments need it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,16 +12,16 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "array": (list,),
     "null": (type(None),),
 }
-_DEEPEST: Final = 16
+_MAX_DEPTH: Final = 16
 
 
 def schema_fault(schema: Any, value: Any, pointer: str = "", depth: int = 0) -> str | None:
-    """Return the pointer of the first value that ``schema`` refuses, None: it refuses none.
+    """Return the JSON pointer of the first value that ``schema`` refuses, or None if it refuses none.
 
-    Read are type, enum, const, required, properties, additionalProperties and items; what else a schema says, and what
-    lies deeper than arguments do, is for the server itself to check.
+    Checked are type, enum, const, required, properties, additionalProperties and items; the server itself checks all
+    other keywords, and values that nest deeper than arguments usually do.
     """
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return None
     if not _fits(schema, value):
         return pointer or "/"
@@ -29,8 +29,8 @@ def schema_fault(schema: Any, value: Any, pointer: str = "", depth: int = 0) -> 
         return _object_fault(schema, value, pointer, depth)
     if isinstance(value, list):
         faults = (
-            schema_fault(schema.get("items"), one, f"{pointer}/{number}", depth + 1)
-            for number, one in enumerate(value)
+            schema_fault(schema.get("items"), item, f"{pointer}/{number}", depth + 1)
+            for number, item in enumerate(value)
         )
         return next((fault for fault in faults if fault is not None), None)
     return None
@@ -39,8 +39,8 @@ def schema_fault(schema: Any, value: Any, pointer: str = "", depth: int = 0) -> 
 def _fits(schema: Mapping[str, Any], value: Any) -> bool:
     named = schema.get("type")
     kinds = named if isinstance(named, list) else [named]
-    known = [_TYPES[kind] for kind in kinds if isinstance(kind, str) and kind in _TYPES]
-    if known and not any(_is_of(value, kind) for kind in known):
+    expected = [_TYPES[kind] for kind in kinds if isinstance(kind, str) and kind in _TYPES]
+    if expected and not any(_has_type(value, kind) for kind in expected):
         return False
     choices = schema.get("enum")
     if isinstance(choices, list) and value not in choices:
@@ -48,7 +48,7 @@ def _fits(schema: Mapping[str, Any], value: Any) -> bool:
     return "const" not in schema or bool(value == schema["const"])
 
 
-def _is_of(value: Any, kind: tuple[type, ...]) -> bool:
+def _has_type(value: Any, kind: tuple[type, ...]) -> bool:
     return isinstance(value, kind) and (bool in kind or not isinstance(value, bool))
 
 
@@ -59,11 +59,11 @@ def _object_fault(schema: Mapping[str, Any], value: dict[str, Any], pointer: str
             return f"{pointer}/{name}"
     named = schema.get("properties")
     properties: Mapping[str, Any] = named if isinstance(named, Mapping) else {}
-    others = schema.get("additionalProperties", True)
-    for name, one in value.items():
-        if name not in properties and others is False:
+    additional = schema.get("additionalProperties", True)
+    for name, member in value.items():
+        if name not in properties and additional is False:
             return pointer or "/"
-        fault = schema_fault(properties.get(name, others), one, f"{pointer}/{name}", depth + 1)
+        fault = schema_fault(properties.get(name, additional), member, f"{pointer}/{name}", depth + 1)
         if fault is not None:
             return fault
     return None

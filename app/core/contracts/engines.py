@@ -1,4 +1,4 @@
-"""Contracts of the heavy skills that middlewares use; engines implement them, main hands them over."""
+"""Contracts of the costly skills that middlewares use; engines implement them, and ``main`` wires them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ NameEngine = Literal["fast", "accurate"]
 
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
-    """What to look for.
+    """What to detect.
 
-    ``strict`` takes every entity at low thresholds; ``entities`` (labels) limits, ``exclude`` removes;
+    ``strict`` detects every entity at low thresholds; ``entities`` limits the labels, ``exclude`` removes labels.
     ``allow_list`` are texts that are never a finding, ``deny_list`` texts that always are (label ``CUSTOM``).
-    ``names``: the tagger that looks for names, ``fast`` or, several times slower, ``accurate``.
+    ``names`` is the tagger for names: ``fast`` or, several times slower, ``accurate``.
     """
 
     strict: bool = False
@@ -41,7 +41,7 @@ class DetectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The findings of one call: for each text its spans, sorted and free of overlaps; warnings for metadata."""
+    """The findings of one call: for each text its spans, sorted and without overlaps; warnings for metadata."""
 
     spans: list[list[Span]]
     engine: str
@@ -49,7 +49,7 @@ class Detection:
 
 
 class Detector(Protocol):
-    """Finds personal data; never blocks the event loop and never passes a text that it could not scan."""
+    """Detect personal data; never block the event loop, and never pass a text that could not be scanned."""
 
     async def detect(
         self,
@@ -61,25 +61,25 @@ class Detector(Protocol):
     ) -> Detection:
         """Scan ``texts`` (all leaves of one context) or raise; a time-out raises DeadlineExceededError.
 
-        ``joined`` are runs of adjacent texts, by position, that are read as one text too, so that what is split over
-        them is found; each text gets the part that lies in it. Nothing remembered of one ``tenant`` serves another.
+        ``joined`` are runs of adjacent texts, by position, that are also scanned as one text, so that findings split
+        over them are detected; each text gets its part of the span. Nothing cached for one ``tenant`` serves another.
         """
 
     def labels(self) -> frozenset[str]:
-        """Return every label that this detector can give."""
+        """Return every label that this detector can assign."""
 
     def label_of(self, name: str) -> str | None:
-        """Return the label that ``name`` stands for: itself, or the engine's own name of a type; None: unknown."""
+        """Return the label for ``name``, which is a label or the engine's own name of a type; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What one recognizer found in a text, and what became of it.
+    """A possible finding of one recognizer, and whether it became a finding.
 
-    ``entity`` is Presidio's name of the type, ``base`` the score before ``context`` (the words nearby that changed it),
+    ``entity`` is Presidio's name of the type, ``base`` the score before ``context`` (nearby words that changed it),
     ``view`` how the text was read (``text``, ``plain``, ``base64`` and so on), ``reason`` why it won or lost.
-    ``threshold`` is the score from which on this type counts (None: not at all here), ``missing`` the words of which
-    one nearby would have raised the score of a loser.
+    ``threshold`` is the lowest score at which this type counts (None: it does not count here), ``missing`` words of
+    which one nearby would have raised the score of a loser.
     """
 
     span: Span
@@ -97,7 +97,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The findings of one text, and every candidate for one, in the order of the text."""
+    """The findings of one text and all candidates, in the order of the text."""
 
     spans: list[Span]
     candidates: list[Candidate]
@@ -107,24 +107,24 @@ class Explanation:
 
 
 class Explainer(Protocol):
-    """Says why something is a finding or is not."""
+    """Explain why something is a finding or not."""
 
     async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
-        """Scan ``text`` as `Detector.detect` does and keep what was considered."""
+        """Scan ``text`` as `Detector.detect` does, and keep all candidates."""
 
 
 class Masker(Protocol):
-    """Replaces originals irreversibly."""
+    """Replace originals irreversibly."""
 
     async def apply_operator(
         self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
     ) -> list[str]:
-        """Return what stands for each ``(label, text)``: ``mask`` (stars), ``hash`` (under ``key``), ``remove``."""
+        """Return the replacement of each ``(label, text)``: ``mask`` (stars), ``hash`` (with ``key``), ``remove``."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """Which engine gave a result; ``degraded``: a configured engine failed and the embedded one served."""
+    """The engine that returned a result; ``degraded``: a configured engine failed and the embedded one took over."""
 
     name: str
     version: str
@@ -133,22 +133,22 @@ class EngineReport:
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """One vector for each text: unit length, float32 in little-endian bytes, equal lengths."""
+    """One vector per text: unit length, float32 in little-endian bytes, all with the same number of dimensions."""
 
     vectors: list[bytes]
     report: EngineReport
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product says how alike they are."""
+    """Convert texts to vectors whose dot product measures their similarity."""
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each of ``texts`` or raise UpstreamUnavailableError."""
+        """Return one vector per text, or raise UpstreamUnavailableError."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCandidate:
-    """A tool as a ranker sees it; ``parameters`` are names and descriptions of its arguments."""
+    """A tool for a ranker; ``parameters`` are names and descriptions of its arguments."""
 
     name: str
     description: str = ""
@@ -157,16 +157,16 @@ class ToolCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ToolRanking:
-    """For each query the scores of all tools, in the order of the tools: 0..1, comparable between requests."""
+    """For each query the scores of all tools, in the order of the tools, 0..1 and comparable between requests."""
 
     scores: list[list[float]]
     order: list[list[int]]
-    """For each query the positions of the tools, best first: the fused rank, which ``scores`` alone do not give."""
+    """For each query the positions of the tools, best first: the fused rank, which ``scores`` alone do not show."""
     report: EngineReport
 
 
 class ToolRanker(Protocol):
-    """Says which tools help with a request."""
+    """Rank tools by how much they help with a request."""
 
     async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
         """Rank all ``tools`` for each of ``queries``."""
@@ -174,10 +174,10 @@ class ToolRanker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Moderation:
-    """For each text its score 0..1 by policy: 0.5 is where the engine itself would flag, see ``Moderator``.
+    """For each text its score 0..1 by policy; an engine would flag from 0.5 on, see ``Moderator``.
 
-    ``windows``: for each text where its score of a policy comes from, as offsets ``[start, end)``; a policy that is
-    not in the mapping was judged on the whole text, and so is everything where the list is empty.
+    ``windows`` has for each text the offsets ``[start, end)`` that produced the score of a policy. A policy that is
+    not in the mapping was judged on the whole text; an empty list means that for all texts.
     """
 
     scores: list[Mapping[str, float]]
@@ -186,10 +186,10 @@ class Moderation:
 
 
 class Moderator(Protocol):
-    """Says how much a text goes against each policy.
+    """Score how much a text violates each policy.
 
-    Scores mean the same whatever the engine: from 0.5 on a usual service would flag the text, and from 0.85 on it is
-    so plain that refusing it is defensible.
+    Scores mean the same for every engine: from 0.5 on, a usual service would flag the text; from 0.85 on, the
+    violation is so clear that refusing the text is defensible.
     """
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
@@ -198,14 +198,14 @@ class Moderator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TermList:
-    """What a custom policy looks for: whole words or phrases in any case, and patterns in RE2's syntax."""
+    """What a custom policy searches: whole words or phrases in any case, and patterns in RE2 syntax."""
 
     terms: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
 
 
 class InvalidPatternError(ValueError):
-    """A pattern is no RE2 pattern or too large; ``position`` is the list's and ``pattern`` the pattern's in it."""
+    """A pattern is not valid RE2 or too large; ``position`` is the index of the list, ``pattern`` the index in it."""
 
     def __init__(self, position: int, pattern: int) -> None:
         super().__init__(f"pattern {pattern} of list {position}")
@@ -214,7 +214,7 @@ class InvalidPatternError(ValueError):
 
 
 class TermMatcher(Protocol):
-    """Looks for the terms and patterns that callers give; in time linear in the text, whatever they give."""
+    """Search for callers' terms and patterns, in time linear in the text for any pattern."""
 
     async def match(self, texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[int]]:
         """Return for each of ``texts`` the positions of the lists that occur in it, or raise InvalidPatternError."""
@@ -222,7 +222,7 @@ class TermMatcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InjectionFinding:
-    """Why a text is suspected: a kind such as ``override``, its offsets ``[start, end)`` and a score 0..1."""
+    """A reason to suspect a text: a kind such as ``override``, its offsets ``[start, end)`` and a score 0..1."""
 
     kind: str
     start: int
@@ -232,7 +232,7 @@ class InjectionFinding:
 
 @dataclass(frozen=True, slots=True)
 class InjectionJudgement:
-    """For each text a score 0..1 that it tries to take over the model, and what speaks for it."""
+    """For each text a score 0..1 that it tries to take over the model, and the findings behind it."""
 
     scores: list[float]
     findings: list[list[InjectionFinding]]
@@ -240,22 +240,22 @@ class InjectionJudgement:
 
 
 class InjectionDetector(Protocol):
-    """Finds texts that give orders to the model against its host."""
+    """Detect texts that give instructions to the model against its host."""
 
     async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
         """Judge each of ``texts`` by itself.
 
-        ``documents``: they are what tools returned or files hold, so only what no honest document says counts, and not
-        whether they read like somebody's request.
+        ``documents``: the texts come from tools or files, so only phrases that no honest document contains count, and
+        not whether a text reads like a request.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class SecretOptions:
-    """Which secrets to look for.
+    """Which secrets to detect.
 
     ``allow_list`` are texts that are never a secret; ``providers`` (None: all) limits the rules; ``entropy`` adds
-    random-looking values in the context of a name such as ``password``.
+    random-looking values near a name such as ``password``.
     """
 
     allow_list: tuple[str, ...] = ()
@@ -265,17 +265,17 @@ class SecretOptions:
 
 @dataclass(frozen=True, slots=True)
 class SecretFindings:
-    """For each text its secrets, sorted and free of overlaps, labelled ``SECRET_AWS`` and so on."""
+    """For each text its secrets, sorted and without overlaps, labelled ``SECRET_AWS`` and so on."""
 
     spans: list[list[Span]]
     report: EngineReport
 
 
 class SecretScanner(Protocol):
-    """Finds credentials."""
+    """Detect credentials."""
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
-        """Scan each of ``texts`` or raise; a text that could not be scanned is never passed."""
+        """Scan each of ``texts`` or raise; never pass a text that could not be scanned."""
 
     def providers(self) -> frozenset[str]:
         """Return the providers whose formats are known, in lower case."""
@@ -283,7 +283,7 @@ class SecretScanner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """What to look for and who asks; only what ``tenant`` and ``principals`` may read is ranked at all.
+    """What to search and for whom; only documents that ``tenant`` and ``principals`` may read are ranked.
 
     ``sources`` are names of collections or sources (None: all). ``limit`` counts documents.
     """
@@ -298,7 +298,7 @@ class RetrievalQuery:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPassage:
-    """A part of a document, with where it comes from; ``relevance`` is 0..1, ``written`` its date, in any words."""
+    """A part of a document and its origin; ``relevance`` is 0..1, ``written`` the document's date in any format."""
 
     document: str
     title: str
@@ -320,9 +320,9 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class ChunkProposals:
-    """Chunks, by number, that an index outside of the database proposes out of ``parts``; none where it was not asked.
+    """Chunks, by number, that an index outside the database proposes from ``parts``; none if it was not queried.
 
-    ``matches`` says how many chunks of these parts have each asked word.
+    ``matches`` maps each word of the query to the number of chunks in these parts that contain it.
     """
 
     parts: frozenset[int]
@@ -332,7 +332,7 @@ class ChunkProposals:
 
 
 class Retriever(Protocol):
-    """Finds passages of a tenant's documents."""
+    """Find passages in a tenant's documents."""
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return the best passages for each of ``queries``."""
@@ -355,7 +355,7 @@ class Grounding:
 
 
 class GroundingJudge(Protocol):
-    """Says whether statements follow from their evidence."""
+    """Judge whether statements follow from their evidence."""
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
         """Judge each of ``claims`` by itself."""
@@ -363,7 +363,7 @@ class GroundingJudge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The bundle that each middleware receives; a test replaces single members."""
+    """The engines that each middleware receives; tests replace single members."""
 
     detector: Detector
     now: Callable[[], datetime]

@@ -1,4 +1,4 @@
-"""What is found in an answer by rule: links, code, packages, quotes, numbers, names and handles without support."""
+"""Contracts for rule-based checks of answers: links, code, packages, quotes, numbers, names and handles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Final, Literal, Protocol
 Severity = Literal["low", "medium", "high"]
 
 RULES: Final = ("urls", "code", "packages", "quotes", "numbers", "names", "handles")
-"""The checks that need no model, in the order in which their findings are told apart."""
+"""The checks that need no model, in the order in which overlapping findings are resolved."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something stands in the sources: which of them, and the offsets ``[start, end)`` in its text."""
+    """A place in the sources: the index of the source, and the offsets ``[start, end)`` in its text."""
 
     source: int
     start: int
@@ -21,11 +21,11 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFinding:
-    """Something in an answer that its sources do not bear out.
+    """Something in an answer that its sources do not support.
 
     ``kind`` is ``url``, ``code``, ``package``, ``quote``, ``number``, ``name`` or ``handle``; ``[start, end)`` are
-    offsets in the answer. ``score`` is how likely it is made up, 0..1. ``place`` is what it was held against, ``fix``
-    what may stand there instead without a human's judgement. ``message`` never holds content.
+    offsets in the answer. ``score`` is the likelihood that it is invented, 0..1. ``place`` is the place in the sources
+    it was compared with, ``fix`` a replacement that needs no human judgement. ``message`` never includes content.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class AnswerFinding:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """What to check; ``packages`` are the names that exist, by index (``pypi``, ``npm``), beside the operator's."""
+    """What to check; ``packages`` are existing names by index (``pypi``, ``npm``), in addition to the operator's."""
 
     checks: frozenset[str] = frozenset(RULES)
     packages: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -49,9 +49,9 @@ class CheckOptions:
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What an answer states: the offsets of its sentences.
+    """What an answer states: the offsets ``[start, end)`` of its sentences.
 
-    ``prose`` is its text with code blanked out, questions and remarks included; None where it is code and courtesies.
+    ``prose`` is its text with code blanked out but with questions and remarks; None if it is only code and courtesies.
     """
 
     sentences: Sequence[tuple[int, int]]
@@ -59,16 +59,16 @@ class Statements:
 
 
 class AnswerChecker(Protocol):
-    """Checks what can be checked by rule; ``sources`` are all texts that count as known."""
+    """Check answers by rule; ``sources`` are all texts that count as known."""
 
     async def statements(self, answers: Sequence[str]) -> Sequence[Statements]:
-        """Return what each of ``answers`` states: no code, no questions, no headings, no courtesies."""
+        """Return the statements of each answer, without code, questions, headings and courtesies."""
 
     def links(self, answer: str) -> Sequence[tuple[int, int]]:
-        """Return where the links of ``answer`` stand."""
+        """Return the offsets ``[start, end)`` of the links in ``answer``."""
 
     async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
-        """Return for each of ``sentences`` which sentence of the sources is nearest to it."""
+        """Return for each of ``sentences`` the place of the nearest sentence in the sources, None without one."""
 
     async def check(
         self, answers: Sequence[str], sources: Sequence[str], options: CheckOptions
@@ -78,14 +78,14 @@ class AnswerChecker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What a probe saw: whether something answers at a URL; ``reachable`` None: it could not be told."""
+    """The result of a probe: whether something answers at a URL; ``reachable`` is None if that is unknown."""
 
     url: str
     reachable: bool | None
 
 
 class LinkProbe(Protocol):
-    """Asks the network whether something answers, as far as the operator allows."""
+    """Probe URLs over the network, as far as the operator allows."""
 
     async def probe(self, urls: Sequence[str]) -> Sequence[LinkState]:
-        """Return the state of each URL; what may not be asked, or is not answered in time, is None."""
+        """Return the state of each URL; ``reachable`` is None if a probe is not allowed or not answered in time."""

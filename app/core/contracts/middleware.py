@@ -1,4 +1,4 @@
-"""The plug-in contract: a middleware is one function from a context and arguments to a context."""
+"""The plug-in contract: a middleware is a function from a context and arguments to a context."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from app.core.contracts.engines import EngineReport, Engines
 
 Phase = Literal["outbound", "inbound"]
 ScopeName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
-"""The caller's name of a vault scope: printable ASCII without spaces."""
+"""A caller's name for a vault scope: printable ASCII without spaces."""
 
 
 class Arguments(BaseModel):
-    """Base of every middleware's arguments; unknown names are an error."""
+    """Base class of every middleware's arguments; unknown names are an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
 
@@ -27,23 +27,23 @@ class Arguments(BaseModel):
 A = TypeVar("A", bound=Arguments)
 
 REMOTE_SEPARATOR: Final = "__"
-"""Between the server and its own name in the name of a middleware of another server."""
+"""Separator of server and own name in the name of another server's middleware."""
 
 API_VERSION: Final = 1
-"""Of the contract of this file; a plug-in that is written for another one stops the start."""
+"""Version of the contract in this file; the service does not start with a plug-in for another version."""
 
 
 class NoSettings(BaseModel):
-    """What a middleware takes that has no settings of its own."""
+    """Settings of a middleware that has none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
 class VaultOptions:
-    """How the service treats the Conceal and Reveal edits of an outcome.
+    """How the service handles the Conceal and Reveal edits of an outcome.
 
-    ``scope`` is the vault scope by name (None: a new random one for Conceal). ``return_mapping`` adds the
+    ``scope`` is the name of the vault scope (None: a new random one for Conceal). ``return_mapping`` adds the
     originals to the metadata; that and ``restores`` need the role restorer.
     """
 
@@ -58,14 +58,14 @@ class VaultOptions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a middleware made of a context.
+    """The result of a middleware.
 
-    ``context`` may still hold Conceal edits (originals that want a handle) and Reveal edits (handles that want
-    their original): the service resolves them in the one transaction that also stores the audit event, and
-    adds ``redactions``, ``scope`` and ``unresolved`` to ``metadata``. ``counts`` go to the audit event.
-    ``keep_content`` asks the service to seal the context as given into the audit event, and ``audit_details`` are
-    identifiers and numbers for it, never content. ``engine`` is which engine judged: the service puts it into
-    ``metadata`` and, where it is degraded, into the audit event.
+    ``context`` may still have Conceal edits (originals that need a handle) and Reveal edits (handles that need their
+    original): the service resolves them in the same transaction that stores the audit event, and adds ``redactions``,
+    ``scope`` and ``unresolved`` to ``metadata``. ``counts`` go to the audit event. ``keep_content`` makes the service
+    seal the original context into the audit event; ``audit_details`` are identifiers and numbers for the event, never
+    content. ``engine`` is the engine that judged: the service adds it to ``metadata`` and, if it is degraded, to the
+    audit event.
     """
 
     context: Context
@@ -78,15 +78,15 @@ class Outcome:
 
 
 async def no_tools() -> Sequence[Mapping[str, Any]]:
-    """Return no tools: what a caller sees where no server stands behind this one."""
+    """Return no tools, for callers without a server behind this one."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """Who invokes a middleware; ``until`` is a time of the event loop's clock, after which nobody waits.
+    """Who invokes a middleware; ``until`` is the deadline on the event loop's clock, in seconds.
 
-    ``visible_tools`` gives the definitions of the tools that this caller sees behind this server.
+    ``visible_tools`` returns the definitions of the tools that this caller sees behind this server.
     """
 
     caller: Caller
@@ -95,10 +95,10 @@ class Invocation:
 
 
 class Middleware(ABC, Generic[A]):
-    """One transformation; subclasses are stateless apart from the engines and settings they were given.
+    """One transformation; subclasses have no state apart from their engines and settings.
 
-    ``conceals``: it puts handles in place of what must not pass, so no pipeline may skip it. ``restores``: it puts
-    originals back. ``settings`` of a plug-in are an instance of its ``configuration``, read when the service starts.
+    ``conceals``: it replaces sensitive text by handles, so no pipeline may skip it. ``restores``: it restores
+    originals. ``settings`` of a plug-in are an instance of its ``configuration``, read when the service starts.
     """
 
     api: ClassVar[int] = API_VERSION
@@ -117,8 +117,8 @@ class Middleware(ABC, Generic[A]):
 
     @abstractmethod
     async def apply(self, context: Context, arguments: A) -> Outcome:
-        """Transform ``context``; open no transaction, keep no state, block no event loop."""
+        """Transform ``context``; do not open transactions, keep state or block the event loop."""
 
     async def invoke(self, context: Context, arguments: A, _invocation: Invocation) -> Outcome:
-        """Transform ``context`` for one caller; a middleware that needs to know the caller overrides this."""
+        """Transform ``context`` for one caller; override this if a middleware needs to know the caller."""
         return await self.apply(context, arguments)

@@ -1,4 +1,4 @@
-"""What a moderated text is called: categories by policy and intent, with their warnings and severities."""
+"""Categories of moderated texts by policy and intent, with their warnings and severities."""
 
 import re
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ Level = Literal["consumer", "enterprise", "regulated"]
 POLICIES = ("violence", "harassment", "hate", "sexual", "self_harm", "illicit")
 
 THRESHOLDS: Mapping[Level, float] = {"regulated": 0.35, "enterprise": 0.5, "consumer": 0.65}
-"""The score from which a text is flagged, by level."""
+"""The lowest score at which a text is flagged, by level."""
 
 PLAIN = 0.85
-"""The score from which a text is so plainly bad that refusing it is defensible."""
+"""The lowest score at which a violation is so clear that refusing the text is defensible."""
 
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high")
 
@@ -26,7 +26,7 @@ SUPPORT = (
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A flag, the warning that the model reads, and the highest severity that it can have."""
+    """A flag, the warning for the model, and the highest possible severity."""
 
     flag: str
     warning: str
@@ -48,7 +48,7 @@ SEEKING: Mapping[str, Category] = {
     ),
     "illicit": Category("illicit_advice_seeking", "This query may seek advice on breaking the law"),
 }
-"""By policy: what somebody who asks for advice or for a text is told to be doing."""
+"""Categories by policy for texts that request advice or another text."""
 
 EXPRESSING: Mapping[str, Category] = {
     "violence": Category("violent_content", "This text may threaten, plan or glorify violence"),
@@ -58,9 +58,9 @@ EXPRESSING: Mapping[str, Category] = {
     "self_harm": Category("self_harm_risk", f"The writer may be at risk of self-harm; {SUPPORT}"),
     "illicit": Category("illicit_content", "This text may plan or describe a crime"),
 }
-"""By policy: what a text that states, threatens or tells something is called."""
+"""Categories by policy for texts that state, threaten or narrate something."""
 
-_OPENING = re.compile(
+_REQUEST = re.compile(
     r"(?:^|[.!?:;,\n]\s*|\b(?:and|but|so|then|please|hi|hello|hey|ok|okay)\s+)"
     r"(?:how (?:can|do|does|did|could|would|should|might|to|hard|much|many|long)\b"
     r"|(?:what|which|where|when|who|whom)\b(?=[^.!\n]*\?)"
@@ -80,13 +80,13 @@ _FIRST_PERSON_REPORT = re.compile(r"\btell (?:him|her|them|everyone|my|your)\b",
 
 
 def category_of(policy: str, text: str) -> Category:
-    """Return the category of a text that goes against ``policy``, by whether it asks for something."""
-    asks = _OPENING.search(text) is not None and _FIRST_PERSON_REPORT.match(text) is None
-    return (SEEKING if asks else EXPRESSING)[policy]
+    """Return the category of a text that violates ``policy``, which depends on whether it is a request."""
+    is_request = _REQUEST.search(text) is not None and _FIRST_PERSON_REPORT.match(text) is None
+    return (SEEKING if is_request else EXPRESSING)[policy]
 
 
 def severity_of(score: float, category: Category) -> Severity:
-    """Return how bad: low where only the strictest level flags it, high where it is plain."""
+    """Return the severity: low if only the strictest level flags the text, up to high if the violation is clear."""
     if score < THRESHOLDS["enterprise"]:
         return "low"
     return category.ceiling if score >= PLAIN else "medium"

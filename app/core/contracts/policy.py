@@ -1,4 +1,4 @@
-"""What a tenant allows: middlewares, default and fixed arguments, limits."""
+"""The policy of a tenant: allowed middlewares, default and fixed arguments, limits, grants and tool hooks."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +14,7 @@ from app.core.globs import Glob
 
 
 class Limits(BaseModel):
-    """Bounds on one tenant's use; the edge enforces the rates, the service the rest."""
+    """Limits on one tenant's use; the edge enforces the rates, the services the rest."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,18 +33,20 @@ class Limits(BaseModel):
         default=30_000, gt=0, le=3_600_000, description="Time limit of one request, in milliseconds."
     )
     description_reads_per_minute: int = Field(
-        default=120, gt=0, le=10**6, description="Reads of tool_descriptions by one caller in a minute."
+        default=120, gt=0, le=10**6, description="Reads of tool_descriptions by one caller per minute."
     )
 
 
 class Grant(BaseModel):
-    """What some callers may see and use of the primitives behind this server."""
+    """Which primitives behind this server some callers may see and use."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     keys: list[str] | None = Field(default=None, description="Ids of API keys; null: every key.")
     roles: list[Role] | None = Field(default=None, description="Callers with any of these; null: every role.")
-    groups: list[str] = Field(default_factory=list, description="All members of these groups and of theirs.")
+    groups: list[str] = Field(
+        default_factory=list, description="All members of these groups and of their subgroups."
+    )
     members: list[Member] = Field(default_factory=list, description="Primitives by kind, name and server.")
 
 
@@ -58,22 +60,22 @@ class Step(BaseModel):
 
 
 class ToolHook(BaseModel):
-    """Which middlewares a call passes on its way to a server, and its result on the way back.
+    """Which middlewares process the result of a call to a server, and whether its arguments are restored.
 
-    The first passage that names a primitive applies to it, and no other.
+    Only the first tool hook that matches a primitive applies to it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kinds: list[Literal["tool", "prompt", "resource"]] = Field(
-        default=["tool", "prompt", "resource"], description="What it applies to."
+        default=["tool", "prompt", "resource"], description="Kinds of primitives to which the hook applies."
     )
     names: list[str] = Field(default_factory=lambda: ["*"], description="Exposed names; `*` is any text.")
     servers: list[str] | None = Field(default=None, description="Names of servers; null: all.")
     restore_arguments: bool = Field(
         default=False,
-        description="Put originals in place of handles in a tool's arguments before it runs; needs "
-        "`pii_redaction` among `results`, so that nobody reads originals through a tool.",
+        description="Restore originals in a tool's arguments before it runs; needs `pii_redaction` among "
+        "`results`, so that nobody reads originals through a tool.",
     )
     results: list[Step] = Field(default_factory=list, description="Middlewares for results, in order.")
 
@@ -85,47 +87,49 @@ class ToolHook(BaseModel):
 
 
 class DisclosurePolicy(BaseModel):
-    """Who gets tools described in two stages."""
+    """Which callers get tool descriptions in two stages."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     default: Disclosure | None = Field(
-        default=None, description="For all servers; null: as each server says."
+        default=None, description="For all servers; null: the setting of each server."
     )
-    keys: dict[str, Disclosure] = Field(default_factory=dict, description="By id of the API key; these win.")
+    keys: dict[str, Disclosure] = Field(
+        default_factory=dict, description="By id of the API key; these override the default."
+    )
     without_handle: Literal["refuse", "caller", "off"] = Field(
         default="refuse",
-        description="Clients of revision 2026-07-28 that send no handle: refuse, remember per caller for "
-        "`caller_ttl_s`, or do not ask.",
+        description="Clients of revision 2026-07-28 that send no handle: refuse them, remember reads per caller for "
+        "`caller_ttl_s`, or do not require that descriptions were read.",
     )
     caller_ttl_s: int = Field(default=3600, gt=0, le=10**7)
 
 
 class ConcernPolicy(BaseModel):
-    """How concerns filter."""
+    """How concerns filter lists."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     apply_defaults: bool = Field(
-        default=False, description="Filter by a concern's default where nothing is set."
+        default=False, description="Filter by a concern's default if no value is set."
     )
     expose: bool = Field(default=False, description="Show the mapping of each primitive in `_meta.concerns`.")
 
 
 class SecretPolicy(BaseModel):
-    """Who gets secrets back in place of their handles, where originals are restored at all.
+    """Who gets secrets restored, when originals are restored at all.
 
-    To restore anything needs the role restorer; a passage restores with the authority of the policy.
+    Restoring anything needs the role restorer; a tool hook restores with the authority of the policy.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     restorable_by: list[Role] | None = Field(
         default=None,
-        description="Callers with any of these roles; null: whoever may restore; an empty list: nobody.",
+        description="Callers with any of these roles; null: everybody who may restore; an empty list: nobody.",
     )
     keys: list[str] | None = Field(
-        default=None, description="Ids of the API keys that get secrets back; null: every key."
+        default=None, description="Ids of the API keys for which secrets are restored; null: every key."
     )
 
     def restorable(self, handles: Iterable[Handle], caller: Caller) -> set[Handle]:
@@ -137,19 +141,22 @@ class SecretPolicy(BaseModel):
 
 
 class ToolListing(BaseModel):
-    """How lists of tools are narrowed to what a conversation needs, where a client asks for that."""
+    """How tool lists are narrowed to what a conversation needs, if a client requests that."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     mode: Literal["off", "narrow"] = Field(
         default="narrow",
-        description="narrow: as clients ask; off: clients are listed every tool they may use.",
+        description="narrow: narrow lists as clients request; off: always list every tool that a client may use.",
     )
     max_tools: int = Field(
-        default=20, ge=1, le=10_000, description="Relevant tools in a list, where the client names no number."
+        default=20,
+        ge=1,
+        le=10_000,
+        description="Maximum of relevant tools in a list, if the client sets none.",
     )
     min_score: float = Field(
-        default=0.001, ge=0, le=1, description="Tools below are left out, where the client names no score."
+        default=0.001, ge=0, le=1, description="Minimum score of relevant tools, if the client sets none."
     )
     pinned: list[Annotated[str, Field(max_length=2048)]] = Field(
         default_factory=list, max_length=1000, description="Exposed names of tools that are always listed."
@@ -160,28 +167,28 @@ class ToolListing(BaseModel):
 
 
 class UntrustedPolicy(BaseModel):
-    """What may be done once content that nobody vouches for came into a session."""
+    """What a session may do after it received untrusted content."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     after: Literal["allow", "confirm", "refuse"] = Field(
         default="allow",
-        description="Calls of tools that do not say that they only read (`readOnlyHint`), after such content: allow, "
+        description="Calls of tools that are not marked as read-only (`readOnlyHint`), after such content: allow, "
         "let a person confirm each, or refuse.",
     )
     servers: list[str] | None = Field(
         default=None,
-        description="Servers whose results are not trusted; null: all. A result in which a `prompt_injection` among "
-        "the results of a passage suspects an attack is never trusted.",
+        description="Servers whose results are not trusted; null: all. A result in which the `prompt_injection` of a "
+        "tool hook suspects an attack is never trusted.",
     )
     without_handle: Literal["untrusted", "trusted"] = Field(
         default="untrusted",
-        description="What to assume of clients of revision 2026-07-28 that send no handle, so that nothing is "
-        "remembered of them.",
+        description="What to assume about clients of revision 2026-07-28 that send no handle, since nothing can be "
+        "remembered about them.",
     )
 
-    def holds_for(self, server: str, *, suspected: bool) -> bool:
-        """Return whether a result of ``server`` is to be remembered as not trusted."""
+    def distrusts(self, server: str, *, suspected: bool) -> bool:
+        """Return whether to remember a result of ``server`` as untrusted."""
         return self.after != "allow" and (suspected or self.servers is None or server in self.servers)
 
 
@@ -191,35 +198,36 @@ Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 class Policy(BaseModel):
     """One version of a tenant's policy.
 
-    Caller arguments override ``default_arguments``; ``fixed_arguments`` override the caller's, and a caller who
-    gives a different value for a fixed argument is refused.
+    A caller's arguments override ``default_arguments``; ``fixed_arguments`` override the caller's, and a caller who
+    sends a different value for a fixed argument is refused.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     allowed_middlewares: list[str] | None = Field(default=None, description="Names; null allows all.")
     default_arguments: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="Per middleware, the arguments used where the caller gives none."
+        default_factory=dict, description="Per middleware, the arguments used if the caller sends none."
     )
     fixed_arguments: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="Per middleware, the arguments that callers cannot change."
     )
     timeouts_ms: dict[str, Milliseconds] = Field(
         default_factory=dict,
-        description="Per middleware, its time limit in milliseconds, within the request's.",
+        description="Per middleware, its time limit in milliseconds, within the request's limit.",
     )
     audit_content: bool = Field(
-        default=False, description="Keep the context, sealed, where audit_logging is invoked."
+        default=False, description="Keep the sealed context in the audit event of audit_logging."
     )
     scope_ttl_s: int | None = Field(
-        default=None, gt=0, le=10**10, description="Life of a new vault scope, in seconds."
+        default=None, gt=0, le=10**10, description="Lifetime of a new vault scope, in seconds."
     )
     limits: Limits = Field(default_factory=Limits)
     grants: list[Grant] | None = Field(
         default=None, description="Who sees which tools, prompts and resources; null: every invoker sees all."
     )
     passages: list[ToolHook] = Field(
-        default_factory=list, description="Middlewares between clients and the servers behind this one."
+        default_factory=list,
+        description="Tool hooks: middlewares between clients and the servers behind this one.",
     )
     disclosure: DisclosurePolicy = Field(default_factory=DisclosurePolicy)
     concerns: ConcernPolicy = Field(default_factory=ConcernPolicy)
@@ -228,17 +236,17 @@ class Policy(BaseModel):
     tool_listing: ToolListing = Field(default_factory=ToolListing)
     interceptors: dict[str, InterceptorPolicy] = Field(
         default_factory=dict,
-        description="Per middleware or pipeline, what is recommended to those who invoke it as an interceptor.",
+        description="Per middleware or pipeline, recommendations for callers that invoke it as an interceptor.",
     )
     agentic_groups: bool = Field(
         default=False,
         description="Offer enable_groups and disable_groups in sessions of the handshake revision.",
     )
 
-    def passage_of(self, kind: PrimitiveKind, name: str, server: str) -> ToolHook | None:
-        """Return the passage that applies to a primitive."""
-        for one in self.passages:
-            mine = kind.value in one.kinds and (one.servers is None or server in one.servers)
-            if mine and any(Glob(pattern).matches(name) for pattern in one.names):
-                return one
+    def tool_hook_of(self, kind: PrimitiveKind, name: str, server: str) -> ToolHook | None:
+        """Return the tool hook that applies to a primitive, or None."""
+        for hook in self.passages:
+            matches = kind.value in hook.kinds and (hook.servers is None or server in hook.servers)
+            if matches and any(Glob(pattern).matches(name) for pattern in hook.names):
+                return hook
         return None

@@ -1,4 +1,4 @@
-"""Middlewares by name: found by walking a package and by entry points, duplicates refused."""
+"""Discover middlewares in a package and by entry points, and refuse duplicate names."""
 
 import importlib
 import importlib.util
@@ -27,24 +27,25 @@ class Registry:
     def discover(cls, package: ModuleType, engines: Engines, settings: Settings | None = None) -> "Registry":
         """Build every middleware of ``package`` and of other distributions' entry points.
 
-        ``settings`` are those of plug-ins, by the names of their middlewares.
+        ``settings`` are those of plug-ins, by middleware name. Raise RegistryError if two have the same name or one
+        is broken.
         """
-        found: dict[str, Middleware[Any]] = {}
+        by_name: dict[str, Middleware[Any]] = {}
         own = (kind(engines) for kind in _in_package(package))
-        for one in (*own, *plug_ins(engines, settings or {})):
-            if one.name in found:
-                raise RegistryError(f"Two middlewares are named {one.name!r}; rename one.")
-            found[one.name] = one
-        return cls(dict(sorted(found.items())))
+        for middleware in (*own, *plug_ins(engines, settings or {})):
+            if middleware.name in by_name:
+                raise RegistryError(f"Two middlewares are named {middleware.name!r}; rename one.")
+            by_name[middleware.name] = middleware
+        return cls(dict(sorted(by_name.items())))
 
     def get(self, name: str) -> Middleware[Any]:
         """Return the middleware, or raise NotFoundError."""
         try:
             return self.middlewares[name]
         except KeyError:
-            # The name is the caller's text: it is not repeated, it could be content.
+            # The name comes from the caller and could be content, so the message does not repeat it.
             raise NotFoundError(
-                "There is no middleware of that name; list the middlewares to see those you may invoke.",
+                "There is no middleware with that name; list the middlewares to see those you may invoke.",
                 details={"pointer": "/name"},
             ) from None
 
@@ -52,11 +53,11 @@ class Registry:
 def _in_package(package: ModuleType) -> Iterator[type[Middleware[Any]]]:
     for info in pkgutil.iter_modules(package.__path__):
         name = f"{package.__name__}.{info.name}"
-        # A middleware with helpers of its own is a folder; its class stands in ``middleware.py`` there.
+        # A middleware with helpers of its own is a folder with its class in ``middleware.py``.
         if info.ispkg:
             name += ".middleware"
             if importlib.util.find_spec(name) is None:
-                raise RegistryError(f"{name} is missing: a folder holds its middleware there.")
+                raise RegistryError(f"{name} is missing: the middleware of a folder must be there.")
         module = importlib.import_module(name)
         own = [
             value
@@ -66,5 +67,7 @@ def _in_package(package: ModuleType) -> Iterator[type[Middleware[Any]]]:
             and value.__module__ == module.__name__
         ]
         if len(own) != 1:
-            raise RegistryError(f"{module.__name__} must hold exactly one middleware; it holds {len(own)}.")
+            raise RegistryError(
+                f"{module.__name__} must define exactly one middleware; it defines {len(own)}."
+            )
         yield own[0]

@@ -1,4 +1,4 @@
-"""What no engine can look into: images, audio, binary data, sealed reasoning, items of unknown types."""
+"""Content that no engine can scan: images, audio, binary data, sealed reasoning, items of unknown types."""
 
 from typing import Any, Literal
 
@@ -10,21 +10,21 @@ from app.core.errors import UnscannableContentError
 
 
 class ScanningArguments(Arguments):
-    """Arguments of a middleware that passes on only what it looked at, or says what it did not look at."""
+    """Arguments of a middleware that either refuses or reports content it could not scan."""
 
     unscanned: Literal["report", "block"] = Field(
-        default="report", description="What cannot be scanned or changed: count it, or refuse the call."
+        default="report", description="Count content that cannot be scanned or changed, or refuse the call."
     )
 
     def refuse_unscanned(self, context: Context) -> None:
-        """Raise where the context holds what cannot be scanned and the caller wants no such context."""
+        """Raise UnscannableContentError if the context has unscannable content and the caller blocks that."""
         if self.unscanned == "block" and context.unscanned:
             raise UnscannableContentError(
-                "The context holds something that cannot be scanned, and unscanned: block refuses that.",
+                "The context contains something that cannot be scanned, and unscanned: block refuses that.",
                 details={"unscanned": dict(context.unscanned)},
             )
 
 
-def told_unscanned(context: Context) -> dict[str, Any]:
-    """Return the member of the metadata that counts what was not scanned; none where everything was."""
+def unscanned_metadata(context: Context) -> dict[str, Any]:
+    """Return the metadata that counts content that was not scanned; empty if everything was."""
     return {"unscanned": dict(context.unscanned)} if context.unscanned else {}

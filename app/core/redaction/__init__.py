@@ -1,1 +1,1 @@
-"""Replacing findings by handles so that it can be undone, and what a pipeline or a tool call adds to that."""
+"""Replace findings by handles so that they can be restored, also across pipelines and tool calls."""

@@ -1,7 +1,7 @@
-"""Handles that hold for the length of one call: what the steps of a pipeline see before the vault gives the real ones.
+"""Temporary handles of one call, which the steps of a pipeline see before the vault assigns the real ones.
 
-After a concealing step every handle in the text is ours, because text that looked like one before is itself concealed.
-So a handle in the text of a later step can be told by its spelling alone, wherever that step has put it.
+After a concealing step, every handle in the text is temporary, because text that looked like a handle before is itself
+concealed. So the spelling alone identifies a handle in the text of a later step, wherever that step moved it.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ _Path = tuple[str | int, ...]
 
 
 class PipelineHandles:
-    """The handles of one call in the order in which they were given; equal originals of a label share one."""
+    """The temporary handles of one call, in the order of assignment; equal originals of a label share one."""
 
     def __init__(self) -> None:
         self.originals: dict[Handle, Original] = {}
@@ -27,43 +27,47 @@ class PipelineHandles:
         self._paths: set[_Path] = set()
 
     def conceal(
-        self, context: Context, *, kept: Collection[Handle] = (), ours: Collection[Handle] | None = None
+        self, context: Context, *, kept: Collection[Handle] = (), temporary: Collection[Handle] | None = None
     ) -> Context:
-        """Return ``context`` with its conceals settled by provisional handles.
+        """Return ``context`` with temporary handles for its pending conceals.
 
-        ``kept`` are handles of the vault that stay in the text as they are: numbers begin behind theirs. ``ours`` are
-        the provisional handles that may stand in it (None: all so far): they stay, and an original that was found
-        around one is what stood there before both.
+        ``kept`` are handles of the vault that stay in the text unchanged; numbering continues after theirs.
+        ``temporary`` are the temporary handles that may be in the text (None: all so far). They stay, and an original
+        that contains one is expanded to the text from before both.
         """
-        # What this very text gets is not in it yet: there it would be somebody's text that looks the same.
-        mine = frozenset(self.originals) if ours is None else ours
+        # Handles assigned below are not in this text yet: there, the same spelling would be foreign text.
+        temporary = frozenset(self.originals) if temporary is None else temporary
         for handle in kept:
             self._last[handle.label] = max(self._last[handle.label], handle.ordinal)
-        settled: dict[PendingConceal, Handle | None] = {}
+        assigned: dict[PendingConceal, Handle | None] = {}
         for pending in context.conceals:
-            if (pending.keep is not None and pending.keep in kept) or _is_one(pending, mine):
-                settled[pending] = None
+            if (pending.keep is not None and pending.keep in kept) or _is_temporary_handle(
+                pending, temporary
+            ):
+                assigned[pending] = None
             else:
-                settled[pending] = self._given(pending.label, self._expanded(pending.original, mine))
+                assigned[pending] = self._handle_for(
+                    pending.label, self._with_inner_originals(pending.original, temporary)
+                )
         reported = {id(leaf.value) for leaf in context.leaves if leaf.place in REPORTED_PLACES}
         self._paths |= {
             edit.value.path
             for edit in context.edits
             if isinstance(edit.replacement, PendingConceal) and id(edit.value) in reported
         }
-        return context.resolved(settled, {})
+        return context.resolved(assigned, {})
 
     def moved(self, places: int) -> None:
-        """Note that so many items were put in front of the context."""
+        """Record that ``places`` items were put in front of the context."""
         self._paths = {(int(path[0]) + places, *path[1:]) for path in self._paths}
 
     def present(self, context: Context) -> list[Handle]:
-        """Return the handles that stand in ``context``, in the order in which they were given."""
-        found = {match.handle for leaf in context.leaves for match in self._matches(leaf)}
-        return [handle for handle in self.originals if handle in found]
+        """Return the temporary handles in ``context``, in the order of assignment."""
+        in_context = {match.handle for leaf in context.leaves for match in self._matches(leaf)}
+        return [handle for handle in self.originals if handle in in_context]
 
-    def settled(self, context: Context, handles: Mapping[Handle, Handle]) -> Context:
-        """Return ``context`` with ``handles`` of the vault in place of the provisional ones."""
+    def with_vault_handles(self, context: Context, handles: Mapping[Handle, Handle]) -> Context:
+        """Return ``context`` with temporary handles replaced by those of the vault, as ``handles`` maps them."""
         return context.edited(
             Edit(leaf, match.start, match.end, str(handles[match.handle]))
             for leaf in context.leaves
@@ -71,14 +75,14 @@ class PipelineHandles:
             if match.handle in handles
         )
 
-    def named(self, value: Any, handles: Mapping[Handle, Handle]) -> Any:
-        """Return a JSON value of metadata with ``handles`` of the vault in place of the provisional ones."""
+    def metadata_with_vault_handles(self, value: Any, handles: Mapping[Handle, Handle]) -> Any:
+        """Return a JSON value of metadata with temporary handles replaced, as ``handles`` maps them."""
         if isinstance(value, str):
-            return _replaced(value, {one: str(other) for one, other in handles.items()})
+            return _replace_handles(value, {handle: str(final) for handle, final in handles.items()})
         if isinstance(value, Mapping):
-            return {key: self.named(one, handles) for key, one in value.items()}
+            return {key: self.metadata_with_vault_handles(member, handles) for key, member in value.items()}
         if isinstance(value, Sequence):
-            return [self.named(one, handles) for one in value]
+            return [self.metadata_with_vault_handles(element, handles) for element in value]
         return value
 
     def _matches(self, leaf: Leaf) -> Iterable[HandleMatch]:
@@ -88,7 +92,7 @@ class PipelineHandles:
             return []
         return [match for match in find_handles(leaf.text, exact=True) if match.handle in self.originals]
 
-    def _given(self, label: str, original: Original) -> Handle:
+    def _handle_for(self, label: str, original: Original) -> Handle:
         key = label, original.encode()
         handle = self._handles.get(key)
         if handle is None:
@@ -97,24 +101,30 @@ class PipelineHandles:
             self.originals[handle] = original
         return handle
 
-    def _expanded(self, original: Original, ours: Collection[Handle]) -> Original:
-        """Return an original with what stood behind the handles in it, as it was spelled there."""
-        inner = [one.handle for one in find_handles(original.text, exact=True) if one.handle in ours]
+    def _with_inner_originals(self, original: Original, temporary: Collection[Handle]) -> Original:
+        """Return an original with the handles in it replaced by their originals, in their exact spelling."""
+        inner = [
+            match.handle for match in find_handles(original.text, exact=True) if match.handle in temporary
+        ]
         if not inner:
             return original
-        behind = {handle: self.originals[handle] for handle in inner}
-        text = _replaced(original.text, {handle: one.text for handle, one in behind.items()})
-        spelled = [one.depth for one in (original, *behind.values()) if one.spelling is not None]
-        if not spelled:
+        inner_originals = {handle: self.originals[handle] for handle in inner}
+        texts = {handle: inner_original.text for handle, inner_original in inner_originals.items()}
+        text = _replace_handles(original.text, texts)
+        depths = [
+            source.depth for source in (original, *inner_originals.values()) if source.spelling is not None
+        ]
+        if not depths:
             return Original(text)
-        depth = spelled[0]
-        around = original.spelling or json_escaped(original.text, depth)
-        spelling = _replaced(around, {handle: one.at(depth) for handle, one in behind.items()})
+        depth = depths[0]
+        enclosing = original.spelling or json_escaped(original.text, depth)
+        spellings = {handle: inner_original.at(depth) for handle, inner_original in inner_originals.items()}
+        spelling = _replace_handles(enclosing, spellings)
         return Original(text) if spelling == json_escaped(text, depth) else Original(text, spelling, depth)
 
 
 class Additions:
-    """What a step puts into a text that is not from there: strings of its edits and items of its own."""
+    """What a step adds to a context that did not come from it: text of its edits, and new items."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -128,33 +138,35 @@ class Additions:
 
     @property
     def moved(self) -> frozenset[Handle]:
-        """Return the handles that an edit repeats from the text that it replaces: that text was only moved."""
+        """Return the handles that an edit repeats from the text it replaces, since the edit only moved that text."""
         repeated: set[Handle] = set()
         for number in self._numbers:
             edit = self.context.edits[number]
-            before = {one.handle for one in find_handles(edit.value.text[edit.start : edit.end], exact=True)}
-            repeated |= before & {one.handle for one in find_handles(str(edit.replacement), exact=True)}
+            before = {
+                match.handle for match in find_handles(edit.value.text[edit.start : edit.end], exact=True)
+            }
+            repeated |= before & {match.handle for match in find_handles(str(edit.replacement), exact=True)}
         return frozenset(repeated)
 
     def replaced(self, items: Sequence[Any]) -> Context:
-        """Return the step's context with ``items`` in place of those that it adds."""
+        """Return the step's context with ``items`` in place of the items it adds."""
         edits = list(self.context.edits)
         for number, item in zip(self._numbers, items[: len(self._numbers)], strict=True):
-            edits[number] = _rewritten(edits[number], item["text"])
+            edits[number] = _with_replacement(edits[number], item["text"])
         added = tuple(items[len(self._numbers) :])
         return replace(self.context, edits=tuple(edits), added=added)
 
 
-def _rewritten(edit: RawEdit, text: str) -> RawEdit:
+def _with_replacement(edit: RawEdit, text: str) -> RawEdit:
     return replace(edit, replacement=text)
 
 
-def _is_one(pending: PendingConceal, ours: Collection[Handle]) -> bool:
+def _is_temporary_handle(pending: PendingConceal, temporary: Collection[Handle]) -> bool:
     handle = Handle.parse(pending.original.text) if pending.original.text.startswith("[") else None
-    return pending.label == LITERAL and handle is not None and handle in ours
+    return pending.label == LITERAL and handle is not None and handle in temporary
 
 
-def _replaced(text: str, texts: Mapping[Handle, str]) -> str:
+def _replace_handles(text: str, texts: Mapping[Handle, str]) -> str:
     pieces: list[str] = []
     position = 0
     for match in find_handles(text, exact=True):

@@ -1,4 +1,4 @@
-"""What redaction does with findings, whichever engine found them: modes, places that may not change, refusals."""
+"""Decide what happens to findings, no matter which engine found them: modes, unchangeable places, refusals."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from app.core.content.context import Context, Edit, Mask
 from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.contracts.engines import Span
 from app.core.contracts.middleware import ScopeName, VaultOptions
-from app.core.contracts.unscanned import ScanningArguments, told_unscanned
+from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
 from app.core.offload import off_loop
 from app.core.redaction.redaction import conceal_edits
@@ -22,39 +22,42 @@ Numbers = Literal["report", "block", "string"]
 
 
 class RedactionArguments(ScanningArguments):
-    """What every redaction takes."""
+    """Arguments that every redaction takes."""
 
     allow_list: list[Term] = Field(default=[], max_length=1000, description="Texts that are never a finding.")
     scope: ScopeName | None = Field(
         default=None,
         description="Vault scope, usually one per conversation: equal values get equal handles. "
-        "Without it a new random one is made and returned.",
+        "Without it, a new random scope is created and returned.",
     )
     mode: Mode | dict[str, Mode] = Field(
         default="handle",
-        description="handle (restorable), mask, hash (keyed), remove, block (refuse the call), report (leave it); "
-        "one for all or one per type.",
+        description="handle (restorable), mask, hash (keyed), remove, block (refuse the call), report (change "
+        "nothing); one for all types or one per type.",
     )
     handles_in_input: Literal["escape", "keep"] = Field(
         default="escape",
-        description="Text that already looks like a handle is escaped; keep leaves the handles of this scope.",
+        description="escape: replace text that already looks like a handle by a handle; keep: leave handles of "
+        "this scope unchanged.",
     )
-    uris: Literal["report", "change"] = Field(default="report", description="Findings inside URIs.")
+    uris: Literal["report", "change"] = Field(
+        default="report", description="Report or change findings in URIs."
+    )
     canonical: bool = Field(
-        default=False, description="Spellings that differ in case or space share a handle."
+        default=False, description="Share one handle between spellings that differ in case or spaces."
     )
     tagged: bool = Field(
-        default=False, description="Handles carry a tag bound to the value: [PERSON_1~k3fq]."
+        default=False, description="Add a tag that depends on the value to handles: [PERSON_1~k3fq]."
     )
-    ttl_s: int | None = Field(default=None, gt=0, description="Life of a new scope, in seconds.")
+    ttl_s: int | None = Field(default=None, gt=0, description="Lifetime of a new scope, in seconds.")
     return_mapping: bool = Field(
         default=False,
         alias="returnMapping",
-        description="Answer with the map from handle to original; needs the role restorer and is audited.",
+        description="Return the map from handle to original; needs the role restorer and is audited.",
     )
 
     def vault(self) -> VaultOptions:
-        """Return what the service needs to know to keep the originals."""
+        """Return the options with which the service stores the originals."""
         return VaultOptions(
             scope=self.scope,
             conceals=True,
@@ -66,53 +69,53 @@ class RedactionArguments(ScanningArguments):
 
 
 _TOKEN = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}")
-"""Drawn characters, as of a key; words and numbers are shorter, or of one kind."""
+"""Random characters, such as a key; words and numbers are shorter or have only letters or digits."""
 _TOKEN_REACH = 512
 
 
-def _whole_tokens(text: str, spans: list[Span]) -> list[Span]:
-    """Return the spans so that none takes a part of a token, of which the rest would stay and be known by nobody."""
-    if not any(_cuts(text, span.start) or _cuts(text, span.end) for span in spans):
+def _extended_to_tokens(text: str, spans: list[Span]) -> list[Span]:
+    """Extend spans to whole tokens, since the rest of a partly replaced token would stay and go unnoticed."""
+    if not any(_splits_run(text, span.start) or _splits_run(text, span.end) for span in spans):
         return spans
-    whole: list[Span] = []
+    extended: list[Span] = []
     for span in spans:
-        start, end = _run(text, span.start)[0], _run(text, span.end)[1]
-        if whole and start < whole[-1].end:
-            before = whole.pop()
-            surer = max(before, span, key=lambda one: one.score)
-            whole.append(Span(before.start, max(before.end, end), surer.label, surer.score))
+        start, end = _token_around(text, span.start)[0], _token_around(text, span.end)[1]
+        if extended and start < extended[-1].end:
+            previous = extended.pop()
+            best = max(previous, span, key=lambda candidate: candidate.score)
+            extended.append(Span(previous.start, max(previous.end, end), best.label, best.score))
         else:
-            whole.append(Span(start, end, span.label, span.score))
-    return whole
+            extended.append(Span(start, end, span.label, span.score))
+    return extended
 
 
-def _cuts(text: str, place: int) -> bool:
-    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+def _splits_run(text: str, offset: int) -> bool:
+    return 0 < offset < len(text) and text[offset - 1].isalnum() and text[offset].isalnum()
 
 
-def _run(text: str, place: int) -> tuple[int, int]:
-    """Return the token around a place that cuts one, else the place itself."""
-    if not _cuts(text, place):
-        return place, place
-    first, last = place, place
-    while first > max(0, place - _TOKEN_REACH) and _is_drawn(text[first - 1]):
+def _token_around(text: str, offset: int) -> tuple[int, int]:
+    """Return the token around an offset inside it; otherwise the offset twice."""
+    if not _splits_run(text, offset):
+        return offset, offset
+    first, last = offset, offset
+    while first > max(0, offset - _TOKEN_REACH) and _is_token_character(text[first - 1]):
         first -= 1
-    while last < min(len(text), place + _TOKEN_REACH) and _is_drawn(text[last]):
+    while last < min(len(text), offset + _TOKEN_REACH) and _is_token_character(text[last]):
         last += 1
-    # Behind a back slash the first letter is a part of an escape.
+    # After a backslash, the first letter is part of an escape sequence.
     if text[first - 1 : first] == "\\" or _TOKEN.fullmatch(text, first, last) is None:
-        return place, place
+        return offset, offset
     return first, last
 
 
-def _is_drawn(char: str) -> bool:
+def _is_token_character(char: str) -> bool:
     return char.isascii() and char.isalnum()
 
 
 class RedactionPlan:
-    """Decides for each finding what becomes of it, and counts.
+    """Decide what happens to each finding, and count.
 
-    ``modes`` are by label, the one for all others under the empty one; ``subject`` names what is looked for.
+    ``modes`` are by label, with the mode for all others under the empty label; ``subject`` names what is searched.
     """
 
     def __init__(
@@ -133,21 +136,26 @@ class RedactionPlan:
         self.masked: Counter[tuple[str, str]] = Counter()
 
     async def edited(self, context: Context, spans: Sequence[list[Span]]) -> Context:
-        """Return ``context`` with the edits of all leaves planned, or raise where the arguments refuse a finding."""
-        made = await off_loop(context.characters, self._edited, context, spans)
-        self._refuse()
-        return made
+        """Return ``context`` with the edits of all leaves planned.
 
-    def _edited(self, context: Context, spans: Sequence[list[Span]]) -> Context:
+        Raise BlockedByPolicyError or UnscannableContentError if the arguments refuse a finding.
+        """
+        edited = await off_loop(context.characters, self._plan_edits, context, spans)
+        self._refuse_findings()
+        return edited
+
+    def _plan_edits(self, context: Context, spans: Sequence[list[Span]]) -> Context:
         pairs = zip(context.leaves, spans, strict=True)
-        return context.edited(edit for leaf, found in pairs for edit in self._leaf(leaf, found))
+        return context.edited(
+            edit for leaf, leaf_spans in pairs for edit in self._leaf_edits(leaf, leaf_spans)
+        )
 
-    def _leaf(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
+    def _leaf_edits(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
         changes = self._may_change(leaf.place)
         concealed: list[Span] = []
         masked: list[Span] = []
         edits: list[Edit] = []
-        for span in self._whole_numbers(leaf, _whole_tokens(leaf.text, spans)):
+        for span in self._extended_to_numbers(leaf, _extended_to_tokens(leaf.text, spans)):
             label = span.label
             self.counts[label] += 1
             mode = self.modes.get(label, self.modes.get("", "handle"))
@@ -175,41 +183,41 @@ class RedactionPlan:
         return place not in REPORTED_PLACES
 
     @staticmethod
-    def _whole_numbers(leaf: Leaf, spans: list[Span]) -> list[Span]:
-        """Half a number cannot become a string: the whole one does."""
+    def _extended_to_numbers(leaf: Leaf, spans: list[Span]) -> list[Span]:
+        """Extend spans in a number to all of it, since a part of a number cannot become a string."""
         if leaf.place is not LeafPlace.NUMBER or not spans:
             return spans
-        best = max(spans, key=lambda span: span.end - span.start)
-        return [Span(0, len(leaf.text), best.label, best.score)]
+        longest = max(spans, key=lambda span: span.end - span.start)
+        return [Span(0, len(leaf.text), longest.label, longest.score)]
 
-    def _refuse(self) -> None:
+    def _refuse_findings(self) -> None:
         if self.blocked:
             raise BlockedByPolicyError(
-                f"The context holds {self.subject} of a type that this call blocks.",
+                f"The context contains {self.subject} of a type that this call blocks.",
                 details={"types": {label.lower(): count for label, count in sorted(self.blocked.items())}},
             )
         if self.numbers == "block" and self.fixed[LeafPlace.NUMBER]:
             raise UnscannableContentError(
-                f"The context holds {self.subject} as a number, and numbers: block refuses that.",
+                f"The context contains {self.subject} as a number, and numbers: block refuses that.",
                 details={"numbers": self.fixed[LeafPlace.NUMBER]},
             )
         if self.arguments.unscanned == "block" and self.fixed.total():
             raise UnscannableContentError(
-                f"A place that may not be changed holds {self.subject}, and unscanned: block refuses that.",
+                f"A place that may not be changed contains {self.subject}, and unscanned: block refuses that.",
                 details={"places": {place: count for place, count in self.fixed.items() if count}},
             )
 
     def metadata(self, context: Context) -> dict[str, Any]:
-        """Return what was reported, masked and not scanned, without content."""
-        found: dict[str, Any] = {}
+        """Return counts of what was reported, masked and not scanned, without content."""
+        metadata: dict[str, Any] = {}
         if self.reported:
-            found["reported"] = [
+            metadata["reported"] = [
                 {"type": label.lower(), "place": str(place), "item": item, "count": count}
                 for (label, place, item), count in sorted(self.reported.items())
             ]
         if self.masked:
-            found["masked"] = [
+            metadata["masked"] = [
                 {"type": label.lower(), "mode": mode, "count": count}
                 for (label, mode), count in sorted(self.masked.items())
             ]
-        return found | told_unscanned(context)
+        return metadata | unscanned_metadata(context)

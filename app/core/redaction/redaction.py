@@ -1,4 +1,4 @@
-"""The rule that makes redaction invertible: which spans of a leaf become handles, checked before it is done."""
+"""Choose the spans of a leaf that become handles so that redaction is reversible, and check that beforehand."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from app.core.contracts.engines import Span
 
 
 @dataclass(slots=True)
-class _Cut:
+class _ConcealSpan:
     start: int
     end: int
     label: str
@@ -21,30 +21,29 @@ class _Cut:
 def conceal_edits(
     leaf: Leaf, findings: Iterable[Span], *, masked: Sequence[Span] = (), keep_handles: bool = False
 ) -> list[Edit]:
-    """Return the edits that replace ``findings`` by handles so that restoring gives the text back exactly.
+    """Return edits that replace ``findings`` by handles so that restoring gives the exact text back.
 
-    ``masked`` spans are replaced irreversibly by the caller and left alone here.
+    The caller replaces ``masked`` spans irreversibly; they are ignored here.
 
-    Text that already looks like a handle, in any spelling that restoring tolerates, is concealed as LITERAL;
-    with ``keep_handles`` it stays where the scope knows the handle. Where the result would be read differently
-    from how it was written (a handle that merges with its neighbours, text that turns into JSON), the whole leaf
-    becomes one LITERAL.
+    Text that already looks like a handle, in any spelling that restoring tolerates, is concealed as LITERAL; with
+    ``keep_handles`` it stays if the handle exists in the scope. If the result could be read differently from what was
+    written (a handle that merges with its neighbours, text that turns into JSON), the whole leaf becomes one LITERAL.
     """
-    cuts = [_Cut(span.start, span.end, span.label) for span in findings]
+    cuts = [_ConcealSpan(span.start, span.end, span.label) for span in findings]
     cuts += [
-        _Cut(match.start, match.end, LITERAL, match.handle if keep_handles else None)
+        _ConcealSpan(match.start, match.end, LITERAL, match.handle if keep_handles else None)
         for match in find_handles(leaf.text)
         if not any(span.start < match.end and match.start < span.end for span in masked)
     ]
-    cuts = _merged(cuts)
-    if cuts and not keep_handles and not masked and not _reads_back(leaf, cuts):
-        cuts = [_Cut(0, len(leaf.text), LITERAL)]
+    cuts = _merge_overlaps(cuts)
+    if cuts and not keep_handles and not masked and not _is_reversible(leaf, cuts):
+        cuts = [_ConcealSpan(0, len(leaf.text), LITERAL)]
     return [Edit(leaf, cut.start, cut.end, Conceal(cut.label, cut.keep)) for cut in cuts]
 
 
-def _merged(cuts: list[_Cut]) -> list[_Cut]:
+def _merge_overlaps(cuts: list[_ConcealSpan]) -> list[_ConcealSpan]:
     cuts.sort(key=lambda cut: (cut.start, -cut.end))
-    merged: list[_Cut] = []
+    merged: list[_ConcealSpan] = []
     for cut in cuts:
         if cut.start >= cut.end:
             continue
@@ -52,7 +51,7 @@ def _merged(cuts: list[_Cut]) -> list[_Cut]:
             merged.append(cut)
             continue
         last = merged[-1]
-        # Overlapping spans become one, so that no half of either is left behind.
+        # Overlapping spans become one, so that no part of either is left in the text.
         if last.label == LITERAL:
             last.label = cut.label
         last.keep = None
@@ -60,7 +59,7 @@ def _merged(cuts: list[_Cut]) -> list[_Cut]:
     return merged
 
 
-def _reads_back(leaf: Leaf, cuts: Sequence[_Cut]) -> bool:
+def _is_reversible(leaf: Leaf, cuts: Sequence[_ConcealSpan]) -> bool:
     pieces: list[str] = []
     expected = []
     length = position = 0

@@ -1,4 +1,4 @@
-"""Originals that were put into a tool's arguments, hidden again in what the tool returns."""
+"""Hide originals in a tool's result again that were restored in its arguments."""
 
 import json
 import re
@@ -10,10 +10,10 @@ from urllib.parse import quote, quote_plus
 
 from app.core.content.handles import find_handles
 
-_UNKNOWN: Final = "[HIDDEN]"
-"""Stands for a spelling that differs from the known one in letters whose cases are no pairs."""
+_UNKNOWN_SPELLING: Final = "[HIDDEN]"
+"""Replaces a spelling that lower-casing does not map to a known one, because its letters have no case pairs."""
 
-_MEMBERS: Final = frozenset(
+_PROTOCOL_MEMBERS: Final = frozenset(
     [
         "annotations",
         "blob",
@@ -43,7 +43,7 @@ _MEMBERS: Final = frozenset(
         "message",
     ]
 )
-_KINDS: Final = frozenset(
+_PROTOCOL_KINDS: Final = frozenset(
     [
         "text",
         "image",
@@ -57,24 +57,24 @@ _KINDS: Final = frozenset(
         "assistant",
     ]
 )
-"""Words of the protocol that an original may happen to be: as names of members and as kinds they stay."""
+"""Words of the protocol; they stay as member names and as kinds even if an original is the same word."""
 
 _BETWEEN_DIGITS: Final = re.compile(r"[\s()./+-]")
-_LONG_NUMBER: Final = 7
-"""A number of so many digits is hidden without what stands between them, too: systems store it so."""
+_MIN_NUMBER_DIGITS: Final = 7
+"""A number with at least this many digits is also hidden without separators, since systems store it so."""
 
-_ALONE: Final = 3
-"""Shorter originals are hidden only where they stand alone: everywhere they would be inside other words."""
+_MIN_INSIDE_WORDS: Final = 3
+"""Shorter originals are hidden only as whole words, since they occur inside many other words."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What stood behind the handles of one call: original text by text to the handle as it is written.
+    """The originals restored in one call; ``handles`` maps each original text to its handle as written.
 
-    Detection is no proof; these texts are known, so they are replaced wherever they stand: in values, names of members
-    and URIs, in any case of letters, inside longer words, as they are written inside JSON, and long numbers without
-    what stands between their digits. A tool that encodes otherwise or takes apart what it was given can still show it:
-    which tools may be given originals is the operator's choice.
+    Detection could miss them, but these texts are known, so they are replaced everywhere: in values, member names and
+    URIs, in any letter case, inside longer words, as written inside JSON, and long numbers also without separators.
+    A tool that encodes or splits its arguments in other ways can still reveal them: the operator chooses which tools
+    receive originals.
     """
 
     handles: Mapping[str, str]
@@ -84,38 +84,40 @@ class Restored:
         if isinstance(value, str):
             return self._hidden_text(value)
         if isinstance(value, list):
-            return [self.hidden(one) for one in value]
+            return [self.hidden(element) for element in value]
         if isinstance(value, dict):
             return {
-                key if key in _MEMBERS else self.hidden(key): one if _is_kind(key, one) else self.hidden(one)
-                for key, one in value.items()
+                key if key in _PROTOCOL_MEMBERS else self.hidden(key): member
+                if _is_kind(key, member)
+                else self.hidden(member)
+                for key, member in value.items()
             }
         if isinstance(value, int) and not isinstance(value, bool):
-            return self._spelled.get(str(value), value)
+            return self._handle_by_spelling.get(str(value), value)
         return value
 
     def _hidden_text(self, text: str) -> str:
         lowered = text.lower()
-        # Looking for plain texts is fast; what is there at all is usually nothing.
-        present = [spelling for spelling in self._spelled if spelling in lowered]
+        # Substring search is fast, and usually finds nothing.
+        present = [spelling for spelling in self._handle_by_spelling if spelling in lowered]
         if not present:
             return text
-        words = "|".join(_matching(one) for one in sorted(present, key=len, reverse=True))
+        words = "|".join(_spelling_pattern(spelling) for spelling in sorted(present, key=len, reverse=True))
         pattern = re.compile(words, re.IGNORECASE)
-        made, position = [], 0
-        for handle in find_handles(text, exact=True):  # an original may be a word that handles are made of
-            made += [
-                pattern.sub(self._handle, text[position : handle.start]),
+        pieces, position = [], 0
+        for handle in find_handles(text, exact=True):  # an original may be a word that handles contain
+            pieces += [
+                pattern.sub(self._handle_for, text[position : handle.start]),
                 text[handle.start : handle.end],
             ]
             position = handle.end
-        return "".join([*made, pattern.sub(self._handle, text[position:])])
+        return "".join([*pieces, pattern.sub(self._handle_for, text[position:])])
 
-    def _handle(self, found: re.Match[str]) -> str:
-        return self._spelled.get(found[0].lower(), _UNKNOWN)
+    def _handle_for(self, match: re.Match[str]) -> str:
+        return self._handle_by_spelling.get(match[0].lower(), _UNKNOWN_SPELLING)
 
     @cached_property
-    def _spelled(self) -> Mapping[str, str]:
+    def _handle_by_spelling(self) -> Mapping[str, str]:
         return {
             spelling.lower(): handle
             for original, handle in self.handles.items()
@@ -124,37 +126,39 @@ class Restored:
 
 
 def texts_of(value: Any) -> Iterator[str]:
-    """Yield every string of a JSON value, names of members too."""
+    """Yield every string of a JSON value, including member names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for one in value:
-            yield from texts_of(one)
+        for part in value:
+            yield from texts_of(part)
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, part in value.items():
             yield key
-            yield from texts_of(one)
+            yield from texts_of(part)
 
 
 def _is_kind(member: str, value: Any) -> bool:
-    return member in {"type", "role"} and isinstance(value, str) and value in _KINDS
+    return member in {"type", "role"} and isinstance(value, str) and value in _PROTOCOL_KINDS
 
 
 def _spellings(original: str) -> set[str]:
-    """Return the original as it stands in text, in URIs, as a bare number, and inside one or two layers of JSON."""
+    """Return the spellings of an original in text, in URIs, as a bare number, and inside one or two layers of JSON."""
     layer = {original}
-    found = {original, quote(original), quote(original, safe=""), quote_plus(original)}
+    spellings = {original, quote(original), quote(original, safe=""), quote_plus(original)}
     number = _BETWEEN_DIGITS.sub("", original)
-    if number.isdecimal() and len(number.lstrip("0")) >= _LONG_NUMBER:
-        found |= {number, number.lstrip("0")}
+    if number.isdecimal() and len(number.lstrip("0")) >= _MIN_NUMBER_DIGITS:
+        spellings |= {number, number.lstrip("0")}
     for _ in range(2):
-        layer = {json.dumps(one, ensure_ascii=plain)[1:-1] for one in layer for plain in (True, False)}
-        found = found | layer
-    return found - {""}
+        layer = {
+            json.dumps(spelling, ensure_ascii=plain)[1:-1] for spelling in layer for plain in (True, False)
+        }
+        spellings = spellings | layer
+    return spellings - {""}
 
 
-def _matching(text: str) -> str:
+def _spelling_pattern(text: str) -> str:
     escaped = re.escape(text)
-    if len(text) >= _ALONE:
+    if len(text) >= _MIN_INSIDE_WORDS:
         return escaped
     return rf"(?<!\w){escaped}(?!\w)"

@@ -1,1 +1,1 @@
-"""Tools for a conversation: their definitions, what is asked of them, which are chosen and shown."""
+"""Tools for a conversation: their definitions, the request to rank them on, selection and disclosure."""

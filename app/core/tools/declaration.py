@@ -1,4 +1,4 @@
-"""The declarative file: the servers that MCP hosts list, and what Sluice adds to them, checked as a whole."""
+"""The declarative file: the server list of MCP hosts with Sluice's additions, validated as a whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Pointer = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class DeclarationFault:
-    """What is wrong at one place of a declaration: the path to it and a sentence about it."""
+    """A fault in a declaration: the path to it and a sentence about it."""
 
     at: Pointer
     message: str
 
 
 class DeclarationError(Exception):
-    """A declaration that is not applied; ``faults`` are all that were found, values are not repeated in them."""
+    """The declaration is invalid and was not applied; ``faults`` are all faults and do not repeat values."""
 
     def __init__(self, faults: Sequence[DeclarationFault]) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
@@ -34,7 +34,7 @@ class DeclarationError(Exception):
 
 
 class Declaration(BaseModel):
-    """Everything that one file may say; names are exposed names, members are patterns."""
+    """The content of one file; names are exposed names, members are patterns."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -49,32 +49,34 @@ class Declaration(BaseModel):
 
     @classmethod
     def read(cls, value: Any) -> "Declaration":
-        """Return the declaration in ``value``, or raise DeclarationError with every fault of its parts."""
+        """Validate ``value`` as a declaration, or raise DeclarationError with every fault."""
         if not isinstance(value, Mapping):
             raise DeclarationError(
-                [DeclarationFault((), "The file must hold an object with the member mcpServers.")]
+                [DeclarationFault((), "The file must contain an object with the member mcpServers.")]
             )
         try:
             read = cls.model_validate(value)
         except ValidationError as error:
-            raise DeclarationError([_fault(one) for one in error.errors(include_input=False)]) from None
+            raise DeclarationError(
+                [_fault(details) for details in error.errors(include_input=False)]
+            ) from None
         faults = [
             *_server_faults(read),
             *_group_faults(read),
             *_concern_faults(read),
-            *_twice("pipelines", [one.name for one in read.pipelines]),
+            *_repetitions("pipelines", [pipeline.name for pipeline in read.pipelines]),
         ]
         if faults:
             raise DeclarationError(faults)
         return read
 
     def entries(self) -> list[ServerEntry]:
-        """Return the servers with what is shown of each."""
+        """Return the servers with what is exposed of each."""
         aliases: dict[str, dict[str, str]] = {}
         for alias, target in self.aliases.items():
-            found = split_name(target, self.mcpServers)
-            if found is not None:
-                aliases.setdefault(found[0], {})[alias] = found[1]
+            server_and_name = split_name(target, self.mcpServers)
+            if server_and_name is not None:
+                aliases.setdefault(server_and_name[0], {})[alias] = server_and_name[1]
         return [
             ServerEntry(
                 name=name,
@@ -87,67 +89,71 @@ class Declaration(BaseModel):
         ]
 
 
-_PLAIN: Final[Mapping[str, str]] = {
-    "extra_forbidden": "There is no such member; the documentation of the file lists them.",
+_MESSAGES: Final[Mapping[str, str]] = {
+    "extra_forbidden": "There is no such member; the documentation of the file lists all members.",
     "missing": "This member is missing.",
 }
 
 
 def _fault(error: Any) -> DeclarationFault:
-    message = _PLAIN.get(error["type"]) or f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
-    # Alternatives of a type add steps that the file does not have; the position finds the nearest one that it has.
+    message = _MESSAGES.get(error["type"]) or f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
+    # Union types add steps that the file does not have; the search for the line falls back to the nearest real step.
     return DeclarationFault(tuple(error["loc"]), f"{message[:1].upper()}{message[1:]}")
 
 
-def _twice(section: str, names: Sequence[str]) -> Iterator[DeclarationFault]:
+def _repetitions(section: str, names: Sequence[str]) -> Iterator[DeclarationFault]:
     for number, name in enumerate(names):
         if name in names[:number]:
-            yield DeclarationFault((section, number), f"{name} stands here twice.")
+            yield DeclarationFault((section, number), f"{name} is listed twice.")
 
 
-def _server_faults(declared: Declaration) -> Iterator[DeclarationFault]:
+def _server_faults(declaration: Declaration) -> Iterator[DeclarationFault]:
     for section in ("toolFilter", "disclosure"):
-        for name in getattr(declared, section):
-            if name not in declared.mcpServers:
+        for name in getattr(declaration, section):
+            if name not in declaration.mcpServers:
                 yield DeclarationFault((section, name), f"There is no server {name} in mcpServers.")
-    for name, names in declared.toolFilter.items():
+    for name, names in declaration.toolFilter.items():
         try:
             ExposedTools.parse(names)
         except ValueError as error:
             yield DeclarationFault(("toolFilter", name), f"{str(error)[:1].upper()}{str(error)[1:]}.")
-    for alias, target in declared.aliases.items():
-        if split_name(target, declared.mcpServers) is None:
+    for alias, target in declaration.aliases.items():
+        if split_name(target, declaration.mcpServers) is None:
             yield DeclarationFault(
-                ("aliases", alias), "An alias stands for server__tool of a server in mcpServers."
+                ("aliases", alias), "An alias must map to server__tool of a server in mcpServers."
             )
 
 
-def _group_faults(declared: Declaration) -> Iterator[DeclarationFault]:
-    yield from _twice("groups", [one.name for one in declared.groups])
-    names = {one.name for one in declared.groups}
-    for number, group in enumerate(declared.groups):
+def _group_faults(declaration: Declaration) -> Iterator[DeclarationFault]:
+    yield from _repetitions("groups", [group.name for group in declaration.groups])
+    names = {group.name for group in declaration.groups}
+    for number, group in enumerate(declaration.groups):
         for member in group.members:
             if member.kind is PrimitiveKind.GROUP and member.name not in names:
                 yield DeclarationFault(
                     ("groups", number, "members"), f"There is no group {member.name} in groups."
                 )
-            if member.server is not None and member.server not in declared.mcpServers:
+            if member.server is not None and member.server not in declaration.mcpServers:
                 yield DeclarationFault(
                     ("groups", number, "members"), f"There is no server {member.server} in mcpServers."
                 )
-    cycle = GroupTree.build(declared.groups).cycle
+    cycle = GroupTree.build(declaration.groups).cycle
     if cycle:
-        number = next(index for index, one in enumerate(declared.groups) if one.name == cycle[0])
+        number = next(
+            index for index, candidate in enumerate(declaration.groups) if candidate.name == cycle[0]
+        )
         yield DeclarationFault(
             ("groups", number), f"Groups must not contain themselves: {' > '.join(cycle)}."
         )
 
 
-def _concern_faults(declared: Declaration) -> Iterator[DeclarationFault]:
-    yield from _twice("concerns", [one.name for one in declared.concerns])
-    yield from _twice("concernMappings", [f"{one.kind} {one.name}" for one in declared.concernMappings])
-    definitions = {one.name: one for one in declared.concerns}
-    for number, mapping in enumerate(declared.concernMappings):
+def _concern_faults(declaration: Declaration) -> Iterator[DeclarationFault]:
+    yield from _repetitions("concerns", [concern.name for concern in declaration.concerns])
+    yield from _repetitions(
+        "concernMappings", [f"{mapping.kind} {mapping.name}" for mapping in declaration.concernMappings]
+    )
+    definitions = {concern.name: concern for concern in declaration.concerns}
+    for number, mapping in enumerate(declaration.concernMappings):
         for name, mapped in mapping.concerns.items():
             at: Pointer = ("concernMappings", number, "concerns", name)
             if name not in definitions:

@@ -1,4 +1,4 @@
-"""What a ranker reads of an MCP tool definition, and what the definition costs a model."""
+"""Convert MCP tool definitions for rankers, and estimate their cost in tokens."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,26 +7,26 @@ from app.core.contracts.engines import ToolCandidate
 from app.core.strictjson import dumps
 
 CHARACTERS_PER_TOKEN: Final = 4.23
-"""Measured on 644 public MCP tools: how many characters of a definition's JSON make one token."""
+"""Characters of a definition's JSON per token, measured on 644 public MCP tools."""
 
-_DESCRIPTION: Final = 4_000
-_PARAMETERS: Final = 64
-_PARAMETER: Final = 300
+_MAX_DESCRIPTION: Final = 4_000
+_MAX_PARAMETERS: Final = 64
+_MAX_PARAMETER: Final = 300
 
 
 def candidate_of(definition: Mapping[str, Any]) -> ToolCandidate:
-    """Return what a ranker sees of ``definition``, bounded; members of other types than MCP's count as absent."""
+    """Return the parts of ``definition`` for a ranker, bounded; members with other types than MCP's are ignored."""
     annotations = definition.get("annotations")
     titles = (definition.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None)
-    title = next((one for one in titles if isinstance(one, str)), "")
-    described = definition.get("description")
+    title = next((text for text in titles if isinstance(text, str)), "")
+    description = definition.get("description")
     text = f"{title}. " if title else ""
-    text += described if isinstance(described, str) else ""
-    return ToolCandidate(str(definition["name"]), text[:_DESCRIPTION], _parameters(definition))
+    text += description if isinstance(description, str) else ""
+    return ToolCandidate(str(definition["name"]), text[:_MAX_DESCRIPTION], _parameters(definition))
 
 
 def tokens_of(definition: Mapping[str, Any]) -> int:
-    """Return about how many tokens ``definition`` takes in a model's context."""
+    """Estimate how many tokens ``definition`` takes in a model's context."""
     return round(len(dumps(definition).decode()) / CHARACTERS_PER_TOKEN)
 
 
@@ -35,8 +35,10 @@ def _parameters(definition: Mapping[str, Any]) -> tuple[str, ...]:
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(properties, Mapping):
         return ()
-    found = []
-    for name in list(properties)[:_PARAMETERS]:
-        described = properties[name].get("description") if isinstance(properties[name], Mapping) else None
-        found.append(f"{name} {described if isinstance(described, str) else ''}"[:_PARAMETER].strip())
-    return tuple(found)
+    parameters = []
+    for name in list(properties)[:_MAX_PARAMETERS]:
+        description = properties[name].get("description") if isinstance(properties[name], Mapping) else None
+        parameters.append(
+            f"{name} {description if isinstance(description, str) else ''}"[:_MAX_PARAMETER].strip()
+        )
+    return tuple(parameters)

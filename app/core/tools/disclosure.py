@@ -1,4 +1,4 @@
-"""Progressive disclosure: what of a tool is shown at first, and what once its description is asked for."""
+"""Progressive disclosure: the short form of a tool at first, and the full form once its description is read."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
@@ -16,150 +16,150 @@ MAX_SHORT: Final = 500
 MAX_DESCRIPTION: Final = 32_768
 MAX_EXAMPLES: Final = 32
 _OPEN_SCHEMA: Final = {"type": "object", "additionalProperties": True}
-_KEPT_AT_FIRST: Final = ("annotations", "icons", "execution", "_meta")
+_FIRST_STAGE_MEMBERS: Final = ("annotations", "icons", "execution", "_meta")
 
-# Anything but control characters; NUL and lone surrogates no database keeps.
+# Anything but control characters; databases do not store NUL and lone surrogates.
 Line = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SHORT, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=MAX_DESCRIPTION, pattern=r"^[^\x00]+$")]
 Guidance = dict[str, JsonValue]
 
 
 class ToolExample(BaseModel):
-    """One example of a call; members beside these two (``output``, say) are kept as they are."""
+    """One example of a call; other members (such as ``output``) are kept unchanged."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     description: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
         default=None, description="What the call is for."
     )
-    input: dict[str, JsonValue] = Field(description="The arguments.")
+    input: dict[str, JsonValue] = Field(description="The arguments of the call.")
 
     def wire(self) -> dict[str, Any]:
-        """Return the example as clients see it."""
+        """Return the example in wire form."""
         return self.model_dump(exclude_none=True)
 
 
 class ToolDescription(BaseModel):
-    """What operators write about one tool; what they leave out is taken from the server's definition or derived.
+    """An operator's description of one tool; missing members come from the server's definition or are derived.
 
-    An empty list or object is an answer too: nothing is derived in its place.
+    An empty list or object counts as written: nothing is derived instead.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     short: Line | None = Field(
-        default=None, description="For the first stage: enough to choose the tool, nothing on how to call it."
+        default=None, description="For the first stage: enough to choose the tool, but not how to call it."
     )
     description: Prose | None = Field(
         default=None, description="For the second stage; null: the server's own."
     )
     examples: Annotated[list[ToolExample], Field(max_length=MAX_EXAMPLES)] | None = Field(
         default=None,
-        description="Calls that work; null: one derived from the input schema, where that is sure.",
+        description="Valid calls; null: one derived from the input schema, if it certainly fits.",
     )
     usage_guidance: Guidance | None = Field(default=None, description="Notes on use, in any members.")
     error_guidance: Guidance | None = Field(
         default=None, description="What errors mean; null: derived from the bounds of the input schema."
     )
 
-    def over(self, below: "ToolDescription | None") -> "ToolDescription":
-        """Return this one, completed by what ``below`` says where this one says nothing."""
-        if below is None:
+    def completed_by(self, defaults: "ToolDescription | None") -> "ToolDescription":
+        """Return this description with missing members taken from ``defaults``."""
+        if defaults is None:
             return self
-        said = {name: value for name, value in self if value is not None}
-        return below.model_copy(update=said)
+        members = {name: value for name, value in self if value is not None}
+        return defaults.model_copy(update=members)
 
 
 def short_form(definition: Mapping[str, Any], described: ToolDescription | None) -> dict[str, Any]:
-    """Return the first stage of a tool: enough to choose it, nothing on how to call it."""
-    made: dict[str, Any] = {"name": definition["name"]}
+    """Return the first stage of a tool: enough to choose it, but not how to call it."""
+    entry: dict[str, Any] = {"name": definition["name"]}
     if "title" in definition:
-        made["title"] = definition["title"]
-    made["description"] = _short(definition, described)
-    made["inputSchema"] = dict(_OPEN_SCHEMA)
-    made |= {name: definition[name] for name in _KEPT_AT_FIRST if name in definition}
-    return made
+        entry["title"] = definition["title"]
+    entry["description"] = _short_description(definition, described)
+    entry["inputSchema"] = dict(_OPEN_SCHEMA)
+    entry |= {name: definition[name] for name in _FIRST_STAGE_MEMBERS if name in definition}
+    return entry
 
 
 def full_entry(
     definition: Mapping[str, Any], exposed_name: str, described: ToolDescription | None
 ) -> dict[str, Any]:
-    """Return the second stage of a tool: all that is needed to call it."""
-    told = described or ToolDescription()
+    """Return the second stage of a tool: all that is required to call it."""
+    content = described or ToolDescription()
     schema = definition.get("inputSchema", {"type": "object"})
     own = definition.get("description")
-    made: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "name": exposed_name,
-        "description": told.description
+        "description": content.description
         or (own if isinstance(own, str) and own.strip() else None)
-        or _short(definition, described),
+        or _short_description(definition, described),
         "inputSchema": schema,
     }
-    made |= {name: definition[name] for name in ("outputSchema", "annotations") if name in definition}
-    made["examples"] = _examples(schema, told)
-    if told.usage_guidance:
-        made["usage_guidance"] = told.usage_guidance
-    guidance = told.error_guidance if told.error_guidance is not None else _error_guidance(schema)
+    entry |= {name: definition[name] for name in ("outputSchema", "annotations") if name in definition}
+    entry["examples"] = _examples(schema, content)
+    if content.usage_guidance:
+        entry["usage_guidance"] = content.usage_guidance
+    guidance = content.error_guidance if content.error_guidance is not None else _error_guidance(schema)
     if guidance:
-        made["error_guidance"] = guidance
-    return made
+        entry["error_guidance"] = guidance
+    return entry
 
 
 def staged_for(policy: Policy, caller: Caller, primitive: Primitive) -> bool:
-    """Return whether a caller gets a tool in two stages: as its key, else the tenant, else the server says."""
+    """Return whether a caller gets a tool in two stages, as set for its key, else the tenant, else the server."""
     if primitive.kind is not PrimitiveKind.TOOL or primitive.short is None:
         return False
-    said = policy.disclosure.keys.get(caller.key_id) or policy.disclosure.default
-    return primitive.staged if said is None else said == "staged"
+    setting = policy.disclosure.keys.get(caller.key_id) or policy.disclosure.default
+    return primitive.staged if setting is None else setting == "staged"
 
 
 def any_staged(policy: Policy, caller: Caller, tools: Iterable[Primitive]) -> bool:
     """Return whether a caller gets any of ``tools`` in two stages, and so the resource that describes them."""
-    return any(staged_for(policy, caller, one) for one in tools)
+    return any(staged_for(policy, caller, tool) for tool in tools)
 
 
-def _short(definition: Mapping[str, Any], described: ToolDescription | None) -> str:
+def _short_description(definition: Mapping[str, Any], described: ToolDescription | None) -> str:
     if described is not None and described.short is not None:
         return described.short
-    written = described.description if described is not None else None
-    for text in (written, definition.get("description")):
-        found = summary(text) if isinstance(text, str) else None
-        if found is not None:
-            return found
+    own_description = described.description if described is not None else None
+    for text in (own_description, definition.get("description")):
+        sentence = summary(text) if isinstance(text, str) else None
+        if sentence is not None:
+            return sentence
     annotations = definition.get("annotations")
     titles = (definition.get("title"), annotations.get("title") if isinstance(annotations, Mapping) else None)
     for title in titles:
-        found = summary(title) if isinstance(title, str) else None
-        if found is not None:
-            return found
+        sentence = summary(title) if isinstance(title, str) else None
+        if sentence is not None:
+            return sentence
     return spoken_name(str(definition["name"]))
 
 
-def _examples(schema: Any, told: ToolDescription) -> list[dict[str, Any]]:
-    if told.examples is not None:
-        return [one.wire() for one in told.examples]
-    found = example_arguments(schema)
-    if found is None:
+def _examples(schema: Any, content: ToolDescription) -> list[dict[str, Any]]:
+    if content.examples is not None:
+        return [example.wire() for example in content.examples]
+    arguments = example_arguments(schema)
+    if arguments is None:
         return []
-    needed = required_names(schema)
-    said = (
+    required = required_names(schema)
+    description = (
         "With the required arguments"
-        if needed
+        if required
         else "Without arguments"
-        if not found
+        if not arguments
         else "With some arguments"
     )
-    return [{"description": said, "input": found}]
+    return [{"description": description, "input": arguments}]
 
 
 def _error_guidance(schema: Any) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    needed = required_names(schema)
-    if needed:
-        made["missing_argument"] = f"Give every required argument: {', '.join(needed)}."
+    guidance: dict[str, Any] = {}
+    required = required_names(schema)
+    if required:
+        guidance["missing_argument"] = f"Give every required argument: {', '.join(required)}."
     bounds = constraints(schema)
     if bounds:
-        made["invalid_argument"] = bounds
+        guidance["invalid_argument"] = bounds
     if isinstance(schema, Mapping) and schema.get("additionalProperties") is False:
-        made["unknown_argument"] = "Only the arguments of the input schema are accepted."
-    return made
+        guidance["unknown_argument"] = "Only the arguments of the input schema are accepted."
+    return guidance

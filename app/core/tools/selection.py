@@ -1,4 +1,4 @@
-"""Choosing the tools that a conversation needs: ranked, cut where relevance ends, never none by accident."""
+"""Choose the tools that a conversation needs: rank them, cut where relevance ends, but do not end with none."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from app.core.contracts.engines import EngineReport, ToolCandidate, ToolRanker, 
 from app.core.tools.requests import ToolRequest
 
 SESSION: Final = "session"
-"""The member of tool_filter's metadata that says whether the session's lists follow; absent where nobody asked."""
+"""Member of tool_filter's metadata: whether the session's tool lists follow the choice; absent if not requested."""
 
-_DIGITS: Final = 4
-_MARGIN: Final = 4
-_LEAST: Final = 100
+_SCORE_DIGITS: Final = 4
+_CANDIDATES_PER_TOOL: Final = 4
+_MIN_CANDIDATES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """How far a choice goes.
+    """The limits of a choice.
 
-    At most ``max_tools`` tools are chosen for their relevance, none below ``min_score``, none behind a fall of the
-    score to less than ``gap`` of the tool before (0: no fall ends the choice), and none that takes the definitions
-    beyond ``max_tokens``. ``pinned`` tools and those in use come on top of that. Where nothing is relevant and
-    nothing pinned, the best ``max_tools`` are chosen all the same, unless ``allow_empty``.
+    At most ``max_tools`` tools are chosen for their relevance: none with a score below ``min_score``, none after the
+    score drops below ``gap`` times the previous one (0: no drop ends the choice), and none whose definition would
+    exceed ``max_tokens`` in total. ``pinned`` and used tools are added. If nothing is relevant and nothing is pinned
+    or used, the best ``max_tools`` are chosen anyway, unless ``allow_empty``.
     """
 
     max_tools: int
@@ -35,7 +35,7 @@ class SelectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """``relevant`` tools with their scores, best first; ``chosen`` are those, then the pinned and used ones."""
+    """``relevant`` tools with their scores, best first; ``chosen`` are these, then the pinned and used ones."""
 
     relevant: tuple[tuple[str, float], ...]
     chosen: tuple[str, ...]
@@ -48,78 +48,82 @@ async def selected(
     ranker: ToolRanker,
     request: ToolRequest,
     tools: Sequence[ToolCandidate],
-    wanted: SelectionLimits,
+    limits: SelectionLimits,
     tokens: Callable[[int], int] = lambda _position: 0,
 ) -> Selection:
-    """Choose among ``tools``, whose names are distinct; ``tokens`` says what the definition at a position costs."""
-    kept = dict.fromkeys((*wanted.pinned, *request.used))
-    names = {tool.name: position for position, tool in enumerate(tools) if tool.name in kept} if kept else {}
-    always = [name for name in kept if name in names]
-    unknown = tuple(name for name in dict.fromkeys(wanted.pinned) if name not in names)
+    """Choose among ``tools``, whose names are distinct; ``tokens`` returns the cost of the definition at a position."""
+    pinned_or_used = dict.fromkeys((*limits.pinned, *request.used))
+    names = (
+        {tool.name: position for position, tool in enumerate(tools) if tool.name in pinned_or_used}
+        if pinned_or_used
+        else {}
+    )
+    always = [name for name in pinned_or_used if name in names]
+    unknown = tuple(name for name in dict.fromkeys(limits.pinned) if name not in names)
     ranking = await ranker.rank(request.texts, tools)
-    order, scores = _ordered(ranking, request.weights, len(tools), wanted.max_tools)
-    free = None if wanted.max_tokens is None else _Purse(wanted.max_tokens, tokens)
+    order, scores = _rank_candidates(ranking, request.weights, len(tools), limits.max_tools)
+    budget = None if limits.max_tokens is None else _TokenBudget(limits.max_tokens, tokens)
     for name in always:
-        if free is not None:
-            free.spend(names[name])
-    relevant = _relevant(order, scores, wanted, free, {names[name] for name in always})
-    if not relevant and not always and not wanted.allow_empty:
-        relevant = order[: wanted.max_tools]
-    shown = tuple((tools[one].name, round(scores[one], _DIGITS)) for one in relevant)
-    chosen = tuple(dict.fromkeys([*(name for name, _ in shown), *always]))
-    return Selection(shown, chosen, unknown, len(tools), ranking.report)
+        if budget is not None:
+            budget.try_spend(names[name])
+    relevant = _relevant(order, scores, limits, budget, {names[name] for name in always})
+    if not relevant and not always and not limits.allow_empty:
+        relevant = order[: limits.max_tools]
+    scored = tuple((tools[position].name, round(scores[position], _SCORE_DIGITS)) for position in relevant)
+    chosen = tuple(dict.fromkeys([*(name for name, _ in scored), *always]))
+    return Selection(scored, chosen, unknown, len(tools), ranking.report)
 
 
 @dataclass(slots=True)
-class _Purse:
-    """What is left of a budget of tokens."""
+class _TokenBudget:
+    """The remaining tokens of a budget."""
 
-    left: int
+    remaining: int
     tokens: Callable[[int], int]
 
-    def spend(self, position: int) -> bool:
-        """Pay for a definition; return False, and pay nothing, where that is too dear."""
+    def try_spend(self, position: int) -> bool:
+        """Deduct the cost of a definition and return True, or return False if the budget is too small."""
         cost = self.tokens(position)
-        if cost > self.left:
+        if cost > self.remaining:
             return False
-        self.left -= cost
+        self.remaining -= cost
         return True
 
 
 def _relevant(
     order: Sequence[int],
     scores: Mapping[int, float],
-    wanted: SelectionLimits,
-    purse: _Purse | None,
+    limits: SelectionLimits,
+    budget: _TokenBudget | None,
     always: set[int],
 ) -> list[int]:
-    found: list[int] = []
-    before = 0.0
+    positions: list[int] = []
+    previous = 0.0
     for position in order:
         score = scores[position]
-        if len(found) >= wanted.max_tools or score < wanted.min_score or score < before * wanted.gap:
+        if len(positions) >= limits.max_tools or score < limits.min_score or score < previous * limits.gap:
             break
-        before = score
-        # A definition that does not fit leaves room for smaller ones behind it; pinned ones are paid for already.
-        if purse is None or position in always or purse.spend(position):
-            found.append(position)
-    return found
+        previous = score
+        # A definition that does not fit leaves room for smaller ones after it; pinned ones are already deducted.
+        if budget is None or position in always or budget.try_spend(position):
+            positions.append(position)
+    return positions
 
 
-def _ordered(
-    ranking: ToolRanking, weights: Sequence[float], count: int, wanted: int
+def _rank_candidates(
+    ranking: ToolRanking, weights: Sequence[float], count: int, max_tools: int
 ) -> tuple[list[int], Mapping[int, float]]:
-    """Return the best positions and their scores: each text closes a part, by its weight, of what is missing to 1.
+    """Return the best positions and their scores: each text adds, by its weight, a part of what is missing to 1.
 
-    Looked at are the best of each text, many more than wanted: of thousands the rest would only take time. Equal
-    ones stand as the engine ranked them for the request itself.
+    Only the best of each text are considered, many more than ``max_tools``, since the rest of thousands would only
+    take time. Equal scores keep the engine's order for the request itself.
     """
     if not ranking.order:
         return list(range(count)), dict.fromkeys(range(count), 0.0)
-    looked_at = _MARGIN * wanted + _LEAST
-    found = dict.fromkeys(position for order in ranking.order for position in order[:looked_at])
-    scores = dict.fromkeys(found, 0.0)
+    candidate_count = _CANDIDATES_PER_TOOL * max_tools + _MIN_CANDIDATES
+    candidates = dict.fromkeys(position for order in ranking.order for position in order[:candidate_count])
+    scores = dict.fromkeys(candidates, 0.0)
     for row, weight in zip(ranking.scores, weights, strict=True):
-        for position, held in scores.items():
-            scores[position] = held + weight * row[position] * (1 - held)
-    return sorted(found, key=lambda position: -scores[position]), scores
+        for position, score in scores.items():
+            scores[position] = score + weight * row[position] * (1 - score)
+    return sorted(candidates, key=lambda position: -scores[position]), scores

@@ -12,7 +12,7 @@ from app.core.content.leaves import Leaf, LeafPlace
 from app.core.content.sanitizing import sanitized
 from app.core.contracts.engines import EngineReport, Engines, InjectionFinding, InjectionJudgement
 from app.core.contracts.middleware import Middleware, Outcome
-from app.core.contracts.unscanned import ScanningArguments, told_unscanned
+from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata
 from app.core.errors import BlockedByPolicyError
 from app.core.offload import off_loop
 from app.middlewares.prompt_injection.provenance import Marks
@@ -92,7 +92,7 @@ class PromptInjection(Middleware[PromptInjectionArguments]):
         if arguments.action == "annotate" and (warning := verdict.warning()):
             context = context.prefixed(warning)
         details = {"suspected": verdict.suspected, "findings": len(verdict.findings)}
-        metadata = verdict.metadata(bool(foreign)) | told_unscanned(context)
+        metadata = verdict.metadata(bool(foreign)) | unscanned_metadata(context)
         return Outcome(context, metadata, verdict.counts(), audit_details=details, engine=report)
 
     async def _said(self, leaves: Sequence[Leaf], verdict: "_Verdict") -> EngineReport | None:

@@ -31,7 +31,7 @@ _YES: Final = "confirm"
 
 async def arrived(context: Context, policy: Policy, server: str, *, suspected: bool) -> Mapping[str, Any]:
     """Remember that a result came in, if the policy does not trust it; return what to add to its ``_meta``."""
-    if not policy.untrusted.holds_for(server, suspected=suspected):
+    if not policy.untrusted.distrusts(server, suspected=suspected):
         return {}
     state = await state_of(context)
     if ENTERED not in state.preferences and (state.session is not None or state.modern_revision is not None):

@@ -209,7 +209,7 @@ def _written(name: str, stored: StoredDescription | None, file: ToolDescription 
     if stored is None:
         return WrittenDescription(name, file or ToolDescription(), "file", None)
     own = ToolDescription.model_validate(stored.document)
-    return WrittenDescription(name, own.over(file), "api", stored.updated)
+    return WrittenDescription(name, own.completed_by(file), "api", stored.updated)
 
 
 def _nothing_written() -> NotFoundError:

@@ -299,7 +299,9 @@ def _hook_for(policy: Policy, kind: PrimitiveKind, primitive: Primitive, uri: st
             qualified(primitive.server, uri),
             qualified(primitive.server, unquote(uri)),
         }
-    hooks = [hook for name in names if (hook := policy.passage_of(kind, name, primitive.server)) is not None]
+    hooks = [
+        hook for name in names if (hook := policy.tool_hook_of(kind, name, primitive.server)) is not None
+    ]
     return min(hooks, key=policy.passages.index) if hooks else None
 
 

@@ -188,7 +188,7 @@ class PipelineRun:
             outcome = await self._invoke(step, self._parse(items), until)
             self.counts.update(outcome.counts)
             masked = await self.outcomes.masked(outcome.context, self.call.acting)
-            items = self.table.conceal(masked, ours=ours).to_json()
+            items = self.table.conceal(masked, temporary=ours).to_json()
             ours = (
                 None  # whatever looked like a handle is concealed now, so the handles that are left are ours
             )
@@ -229,9 +229,11 @@ class PipelineRun:
 
         def events(receipt: VaultReceipt) -> Sequence[AuditEvent]:
             handles = dict(zip(wanted, receipt.handles, strict=True))
-            content = self.table.settled(context, handles).to_json()
+            content = self.table.with_vault_handles(context, handles).to_json()
             named = [(handles[handle], self.table.originals[handle].text) for handle in wanted]
-            full_metadata = self.table.named(metadata, handles) | redactions(named, receipt.scope, options)
+            full_metadata = self.table.metadata_with_vault_handles(metadata, handles) | redactions(
+                named, receipt.scope, options
+            )
             final[:] = [InvokeAnswer(content, full_metadata)]
             return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
 

@@ -140,11 +140,11 @@ def test_the_first_passage_that_names_a_primitive_applies_whole() -> None:
         ToolHook(servers=None, names=["*"]),
     )
     policy = Policy(passages=[first, second, third])
-    assert policy.passage_of(PrimitiveKind.TOOL, "crm__find", "crm") is second
-    assert policy.passage_of(PrimitiveKind.TOOL, "crm__find", "mail") is third
-    assert policy.passage_of(PrimitiveKind.TOOL, "mail__x", "crm") is second
-    assert policy.passage_of(PrimitiveKind.PROMPT, "crm__find", "crm") is first
-    assert Policy(passages=[first, second]).passage_of(PrimitiveKind.TOOL, "x", "crm") is None
+    assert policy.tool_hook_of(PrimitiveKind.TOOL, "crm__find", "crm") is second
+    assert policy.tool_hook_of(PrimitiveKind.TOOL, "crm__find", "mail") is third
+    assert policy.tool_hook_of(PrimitiveKind.TOOL, "mail__x", "crm") is second
+    assert policy.tool_hook_of(PrimitiveKind.PROMPT, "crm__find", "crm") is first
+    assert Policy(passages=[first, second]).tool_hook_of(PrimitiveKind.TOOL, "x", "crm") is None
 
 
 def mapping(name: str, value: str) -> ConcernMapping:

@@ -76,11 +76,11 @@ def test_the_template_names_its_entry_point_and_its_test_passes() -> None:
 BROKEN = {
     "raises": ("1 / 0", "x:Shouting", "does not load (ZeroDivisionError)"),
     "absent": ("", "x:Shouting", "does not load (AttributeError)"),
-    "no class": ("Shouting = 1", "x:Shouting", "is no Middleware"),
+    "no class": ("Shouting = 1", "x:Shouting", "is not a Middleware"),
     "abstract": (
         "from app.core.contracts.middleware import Middleware as Shouting",
         "x:Shouting",
-        "is no Middleware",
+        "is not a Middleware",
     ),
     "other contract": (template().replace("api = 1", "api = 2"), "x:Shouting", "version 2 of the contract"),
     "unnamed": (template().replace('    name = "shouting"\n', ""), "x:Shouting", "has no 'name'"),
@@ -113,8 +113,8 @@ def test_a_broken_plug_in_stops_the_start_with_a_sentence_that_names_it(site: Pa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"shouting": {"marks": 99}}, "are wrong (marks)"),
-        ({"shouting": {"volume": 1}}, "are wrong (volume)"),
+        ({"shouting": {"marks": 99}}, "are invalid (marks)"),
+        ({"shouting": {"volume": 1}}, "are invalid (volume)"),
         ({"whispering": {}}, "'whispering', which is not installed"),
     ],
 )

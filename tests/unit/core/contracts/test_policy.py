@@ -54,7 +54,7 @@ def test_secrets_are_for_any_of_the_roles_with_any_of_the_keys_and_the_rest_for_
 def test_a_result_is_not_trusted_for_its_server_or_for_what_is_suspected(
     policy: dict[str, Any], server: str, suspected: bool, holds: bool
 ) -> None:
-    assert UntrustedPolicy(**policy).holds_for(server, suspected=suspected) is holds
+    assert UntrustedPolicy(**policy).distrusts(server, suspected=suspected) is holds
 
 
 def test_a_passage_that_restores_arguments_redacts_results_with_any_of_its_steps() -> None:

@@ -43,4 +43,6 @@ def test_offsets_are_those_of_the_value() -> None:
         Span(12, 17, "QUOTED", 1),
         Span(14, 15, "PART", 1),
     ]
-    assert named.own([found]) == [[Span(0, 3, "ALL", 1), Span(0, 3, "QUOTED", 1), Span(1, 2, "PART", 1)]]
+    assert named.spans_in_values([found]) == [
+        [Span(0, 3, "ALL", 1), Span(0, 3, "QUOTED", 1), Span(1, 2, "PART", 1)]
+    ]

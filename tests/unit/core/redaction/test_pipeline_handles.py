@@ -57,7 +57,7 @@ def vault_of(
     context = Context.parse(items)
     real = {one: Handle(one.label, one.ordinal + first) for one in table.present(context)}
     originals = {handle: table.originals[one] for one, handle in real.items()}
-    return table.settled(context, real).to_json(), originals
+    return table.with_vault_handles(context, real).to_json(), originals
 
 
 def restored(items: list[Any], originals: Mapping[Handle, Original]) -> list[Any]:
@@ -82,7 +82,7 @@ def test_what_a_pipeline_redacts_comes_back_with_what_was_added(
 
     step = Context.parse(items).prefixed(f"Found: {document}\n\n")
     additions = Additions(step)
-    cleaned = redacted(table, DETECTOR, additions.items, ours=additions.moved)
+    cleaned = redacted(table, DETECTOR, additions.items, temporary=additions.moved)
     cleaned = redacted(table, SECRETS, cleaned)
     final, originals = vault_of(table, additions.replaced(cleaned).to_json(), first)
 
@@ -96,7 +96,7 @@ def test_additions_that_look_like_handles_are_not_taken_for_them() -> None:
     items = redacted(table, DETECTOR, ["Jane Smith"])
     step = Context.parse(items).prefixed("Says [PERSON_1]: ")
     additions = Additions(step)
-    cleaned = redacted(table, DETECTOR, additions.items, ours=additions.moved)
+    cleaned = redacted(table, DETECTOR, additions.items, temporary=additions.moved)
     assert additions.replaced(cleaned).to_json() == ["Says [LITERAL_1]: [PERSON_1]"]
     assert step.to_json() == ["Says [PERSON_1]: [PERSON_1]"], "the control: without it both are the same"
 
@@ -108,7 +108,7 @@ def test_text_that_an_edit_moves_keeps_its_handles() -> None:
     leaf = context.leaves[0]
     step = context.edited([Edit(leaf, 0, len(leaf.text), f"({leaf.text}) John Doe [SSN_1]")])
     additions = Additions(step)
-    cleaned = redacted(table, DETECTOR, additions.items, ours=additions.moved)
+    cleaned = redacted(table, DETECTOR, additions.items, temporary=additions.moved)
     made = additions.replaced(cleaned).to_json()
     assert made == ["(Ask [PERSON_1] now) [PERSON_2] [LITERAL_1]"]
     assert table.originals[Handle("PERSON", 2)] == Original("John Doe")
@@ -147,7 +147,7 @@ def test_names_in_metadata_follow_the_handles() -> None:
     redacted(table, DETECTOR, ["Jane Smith"])
     handles = {Handle("PERSON", 1): Handle("PERSON", 8)}
     said = {"findings": [{"text": "[PERSON_1] is tall", "score": 0.5, "seen": True}]}
-    assert table.named(said, handles) == {
+    assert table.metadata_with_vault_handles(said, handles) == {
         "findings": [{"text": "[PERSON_8] is tall", "score": 0.5, "seen": True}]
     }
     assert restore_text("[PERSON_1]", {Handle("PERSON", 1): Original("x")}) == "x"

@@ -69,12 +69,12 @@ def test_a_handle_in_a_uri_is_one_of_ours_only_where_it_was_put_there() -> None:
     items = table.conceal(context.edited([Edit(leaf, 10, 14, Conceal("PERSON"))])).to_json()
     handles = {Handle("PERSON", 1): Handle("PERSON", 8)}
 
-    settled = table.settled(Context.parse(items), handles).to_json()
+    settled = table.with_vault_handles(Context.parse(items), handles).to_json()
     assert [item["uri"] for item in settled] == ["https://x/[PERSON_8]", "https://x/[PERSON_1]"]
 
     # A step that puts two items in front moves the places with the items.
     table.moved(2)
-    moved = table.settled(Context.parse(["a", "b", *items]), handles).to_json()
+    moved = table.with_vault_handles(Context.parse(["a", "b", *items]), handles).to_json()
     assert [item["uri"] for item in moved[2:]] == ["https://x/[PERSON_8]", "https://x/[PERSON_1]"]
 
 
@@ -95,7 +95,7 @@ def test_an_edit_that_adds_only_space_adds_nothing() -> None:
 def test_metadata_is_named_at_any_depth_and_other_values_stay() -> None:
     handles = {Handle("PERSON", 1): Handle("PERSON", 4)}
     value = {"a": [{"b": ("[PERSON_1]", 1, None)}, "[PERSON_2]"], "[PERSON_1]": True}
-    assert PipelineHandles().named(value, handles) == {
+    assert PipelineHandles().metadata_with_vault_handles(value, handles) == {
         "a": [{"b": ["[PERSON_4]", 1, None]}, "[PERSON_2]"],
         "[PERSON_1]": True,
     }
@@ -106,7 +106,7 @@ def test_an_original_around_two_depths_keeps_the_depth_of_the_outer_spelling() -
     inner = Original("Jos\u00e9", "Jos\\\\u00e9", 2)
     table.originals[Handle("PERSON", 1)] = inner
     outer = Original("key \u00e9 [PERSON_1]", "key \\u00e9 [PERSON_1]", 1)
-    made = table._expanded(outer, {Handle("PERSON", 1)})
+    made = table._with_inner_originals(outer, {Handle("PERSON", 1)})
     assert (made.text, made.spelling, made.depth) == (
         "key \u00e9 Jos\u00e9",
         f"key \\u00e9 {inner.at(1)}",

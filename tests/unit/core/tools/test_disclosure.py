@@ -139,12 +139,12 @@ def test_a_description_that_says_nothing_on_a_point_leaves_it_to_the_one_below()
     below = ToolDescription(short="From the file.", description="Long, from the file.")
     above = ToolDescription(short="From the database.", examples=[])
 
-    both = above.over(below)
+    both = above.completed_by(below)
 
     assert both == ToolDescription(
         short="From the database.", description="Long, from the file.", examples=[]
     )
-    assert above.over(None) is above
+    assert above.completed_by(None) is above
 
 
 @pytest.mark.parametrize(

@@ -21,35 +21,35 @@ def names(offered: OfferedTools) -> list[str]:
 def test_a_name_stands_for_the_definition_beside_it_before_the_one_that_is_seen() -> None:
     seen = [defined("a", "seen"), defined("b", "seen"), defined("x", "seen")]
     for tools in (["a", defined("a", "given"), "b", "c"], [defined("a", "given"), "a", "b", "c"]):
-        made = OfferedTools.given(tools, seen)
+        made = OfferedTools.of_caller(tools, seen)
         assert names(made) == ["a", "b", "c"]
         assert made.definitions == (defined("a", "given"), defined("b", "seen"), None)
         assert made.candidates[2].description == ""
 
 
 def test_one_definition_twice_is_one_tool_and_two_different_ones_are_refused() -> None:
-    assert names(OfferedTools.given([defined("a"), defined("a"), "a"], [])) == ["a"]
+    assert names(OfferedTools.of_caller([defined("a"), defined("a"), "a"], [])) == ["a"]
     with pytest.raises(InvalidArgumentsError) as refused:
-        OfferedTools.given(["b", defined("a"), "a", defined("a", "other")], [])
+        OfferedTools.of_caller(["b", defined("a"), "a", defined("a", "other")], [])
     assert refused.value.details == {"pointer": "/arguments/availableTools/3/name"}
 
 
 @pytest.mark.parametrize("name", ["a" * 257, "", "  ", "a\nb"])
 def test_a_name_is_up_to_256_printable_characters(name: str) -> None:
-    OfferedTools.given(["a" * 256], [])
+    OfferedTools.of_caller(["a" * 256], [])
     for tool, pointer in ((name, "/0"), (defined(name), "/0/name")):
         with pytest.raises(InvalidArgumentsError) as refused:
-            OfferedTools.given([tool], [])
+            OfferedTools.of_caller([tool], [])
         assert refused.value.details == {"pointer": f"/arguments/availableTools{pointer}"}
 
 
 def test_definitions_are_told_in_the_order_asked_as_far_as_they_are_known() -> None:
-    made = OfferedTools.given([defined("a"), "b", defined("c")], [])
+    made = OfferedTools.of_caller([defined("a"), "b", defined("c")], [])
     assert made.defined(["c", "b", "lost", "a"]) == [defined("c"), defined("a")]
 
 
 def test_a_tool_of_which_only_the_name_is_known_costs_its_name() -> None:
-    made = OfferedTools.given([defined("a", "long " * 50), "b"], [])
+    made = OfferedTools.of_caller([defined("a", "long " * 50), "b"], [])
     assert made.tokens(0) == tokens_of(defined("a", "long " * 50)) > 50
     assert made.tokens(1) == tokens_of({"name": "b"}) == 3
 

@@ -79,7 +79,7 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
         ("a: 1\na: 2\n", "file.yaml:2: A member's name stands twice"),
         ("mcpServers: {a: &x {command: y}, b: *x}\n", "file.yaml:1: The file is no valid YAML: aliases"),
         ("mcpServers: [\n", "file.yaml:2: The file is no valid YAML"),
-        ("- 1\n", "file.yaml:1: The file must hold an object"),
+        ("- 1\n", "file.yaml:1: The file must contain an object"),
         (
             "mcpServers:\n  a:\n    command: x\n    env:\n      T: ${NOPE}\n",
             "file.yaml:5: mcpServers.a.env.T: The env",
@@ -89,7 +89,7 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
             "mcpServers: {a: {command: x}}\ntoolFilter:\n  a: [b, -c]\n",
             "file.yaml:3: toolFilter.a: A tool filter must",
         ),
-        ("mcpServers: {a: {command: x}}\naliases: {b: c}\n", "file.yaml:2: aliases.b: An alias stands for"),
+        ("mcpServers: {a: {command: x}}\naliases: {b: c}\n", "file.yaml:2: aliases.b: An alias must map to"),
         ("disclosure:\n  a: flat\n", "file.yaml:2: disclosure.a: There is no server a"),
         (
             "groups:\n- name: a\n  members: [{kind: group, name: b}]\n- name: b\n  members: [{kind: group, name: a}]\n",
@@ -99,7 +99,7 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
             "groups:\n- name: a\n  members: [{kind: group, name: b}]\n",
             "file.yaml:3: groups[0].members: There is no group",
         ),
-        ("groups:\n- name: a\n- name: a\n", "file.yaml:3: groups[1]: a stands here twice."),
+        ("groups:\n- name: a\n- name: a\n", "file.yaml:3: groups[1]: a is listed twice."),
         (
             "groups:\n- name: a\n  members:\n  - {kind: tol, name: x}\n",
             "file.yaml:4: groups[0].members[0].kind: Input",
