@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
+from app.core.background import BackgroundTasks
 from app.core.contracts.engines import (
     ChunkProposals,
     Embeddings,
@@ -135,7 +136,7 @@ class EngineFallback(Generic[R]):
     observe: Observer = unobserved
     clock: Callable[[], float] = time.monotonic
     breaker: Breaker = field(init=False)
-    _shadows: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+    _shadows: BackgroundTasks = field(init=False, default_factory=BackgroundTasks)
 
     def __post_init__(self) -> None:
         self.breaker = Breaker(self.rules.failures, self.rules.cool_down_s, self.clock)
@@ -171,10 +172,7 @@ class EngineFallback(Generic[R]):
 
     async def close(self) -> None:
         """End what still runs in the background."""
-        running = list(self._shadows)
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await self._shadows.close()
 
     async def _asked(self, remote: Callable[[], Awaitable[R]], parts: int) -> R:
         """Await ``remote`` within its limit and the part of the caller's time that it may use."""
@@ -216,9 +214,7 @@ class EngineFallback(Generic[R]):
             self.observe(self.capability, "shadow_dropped")
             return
         if self.breaker.admits():
-            task = asyncio.create_task(self._shadowed(remote, expected, parts))
-            self._shadows.add(task)
-            task.add_done_callback(self._shadows.discard)
+            self._shadows.start(self._shadowed(remote, expected, parts))
 
     async def _shadowed(self, remote: Callable[[], Awaitable[R]], expected: R, parts: int) -> None:
         try:

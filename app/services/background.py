@@ -5,9 +5,10 @@ import logging
 import random
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
@@ -43,13 +44,8 @@ class Background:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the jobs meanwhile."""
-        task = asyncio.create_task(self._run(), name="background")
-        try:
+        async with meanwhile(self._run(), name="background"):
             yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def once(self, job: Job) -> bool:
         """Do a job now unless another process does; a failure is logged, without content, and not raised."""

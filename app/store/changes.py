@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.background import meanwhile
 from app.core.events import Changed
 from app.store.database import Database, note_announcement
 from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence
@@ -74,15 +75,10 @@ class Changes:
             yield self
             return
         ready = asyncio.Event()
-        task = asyncio.create_task(self._keep_listening(ready), name="changes")
-        try:
+        async with meanwhile(self._keep_listening(ready), name="changes"):
             with suppress(TimeoutError):
                 await asyncio.wait_for(ready.wait(), self._database.patience.connect_s)
             yield self
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def _keep_listening(self, ready: asyncio.Event) -> None:
         while True:

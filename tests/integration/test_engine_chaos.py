@@ -283,10 +283,10 @@ async def test_in_shadow_mode_the_embedded_engine_serves_and_agreement_is_counte
         for text in ("hello", "I will kill you"):
             found = await moderator.moderate([text], ["violence"])
             assert found.report == EngineReport("fake", "1")
-            await asyncio.gather(*moderator.guard._shadows)
+            await moderator.guard._shadows.wait()
         server.serve = sending(http(b"", "500 Internal Server Error"))
         await moderator.moderate(["hello"], ["violence"])
-        await asyncio.gather(*moderator.guard._shadows)
+        await moderator.guard._shadows.wait()
         assert moderator.guard.observe == {"agreed": 1, "differed": 1, "shadow_failed": 1}
 
 

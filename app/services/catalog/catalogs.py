@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from app.core.background import meanwhile
 from app.core.catalog.concerns import ConcernTable
 from app.core.catalog.groups import GroupDefinition, GroupTree
 from app.core.catalog.naming import exposed
@@ -124,13 +125,8 @@ class CatalogService:
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
         """Look now and then for changes that nobody announces: on SQLite, those of commands on the host."""
-        task = asyncio.create_task(self._watch(), name="catalogs")
-        try:
+        async with meanwhile(self._watch(), name="catalogs"):
             yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def _watch(self) -> None:
         while True:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 from app.core import strictjson
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.audit import OUTCOME_OK
+from app.core.background import meanwhile
 from app.core.catalog.primitives import DESCRIPTIONS_CHANGED
 from app.core.errors import ConflictError, NotFoundError, TooLargeError
 from app.core.events import Changed
@@ -172,13 +173,8 @@ class DescriptionService:
             yield
             return
         await self._look()
-        task = asyncio.create_task(self._watch(), name="tool descriptions")
-        try:
+        async with meanwhile(self._watch(), name="tool descriptions"):
             yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def _watch(self) -> None:
         while True:

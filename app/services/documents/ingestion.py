@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
+from app.core.background import meanwhile
 from app.core.catalog.collections import DocumentDetails
 from app.core.contracts.engines import Embedder
 from app.core.errors import (
@@ -158,13 +159,8 @@ class IngestionService:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Read what waits, meanwhile; every process takes its share."""
-        task = asyncio.create_task(self._run(), name="ingestion")
-        try:
+        async with meanwhile(self._run(), name="ingestion"):
             yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     async def work(self) -> bool:
         """Read one document that waits; return whether there was one."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
+from app.core.background import BackgroundTasks
 from app.core.errors import DeadlineExceededError, ServiceError
 from app.core.upstream import Hooks, UpstreamError
 from app.upstream.connection import Connection
@@ -83,7 +84,7 @@ class ClientConnection:
         self._calls: list[_Call] = []
         self._guards: deque[Callable[[Hooks], Hooks]] = deque(maxlen=_GUARDS)
         self._stop = asyncio.Event()
-        self._notifying: set[asyncio.Task[None]] = set()
+        self._notifying = BackgroundTasks()
         self._opened: asyncio.Future[ServerLink] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
@@ -132,6 +133,7 @@ class ClientConnection:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([self._task], timeout=_CLOSING_S)
                 self._task.cancel()
+        await self._notifying.close()
 
     async def _own(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         try:
@@ -171,9 +173,7 @@ class ClientConnection:
             self._guarded(replace(hooks, notify=hooks.notify or self._notify_client)).notify
             or drop_notification
         )
-        task = asyncio.create_task(self._quietly(send(method, params)))
-        self._notifying.add(task)
-        task.add_done_callback(self._notifying.discard)
+        self._notifying.start(self._quietly(send(method, params)))
 
     def _guarded(self, hooks: Hooks) -> Hooks:
         """Return ``hooks`` behind the guards of all calls under way and of the last few."""

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.background import BackgroundTasks
 from app.core.errors import OverloadedError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
@@ -45,7 +46,7 @@ class ConnectionPool:
     most_of_one: int = _MAX_OPEN_PER_OWNER
     _open: dict[ClientConnection, _Kind] = field(default_factory=dict)
     _idle: dict[ClientConnection, asyncio.TimerHandle] = field(default_factory=dict)
-    _closing: set["asyncio.Task[None]"] = field(default_factory=set)
+    _closing: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     @asynccontextmanager
     async def taken(
@@ -79,7 +80,7 @@ class ConnectionPool:
         self._open.clear()
         self._idle.clear()
         await close_all(links)
-        await asyncio.gather(*self._closing)
+        await self._closing.wait()
 
     def _take_idle(self, kind: _Kind) -> ClientConnection | None:
         for link in [idle for idle in self._idle if self._open[idle] == kind]:
@@ -115,6 +116,4 @@ class ConnectionPool:
         if timer is not None:
             timer.cancel()
         self._open.pop(link, None)
-        task = asyncio.create_task(link.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._closing.start(link.close())

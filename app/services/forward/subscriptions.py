@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.core.access import Caller
+from app.core.background import BackgroundTasks
 from app.core.catalog.naming import qualified
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.events import Changed
@@ -74,7 +75,7 @@ class SubscriptionService:
     resolve: Resolve
     _watches: set[Watch] = field(default_factory=set)
     _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
-    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    _tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     async def subscribe(self, caller: Caller, session_id: str, uri: str, group: str | None = None) -> None:
         """Subscribe the session to updates of ``uri``, on whichever replica its stream is."""
@@ -151,9 +152,7 @@ class SubscriptionService:
 
     async def close(self) -> None:
         """Cancel all work under way."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     async def _revise(
         self, caller: Caller, session_id: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -198,9 +197,7 @@ class SubscriptionService:
         return True
 
     def _start(self, work: Any) -> None:
-        task = asyncio.create_task(self._log_failure(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._log_failure(work))
 
     async def _log_failure(self, work: Awaitable[None]) -> None:
         try:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 
+from app.core.background import BackgroundTasks
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
 from app.upstream.transport.options import RequestSink
-from app.upstream.transport.tasks import Tasks
 
 MAX_OPEN: Final = 64
 """Questions of one server that wait for an answer at once."""
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 class ServerQuestions:
     """The questions of one server that are open; ``send`` carries an answer back."""
 
-    def __init__(self, send: Callable[[Message], Awaitable[None]], tasks: Tasks) -> None:
+    def __init__(self, send: Callable[[Message], Awaitable[None]], tasks: BackgroundTasks) -> None:
         self._send = send
         self._tasks = tasks
         self._open: dict[str | int, asyncio.Task[None]] = {}
@@ -30,7 +30,7 @@ class ServerQuestions:
         number = message["id"]
         if not isinstance(number, str | int) or number in self._open:
             return None
-        task = self._tasks.spawn(self._answer(number, message, ask if len(self._open) < MAX_OPEN else None))
+        task = self._tasks.start(self._answer(number, message, ask if len(self._open) < MAX_OPEN else None))
         self._open[number] = task
         task.add_done_callback(lambda _: self._open.pop(number, None))
         return task

@@ -10,11 +10,11 @@ from typing import Final
 import aiohttp
 from mcp_types import METHOD_NOT_FOUND
 
+from app.core.background import BackgroundTasks
 from app.core.errors import ServiceError, TooLargeError, UpstreamUnavailableError
 from app.upstream.transport.event_stream import Events, Oversize
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.pauses import Pauses
-from app.upstream.transport.tasks import Tasks
 from app.upstream.transport.wire import COURTESY_S, Message, is_answer
 
 JSON: Final = "application/json"
@@ -39,7 +39,7 @@ class HTTPWire:
     """One server at one address; in the handshake revision with the session that it gave us."""
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, faults: Faults, maximum: int, tasks: Tasks
+        self, url: str, session: aiohttp.ClientSession, faults: Faults, maximum: int, tasks: BackgroundTasks
     ) -> None:
         self.closed = asyncio.Event()
         self.session_id: str | None = None
@@ -217,7 +217,7 @@ class HTTPWire:
     def _leave(self, response: aiohttp.ClientResponse, *, to_its_end: bool) -> None:
         """Let go of a stream; one whose end is near is read to it, so that its connection carries more requests."""
         if to_its_end and not response.content.at_eof():
-            reading = self._tasks.spawn(_drained(response))
+            reading = self._tasks.start(_drained(response))
             # By callback: a task that is cancelled before it has begun runs no finally.
             reading.add_done_callback(lambda _: response.release())
         else:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 
+from app.core.background import BackgroundTasks
 from app.core.errors import ServiceError
 from app.core.upstream import UpstreamError
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.options import NotificationSink
 from app.upstream.transport.pauses import Pauses
-from app.upstream.transport.tasks import Tasks
 from app.upstream.transport.wire import Message
 
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
@@ -34,7 +34,7 @@ class Listening:
         faults: Faults,
         tell: NotificationSink,
         timeout_s: float,
-        tasks: Tasks,
+        tasks: BackgroundTasks,
     ) -> None:
         self._opened = opened
         self._faults = faults
@@ -64,7 +64,7 @@ class Listening:
         former, follower = self._follower, None
         if wanted:
             confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            follower = self._tasks.spawn(self._follow(wanted, confirmed))
+            follower = self._tasks.start(self._follow(wanted, confirmed))
             try:
                 async with self._faults.in_time(self._timeout_s):
                     await confirmed

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
 
+from app.core.background import BackgroundTasks
 from app.core.errors import ServiceError, UpstreamUnavailableError
 from app.core.offload import INLINE_CHARACTERS, off_loop
 from app.core.strictjson import dumps
@@ -19,7 +20,6 @@ from app.upstream.transport.faults import Faults
 from app.upstream.transport.listening import Listening
 from app.upstream.transport.negotiation import DISCOVER, INITIALIZE, Agreement, Negotiation
 from app.upstream.transport.options import LinkOptions
-from app.upstream.transport.tasks import Tasks
 from app.upstream.transport.wire import COURTESY_S, LOG, PROGRESS, Message, Wire, is_answer, result_of
 
 log = logging.getLogger("sluice.upstream")
@@ -35,7 +35,13 @@ class LiveLink:
     """A Link over a ``Wire``. ``cancels_by_frame``: a modern request, too, is cancelled by a notification."""
 
     def __init__(
-        self, wire: Wire, faults: Faults, options: LinkOptions, tasks: Tasks, *, cancels_by_frame: bool
+        self,
+        wire: Wire,
+        faults: Faults,
+        options: LinkOptions,
+        tasks: BackgroundTasks,
+        *,
+        cancels_by_frame: bool,
     ) -> None:
         self._wire = wire
         self._faults = faults
@@ -85,7 +91,7 @@ class LiveLink:
                 await self.notify("notifications/initialized")
         if self.modern:
             # Changes are heard before the first listing; a server that hesitates is not waited for.
-            await asyncio.wait({self._tasks.spawn(self._listen_to_lists())}, timeout=FIRST_STREAM_S)
+            await asyncio.wait({self._tasks.start(self._listen_to_lists())}, timeout=FIRST_STREAM_S)
 
     async def request(
         self,
@@ -228,7 +234,7 @@ class LiveLink:
         if self._wire.closed.is_set() or (modern and not self._cancels_by_frame):
             return
         params = {"requestId": number, "reason": "The client no longer waits."}
-        self._tasks.spawn(self._courtesy({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
+        self._tasks.start(self._courtesy({"jsonrpc": "2.0", "method": _CANCELLED, "params": params}))
 
     async def _courtesy(self, message: Message) -> None:
         try:

@@ -8,6 +8,7 @@ from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 
+from app.core.background import BackgroundTasks
 from app.core.catalog.servers import MCPServerSettings
 from app.upstream.transport.dialing import open_session
 from app.upstream.transport.duplex import DuplexWire
@@ -16,7 +17,6 @@ from app.upstream.transport.faults import Faults
 from app.upstream.transport.http import EVENTS, JSON, OK, WIRE_ERRORS, content_type, payload
 from app.upstream.transport.live import LiveLink
 from app.upstream.transport.options import LinkOptions, ServerLink
-from app.upstream.transport.tasks import Tasks
 
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -24,7 +24,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 @asynccontextmanager
 async def open_sse(name: str, settings: MCPServerSettings, options: LinkOptions) -> AsyncIterator[ServerLink]:
     """Connect over the legacy transport, which only servers of the handshake revision speak."""
-    faults, tasks = Faults(name), Tasks()
+    faults, tasks = Faults(name), BackgroundTasks()
     url, maximum = settings.url or "", options.max_result_bytes
     plain = replace(options, revision="handshake")
     async with open_session(url, options, settings.headers) as session:
@@ -35,13 +35,13 @@ async def open_sse(name: str, settings: MCPServerSettings, options: LinkOptions)
             wire = DuplexWire(channel, faults, maximum)
             link = LiveLink(wire, faults, plain, tasks, cancels_by_frame=True)
             wire.stray = link.stray
-            tasks.spawn(wire.read())
+            tasks.start(wire.read())
             try:
                 await link.agree()
                 yield link
             finally:
                 wire.close()
-                await tasks.aclose()
+                await tasks.close()
         finally:
             await channel.close()
 

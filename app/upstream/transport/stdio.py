@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcp.client.stdio import get_default_environment
 
+from app.core.background import BackgroundTasks
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import UpstreamUnavailableError
 from app.upstream.transport.duplex import DuplexWire
@@ -18,7 +19,6 @@ from app.upstream.transport.event_stream import Lines, Oversize
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.live import LiveLink
 from app.upstream.transport.options import LinkOptions, ServerLink
-from app.upstream.transport.tasks import Tasks
 
 _GRACE_S: Final = 2.0
 """How long a server may take to end by itself, and again after SIGTERM."""
@@ -115,13 +115,13 @@ class Child:
 
 @asynccontextmanager
 async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> AsyncIterator[ServerLink]:
-    tasks = Tasks()
+    tasks = BackgroundTasks()
     child = Child(process, faults, options.max_result_bytes)
     wire = DuplexWire(child, faults, options.max_result_bytes)
     link = LiveLink(wire, faults, options, tasks, cancels_by_frame=True)
     wire.stray = link.stray
-    tasks.spawn(wire.read())
-    tasks.spawn(child.watched(wire))
+    tasks.start(wire.read())
+    tasks.start(child.watched(wire))
     try:
         try:
             await link.agree()
@@ -133,7 +133,7 @@ async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> A
     finally:
         wire.close()
         await _to_the_end(child.end())
-        await tasks.aclose()
+        await tasks.close()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
+from app.core.background import BackgroundTasks
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import ServiceError
 from app.upstream.transport.dialing import open_session
@@ -14,7 +15,6 @@ from app.upstream.transport.listening import suspect_lists
 from app.upstream.transport.live import FIRST_STREAM_S, LiveLink
 from app.upstream.transport.options import LinkOptions, ServerLink
 from app.upstream.transport.pauses import Pauses
-from app.upstream.transport.tasks import Tasks
 from app.upstream.transport.wire import Message
 
 _SERVER_FAULTS: Final = range(500, 600)
@@ -25,7 +25,7 @@ async def open_http(
     name: str, settings: MCPServerSettings, options: LinkOptions
 ) -> AsyncIterator[ServerLink]:
     """Connect over streamable HTTP, in either revision."""
-    faults, tasks = Faults(name), Tasks()
+    faults, tasks = Faults(name), BackgroundTasks()
     url = settings.url or ""
     async with open_session(url, options, settings.headers) as session:
         wire = HTTPWire(url, session, faults, options.max_result_bytes, tasks)
@@ -36,19 +36,19 @@ async def open_http(
                 await _hear_session(link, wire, tasks)
             yield link
         finally:
-            await tasks.aclose()
+            await tasks.close()
             await wire.end()
             wire.closed.set()
 
 
-async def _hear_session(link: LiveLink, wire: HTTPWire, tasks: Tasks) -> None:
+async def _hear_session(link: LiveLink, wire: HTTPWire, tasks: BackgroundTasks) -> None:
     """Begin to hear what the server says unasked, if it says anything."""
     opened = asyncio.Event()
 
     def missed() -> None:
         suspect_lists(link.capabilities, link.tell)
 
-    tasks.spawn(_follow(wire, link.stray, missed, opened))
+    tasks.start(_follow(wire, link.stray, missed, opened))
     try:
         async with asyncio.timeout(FIRST_STREAM_S):
             await opened.wait()

@@ -211,9 +211,9 @@ async def test_tasks_that_a_call_starts_know_its_limit():
 async def test_a_shadow_is_compared_and_never_serves():
     one, told = guard(shadow=True)
     assert await one.call(healthy, embedded) is EMBEDDED
-    await asyncio.gather(*one._shadows)
+    await one._shadows.wait()
     assert await one.call(embedded, embedded) is EMBEDDED
-    await asyncio.gather(*one._shadows)
+    await one._shadows.wait()
     assert told == ["differed", "agreed"]
 
 
@@ -221,6 +221,6 @@ async def test_a_failing_shadow_degrades_nothing_and_is_left_alone_in_the_end():
     one, told = guard(shadow=True, failures=2)
     for _ in range(4):
         assert await one.call(failing, embedded) is EMBEDDED
-        await asyncio.gather(*one._shadows)
+        await one._shadows.wait()
     assert told == ["shadow_failed"] * 2
     assert one.breaker.state is State.OPEN

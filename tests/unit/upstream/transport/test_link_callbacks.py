@@ -2,10 +2,10 @@
 
 import asyncio
 
+from app.core.background import BackgroundTasks
 from app.core.errors import OverloadedError
 from app.core.upstream import UpstreamError
 from app.upstream.transport.callbacks import MAX_OPEN, ServerQuestions
-from app.upstream.transport.tasks import Tasks
 
 
 class Server:
@@ -13,7 +13,7 @@ class Server:
 
     def __init__(self):
         self.answers = []
-        self.tasks = Tasks()
+        self.tasks = BackgroundTasks()
         self.callbacks = ServerQuestions(self.send, self.tasks)
 
     async def send(self, message):
@@ -81,7 +81,7 @@ async def test_a_question_that_was_withdrawn_gets_no_answer():
     await asyncio.gather(question, return_exceptions=True)
     assert server.answers == []
     assert server.ask(1, "ping", None) is not None
-    await server.tasks.aclose()
+    await server.tasks.close()
 
 
 async def test_a_server_that_asks_without_end_is_refused():
@@ -94,4 +94,4 @@ async def test_a_server_that_asks_without_end_is_refused():
         server.ask(number, "x", ask)
     await asyncio.gather(server.ask(MAX_OPEN, "x", ask))
     assert [answer["id"] for answer in server.answers] == [MAX_OPEN]
-    await server.tasks.aclose()
+    await server.tasks.close()
