@@ -1,1 +1,1 @@
-"""What every part of the detector knows: labels, spans, lists of callers, domains."""
+"""What every part of the detector shares: labels, spans, the allow and deny lists, domains."""

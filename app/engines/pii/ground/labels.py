@@ -1,4 +1,4 @@
-"""The one table from Presidio's entity types to the short labels that callers see, and when each is a finding."""
+"""Map Presidio's entity types to the short labels that callers see, and define when each counts as a finding."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from typing import Final, Literal
 from app.core.contracts.engines import DetectionOptions
 
 Need = Literal["no", "bare", "yes"]
-"""Whether a finding needs a word of its context nearby: never, only where it is nothing but digits, always."""
+"""Whether a finding needs a context word nearby: never, only if it consists of digits, always."""
 
 CUSTOM: Final = "CUSTOM"
 OPAQUE: Final = "OPAQUE"
 PERSON: Final = "PERSON"
 
 NAME_LABELS: Final = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "ADDRESS"})
-"""What the tagger finds; every other label comes from a pattern."""
+"""Labels that the name tagger finds; every other label comes from a pattern."""
 
 _STRICT = 0.3
 
@@ -24,8 +24,8 @@ _STRICT = 0.3
 class LabelRule:
     """How findings of one entity type are treated.
 
-    ``standard`` and ``strict`` are the least scores; a ``standard`` of None means that only *strict*, or a caller who
-    names the label, sees them.
+    ``standard`` and ``strict`` are the minimum scores. If ``standard`` is None, findings count only in *strict* mode,
+    or when the caller names the label.
     """
 
     label: str
@@ -245,7 +245,7 @@ RULES: Final[dict[str, LabelRule]] = {
     "UUID": LabelRule("UUID", None),
     OPAQUE: LabelRule(OPAQUE),
 }
-"""Every entity type that the engine can report. The order decides between findings of equal length and score."""
+"""Every entity type that the engine can report. The order breaks ties between findings of equal length and score."""
 
 LABELS: Final[frozenset[str]] = frozenset({rule.label for rule in RULES.values()} | {CUSTOM})
 """Every label that a span can carry."""
@@ -254,16 +254,16 @@ RANK: Final[dict[str, int]] = {
     CUSTOM: -1,
     **{rule.label: place for place, rule in reversed(list(enumerate(RULES.values())))},
 }
-"""The fixed order of labels; the deny list comes first."""
+"""The fixed order of labels; lower wins, and the deny list comes first."""
 
 BUILT_IN: Final = frozenset(RULES)
-"""The entity types that no recognizer of a user's may take for its own."""
+"""Entity types that a user's own recognizer must not redefine."""
 
-_ASKED = 0.4
+_REQUESTED_THRESHOLD = 0.4
 
 
 def extend(rules: Mapping[str, LabelRule]) -> None:
-    """Add the types of a user's recognizers to those that this process looks for; they come last."""
+    """Add the types of a user's recognizers to those that this process looks for; they rank last."""
     for entity, rule in rules.items():
         RULES[entity] = rule
         RANK.setdefault(rule.label, len(RANK))
@@ -271,7 +271,7 @@ def extend(rules: Mapping[str, LabelRule]) -> None:
 
 
 def thresholds(options: DetectionOptions) -> dict[str, float]:
-    """Return the entity types that ``options`` ask for, each with the least score of a finding."""
+    """Return the entity types that ``options`` request, each with the minimum score of a finding."""
     return _wanted(options.strict, options.entities, options.exclude)
 
 
@@ -289,7 +289,7 @@ def _wanted(
             continue
         least = rule.strict if strict else rule.standard
         if least is None and entities is not None:
-            least = _ASKED
+            least = _REQUESTED_THRESHOLD
         if least is not None:
             wanted[entity] = least
     return wanted

@@ -1,4 +1,4 @@
-"""What Presidio would do at its start for nothing: import spaCy for names of types, compile each pattern twice."""
+"""Skip needless work when Presidio loads: importing spaCy only for type names, compiling each pattern twice."""
 
 import sys
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from typing import Any
 
 _HOLLOW = frozenset({"spacy", "thinc"})
 _LATER = frozenset({"requests", "tldextract"})
-"""What only recognizers of Presidio use that ours replace; loaded when somebody does."""
+"""Used only by recognizers of Presidio that ours replace; loaded on first use."""
 _RECOGNIZERS = "presidio_analyzer.predefined_recognizers"
 
 
 class _Registers(type):
-    """Gives every attribute of a class as a decorator factory that changes nothing, as spaCy's registry wants."""
+    """Returns a decorator factory that changes nothing for every attribute, which is how spaCy's registry is used."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
@@ -25,7 +25,7 @@ class _Registers(type):
 
 
 class _Placeholder(metaclass=_Registers):
-    """Stands for a class of spaCy that is only named."""
+    """Stands in for a class of spaCy that is only referred to by name."""
 
 
 class _Hollow(ModuleType):
@@ -38,13 +38,13 @@ class _Hollow(ModuleType):
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Answers the import of spaCy and of all inside it, and has other libraries loaded at their first use."""
+    """Resolves imports of spaCy and its submodules to placeholders, and loads other libraries on first use."""
 
     def __init__(self, unchecked: ExitStack) -> None:
         self._unchecked = unchecked
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return a spec for the names of spaCy and its library thinc, and for what is loaded later."""
+        """Return a spec for spaCy, for its library thinc, and for the libraries that load on first use."""
         if fullname == _RECOGNIZERS:
             self._unchecked.enter_context(compiled_once())
         if fullname.split(".", 1)[0] in _HOLLOW:
@@ -59,15 +59,15 @@ class _Finder(MetaPathFinder, Loader):
         return _Hollow(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: there is nothing to run."""
+        """Do nothing: a placeholder has no code."""
 
 
 @contextmanager
 def without_spacy() -> Iterator[None]:
-    """Import Presidio inside and save nearly a second and 30 MB.
+    """Import Presidio inside this block to save nearly a second and 30 MB.
 
-    Its engines for spaCy, Stanza and transformers do not work in such a process. Outside the block the real spaCy can
-    be imported as ever. A spaCy that is already there is left alone.
+    Presidio's engines for spaCy, Stanza and transformers do not work in such a process. Outside the block, the real
+    spaCy can be imported as usual. If spaCy is already loaded, nothing changes.
     """
     if "spacy" in sys.modules:
         yield
@@ -85,9 +85,9 @@ def without_spacy() -> Iterator[None]:
 
 @contextmanager
 def compiled_once() -> Iterator[None]:
-    """Build recognizers inside without compiling each pattern only to see that it can be; saves half a second.
+    """Build recognizers inside this block without compiling each pattern just to validate it; saves half a second.
 
-    Whoever uses a pattern compiles it, with its flags, and hears of a fault then.
+    A pattern is compiled, with its flags, where it is used; an error in it shows up there.
     """
     from presidio_analyzer.pattern import Pattern  # noqa: PLC0415 - Presidio: after the set-up
 

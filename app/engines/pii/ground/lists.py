@@ -1,4 +1,4 @@
-"""What a caller allows, which is never a finding, and what it denies, which always is one."""
+"""Allow lists, whose items are never findings, and deny lists, whose items always are."""
 
 import re
 import sys
@@ -11,31 +11,31 @@ from app.engines.pii.ground.labels import CUSTOM
 from app.engines.views.mapping import Substitution, TextView, respelled
 
 _PER_CHARACTER = 4
-"""Characters that a finding may have for each of the longest item of a list: white space, mostly."""
+"""How many times longer than the longest item a finding may be and still match: it may hold more white space."""
 
 
 class AllowList:
-    """Texts that are no finding; case and white space make no difference."""
+    """Texts that are not findings; case and white space make no difference."""
 
     def __init__(self, items: Sequence[str]) -> None:
         self._items = frozenset(map(_folded, items))
         self._longest = _PER_CHARACTER * max(map(len, self._items), default=0)
 
     def holds(self, text: str, span: Span) -> bool:
-        """Say whether what ``span`` covers in ``text`` is on the list."""
+        """Return whether the part of ``text`` that ``span`` covers is on the list."""
         if span.end - span.start > self._longest:
             return False
-        found = _folded(text[span.start : span.end])
-        return bool(found) and found in self._items
+        folded = _folded(text[span.start : span.end])
+        return bool(folded) and folded in self._items
 
 
 def denied(text: str, items: tuple[str, ...]) -> list[Span]:
-    """Return where ``text`` holds one of ``items``: whole words, in any case, with any white space between them.
+    """Return where ``text`` contains one of ``items``: whole words, in any case, with any white space between them.
 
-    Items that overlap are all found. One pass, however many items there are.
+    Overlapping items are all found. Takes one pass, however many items there are.
     """
     terms = _terms(items)
-    return list(_found(text, terms)) if terms is not None else []
+    return list(_matches(text, terms)) if terms is not None else []
 
 
 class _Term(NamedTuple):
@@ -44,7 +44,7 @@ class _Term(NamedTuple):
     ends_word: bool
 
 
-def _found(text: str, terms: Any) -> Iterator[Span]:
+def _matches(text: str, terms: Any) -> Iterator[Span]:
     view = _comparable(text)
     seen = _without_case(text if view is None else view.text)
     for last, term in terms.iter(seen):
@@ -66,33 +66,33 @@ def _folded(item: str) -> str:
 
 
 def _without_case(text: str) -> str:
-    """Return ``text`` in small letters; those that Turkish spells with and without a dot are one."""
+    """Return ``text`` case-folded; the Turkish letters i with and without a dot become the same letter."""
     return text.replace("\u0130", "i").replace("\u0131", "i").casefold()
 
 
 def _comparable(text: str) -> TextView | None:
-    """Return ``text`` with single blanks, and with what two letters stand for (ß) as those; None: it is so already."""
+    """Return ``text`` with single blanks, and with letters such as ß in their longer folding; None if unchanged."""
     changes = [
-        Substitution(*found.span(), " " if found.group().isspace() else _without_case(found.group()), "")
-        for found in _spelled_otherwise().finditer(text)
+        Substitution(*match.span(), " " if match.group().isspace() else _without_case(match.group()), "")
+        for match in _spelled_otherwise().finditer(text)
     ]
     return respelled(text, changes) if changes else None
 
 
 @cache
 def _spelled_otherwise() -> re.Pattern[str]:
-    """Return a pattern of white space that is no single blank, and of characters that folding makes longer."""
+    """Return a pattern of white space other than a single blank, and of characters that folding makes longer."""
     longer = "".join(
         character for character in map(chr, range(sys.maxunicode)) if len(_without_case(character)) > 1
     )
-    # It begins with one set of characters, so that the search skips all others fast.
+    # The pattern begins with one character set, so that the search skips all other characters fast.
     return re.compile(rf"[\s{longer}](?:(?<= )\s+|(?<=[^\S ])\s*|(?<=[{longer}]))")
 
 
 @lru_cache(maxsize=64)
 def _terms(items: tuple[str, ...]) -> Any:
-    """Return an automaton that finds all ``items``; None where there are none."""
-    import ahocorasick  # noqa: PLC0415 - loaded where somebody gives a list
+    """Return an automaton that finds all ``items``; None if there are no items."""
+    import ahocorasick  # noqa: PLC0415 - only loaded when a caller sends a list
 
     terms = ahocorasick.Automaton()
     for item in {" ".join(_without_case(item).split()) for item in items} - {""}:

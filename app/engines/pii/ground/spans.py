@@ -1,4 +1,4 @@
-"""What happens to findings after the search: trimmed, cut around handles, made free of overlaps without a leak."""
+"""Process findings after the search: trim them, cut them around handles, merge overlaps without a leak."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -9,18 +9,18 @@ from app.core.contracts.engines import Span
 from app.engines.pii.ground.labels import NAME_LABELS, OPAQUE, RANK
 
 HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
-"""What already looks like a handle; the redaction treats it as such, so it is no finding."""
+"""Text that already looks like a handle; redaction treats it as one, so it is not a finding."""
 
-_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
+_PARTS_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
 _WORD = re.compile(r"\w+")
 _UNBROKEN = re.compile(r"[^\s\"'`<>{}()\[\],;]*+")
 _LONG_RUN = 4096
 
 
 def opaque_runs(text: str) -> list[tuple[int, int]]:
-    """Return the runs of 4,096 characters and more without any break: too long to be words, long enough to hide some.
+    """Return the runs of 4,096 and more characters without a break: too long to be words, long enough to hide data.
 
-    Base64 is none of them: what is text in it is read, and what is none (an image) hides nothing that could be read.
+    Base64 is left out: text inside it is decoded and scanned, and other content (an image) hides nothing readable.
     """
     if len(text) < _LONG_RUN:
         return []
@@ -28,9 +28,9 @@ def opaque_runs(text: str) -> list[tuple[int, int]]:
 
     runs: list[tuple[int, int]] = []
     place = _LONG_RUN - 1
-    # So long a run holds one of the characters looked at, wherever it begins.
+    # A run this long includes one of the characters looked at, wherever it begins.
     while place < len(text):
-        end = _UNBROKEN.match(text, place).end()  # type: ignore[union-attr]  # it matches nothing, too
+        end = _UNBROKEN.match(text, place).end()  # type: ignore[union-attr]  # it also matches nothing
         if end > place:
             before = text[place - _LONG_RUN + 1 : place][::-1]
             start = place - _UNBROKEN.match(before).end()  # type: ignore[union-attr]
@@ -41,7 +41,7 @@ def opaque_runs(text: str) -> list[tuple[int, int]]:
 
 
 def handles(text: str) -> list[tuple[int, int]]:
-    """Return where ``text`` holds handles."""
+    """Return where ``text`` contains handles."""
     return [match.span() for match in HANDLE.finditer(text)] if "[" in text else []
 
 
@@ -56,7 +56,7 @@ def blanked(text: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Span]:
-    """Return ``spans`` without the characters in ``places``, which are sorted; one around a place falls into two."""
+    """Return ``spans`` without the characters in ``places``, which are sorted; a span around a place splits in two."""
     if not places:
         return list(spans)
     kept: list[Span] = []
@@ -72,7 +72,7 @@ def without(spans: Iterable[Span], places: Sequence[tuple[int, int]]) -> list[Sp
 
 
 def touched(places: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
-    """Return the range of those of ``places``, sorted and free of overlaps, that share a character with a span."""
+    """Return the index range of the ``places``, sorted and free of overlaps, that share a character with a span."""
     first = bisect_right(places, (start, 0))
     if first and places[first - 1][1] > start:
         first -= 1
@@ -84,7 +84,7 @@ def _touched(places: Sequence[tuple[int, int]], span: Span) -> Sequence[tuple[in
 
 
 def trimmed(text: str, span: Span) -> Span | None:
-    """Return ``span`` without white space at its ends, or None when nothing is left."""
+    """Return ``span`` without white space at its ends, or None if nothing is left."""
     start, end = span.start, span.end
     while start < end and text[start].isspace():
         start += 1
@@ -98,8 +98,8 @@ def trimmed(text: str, span: Span) -> Span | None:
 def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
     """Return the spans in order, free of overlaps, covering every character that ``spans`` cover.
 
-    A name gives way to a pattern inside or across it, only an address keeps its post code. Else the longest wins, then
-    the higher score, then the fixed order of labels; what is left of a partial overlap joins the winner.
+    A name gives way to a pattern inside or across it; only an address keeps its post code. Otherwise the longest span
+    wins, then the higher score, then the fixed order of labels. The rest of a partial overlap joins the winner.
     """
     unique = {(s.start, s.end, s.label): s for s in sorted(spans, key=attrgetter("score"))}
     patterns = [span for span in unique.values() if span.label not in NAME_LABELS]
@@ -109,7 +109,7 @@ def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
-    """Return what is left of names beside the patterns, sorted and free of overlaps, that they overlap."""
+    """Return the parts of names outside the ``patterns``, which are sorted and free of overlaps."""
     places = [(pattern.start, pattern.end) for pattern in patterns]
     labels = {pattern.start: pattern.label for pattern in patterns}
     left: list[Span] = []
@@ -117,7 +117,8 @@ def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
         cuts = _touched(places, name)
         whole = any(low <= name.start and high >= name.end for low, high in cuts)
         inside = all(
-            low >= name.start and high <= name.end and labels[low] in _OF_ADDRESSES for low, high in cuts
+            low >= name.start and high <= name.end and labels[low] in _PARTS_OF_ADDRESSES
+            for low, high in cuts
         )
         if whole:
             continue
@@ -125,7 +126,7 @@ def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:
             left.append(name)
         else:
             pieces = (_bare(text, piece) for piece in without([name], cuts))
-            left += [piece for piece in pieces if _says_something(text, piece)]
+            left += [piece for piece in pieces if _is_worth_hiding(text, piece)]
     return left
 
 
@@ -139,8 +140,8 @@ def _bare(text: str, piece: Span) -> Span:
     return Span(start, end, piece.label, piece.score)
 
 
-def _says_something(text: str, piece: Span) -> bool:
-    """Say whether a piece of a name is worth hiding: letters, and for an address two words or a number."""
+def _is_worth_hiding(text: str, piece: Span) -> bool:
+    """Return whether a piece of a name is worth hiding: it has letters, or for an address two words or a number."""
     words = [word for word in _WORD.findall(text[piece.start : piece.end]) if word not in ("and", "or")]
     if piece.label == "ADDRESS":
         return len(words) > 1 or any(word.isdigit() for word in words)
@@ -152,7 +153,7 @@ def _strength(span: Span) -> tuple[bool, int, float, int]:
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans with every overlapping chain as one, labelled by its strongest member."""
+    """Return the spans with every overlapping chain merged into one, labelled by its strongest member."""
     merged: list[Span] = []
     strongest: list[Span] = []
     for span in sorted(spans, key=attrgetter("start")):

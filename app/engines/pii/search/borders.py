@@ -1,4 +1,4 @@
-"""Find what is split over adjacent texts: the surroundings of their borders are read as one text too."""
+"""Find values that are split over adjacent texts: the text around each border is also scanned as one."""
 
 import re
 from bisect import bisect_right
@@ -14,22 +14,22 @@ from app.engines.pii.ground.spans import resolved
 Scan = Callable[[str], list[Span]]
 
 _REACH: Final = 256
-"""Characters on either side of a border that are read; longer than anything that could be split there."""
+"""Characters read on either side of a border; longer than any value that could be split there."""
 _INITIALS: Final = 2
 _MOST_WORDS: Final = 4
 _LAST_LETTERS: Final = re.compile(r"[^\W\d_]+\Z")
 _CAPITAL: Final = re.compile(r"\s[^\W\d_a-z]")
 _INSIDE_A_VALUE: Final = re.compile(r"\w[._@/:=&?#%+~]\w")
-"""What words of a text do not have."""
+"""Punctuation inside a value, which ordinary words do not have."""
 _HOST_ENDS: Final = re.compile(rf"\.(?:{COMMON_TOPS})\Z", re.IGNORECASE)
 _PART_OF_NAME: Final = 0.5
-"""The score of a part of a name: too low for the part to be looked for in other texts."""
+"""The score of a part of a name: too low for the part to be searched in other texts."""
 
 
 def scan_run(texts: Sequence[str], scan: Scan) -> list[list[Span]]:
-    """Return the findings in each of adjacent texts: its own, and its parts of those that cross a border.
+    """Return the findings in each of several adjacent texts: its own, and its parts of those that cross a border.
 
-    What lies in one text alone counts only where the scan of that text finds it.
+    A value inside a single text counts only if the scan of that text alone finds it.
     """
     own = [scan(text) for text in texts]
     if len(texts) == 1:
@@ -45,13 +45,13 @@ def scan_run(texts: Sequence[str], scan: Scan) -> list[list[Span]]:
                 for place, part in run.parts(span, low, offsets, separated=separated):
                     parts[place].append(part)
     return [
-        resolved(text, [*found, *new]) if new else found
-        for text, found, new in zip(texts, own, parts, strict=True)
+        resolved(text, [*findings, *new]) if new else findings
+        for text, findings, new in zip(texts, own, parts, strict=True)
     ]
 
 
 class _Run:
-    """Adjacent texts as one, with their own findings."""
+    """Adjacent texts joined into one, with the findings in each of them."""
 
     def __init__(self, texts: Sequence[str], own: Sequence[Sequence[Span]]) -> None:
         self._texts = texts
@@ -60,7 +60,7 @@ class _Run:
         self._borders = list(accumulate(map(len, texts), initial=0))
 
     def windows(self) -> Iterator[tuple[int, int]]:
-        """Yield the parts of the whole that lie around borders; together at most the whole."""
+        """Yield the parts of the whole around the borders; together they are no longer than the whole."""
         low, high = 0, 0
         for border in self._borders[1:-1]:
             if border - _REACH > high:
@@ -72,7 +72,7 @@ class _Run:
             yield low, high
 
     def excerpt(self, low: int, high: int, *, separated: bool) -> tuple[str, list[int]]:
-        """Return ``whole[low:high]``, with a blank at borders between words if ``separated``, and where blanks are."""
+        """Return ``whole[low:high]``, with blanks at borders inside words if ``separated``, and where they are."""
         if not separated:
             return self._whole[low:high], []
         cuts = [border for border in self._borders if low < border < high and self._joins_words(border)]
@@ -83,7 +83,7 @@ class _Run:
     def parts(
         self, span: Span, low: int, blanks: Sequence[int], *, separated: bool
     ) -> Iterator[tuple[int, Span]]:
-        """Yield the part in each text of a finding in an excerpt, if it crosses a border and is one there."""
+        """Yield the part in each text of a finding in an excerpt, if it really crosses a border."""
         start = low + span.start - bisect_right(blanks, span.start)
         end = low + span.end - bisect_right(blanks, span.end - 1)
         places = range(bisect_right(self._borders, start) - 1, bisect_right(self._borders, end - 1))
@@ -108,7 +108,7 @@ class _Run:
         return self._whole[border - 1].isalnum() and self._whole[border].isalnum()
 
     def _is_split(self, cut: Sequence[tuple[int, int, int]], label: str) -> bool:
-        """Say whether a finding is more than one of a text's own that happens to run into the next text."""
+        """Return whether a finding is more than one text's own finding that happens to run into the next text."""
         unknown = [part for part in cut if not self._covers(*part, {label})]
         if len(unknown) == len(cut):
             return True
@@ -122,7 +122,7 @@ class _Run:
         )
 
     def _is_of_value(self, part: tuple[int, int, int], label: str, *, is_last: bool) -> bool:
-        """Say whether a part beside a value that is one without it belongs to it, and is no word of another sentence.
+        """Return whether a part next to a complete value belongs to that value, rather than to another sentence.
 
         ``john@example.co|m`` and ``john@exam.pl|e.com``, but not ``john@example.com|and then``.
         """
@@ -142,7 +142,7 @@ class _Run:
         return before[-1:].isdigit() and after[:1].isdigit()
 
     def _goes_on(self, border: int, last: tuple[int, int, int]) -> bool:
-        """Say whether a name of which one part is known as one goes on over a border: ``John| Doe``, ``J|ohn Doe``."""
+        """Return whether a name, one part of which was found, continues over a border: ``John| Doe``, ``J|ohn Doe``."""
         before, after = self._whole[border - 1], self._whole[border]
         if before.isspace() or after.isspace():
             return True
@@ -153,18 +153,18 @@ class _Run:
         ) is not None
 
     def _is_spread_name(self, cut: Sequence[tuple[int, int, int]], label: str) -> bool:
-        """Say whether texts of words make up a name; those of numbers stand in a table.
+        """Return whether texts of words form a name; texts with numbers are the cells of a table.
 
-        Behind a text that ends with a name, a word is a part of it where nothing goes on: ``John| Doe, hello``, but
-        not ``John| Next steps``.
+        After a text that ends with a name, a word is part of the name if no other word follows: ``John| Doe, hello``,
+        but not ``John| Next steps``.
         """
         if label not in NAME_LABELS or len(cut) > _MOST_WORDS:
             return False
         if not all(any(map(str.isalpha, self._texts[place][first:last])) for place, first, last in cut):
             return False
         place, _, last = cut[-1]
-        known = any(self._covers(*part, NAME_LABELS) for part in cut)
-        return not known or not self._texts[place][last : last + 2].strip(" ")[:1].isalnum()
+        has_name = any(self._covers(*part, NAME_LABELS) for part in cut)
+        return not has_name or not self._texts[place][last : last + 2].strip(" ")[:1].isalnum()
 
     def _covers(self, place: int, first: int, last: int, labels: frozenset[str] | set[str]) -> bool:
         return any(

@@ -1,4 +1,4 @@
-"""Labelled texts: one JSON object a line, with spans in this form or in that of Presidio's evaluator."""
+"""Read labelled texts: one JSON object per line, with spans in our format or that of Presidio's evaluator."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from app.core.contracts.engines import Span
 
 
 class FaultyLineError(ValueError):
-    """A line is no labelled text; ``fault`` says why and never repeats it."""
+    """A line is not a labelled text; ``fault`` says why and never quotes the line."""
 
     def __init__(self, line: int, fault: str) -> None:
         super().__init__(f"line {line}: {fault}")
@@ -19,7 +19,7 @@ class FaultyLineError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LabelledText:
-    """A text and what is to be found in it, sorted; ``line`` is its place in the file."""
+    """A text and the spans to be found in it, sorted; ``line`` is its line in the file, from 1."""
 
     line: int
     text: str
@@ -29,9 +29,9 @@ class LabelledText:
 def read_labelled(
     content: str, label_of: Callable[[str], str | None]
 ) -> tuple[list[LabelledText], list[str]]:
-    """Return the texts of ``content``, and the labels that no type here stands for, which are left out.
+    """Return the texts of ``content``, and the labels without a type here; their spans are left out.
 
-    ``label_of`` gives the type that a label of the file, in upper case, stands for. Raises FaultyLineError.
+    ``label_of`` returns the type for a label of the file, in upper case. Raises FaultyLineError.
     """
     texts: list[LabelledText] = []
     unknown: set[str] = set()
@@ -41,15 +41,15 @@ def read_labelled(
         try:
             record = json.loads(line)
         except ValueError:
-            raise FaultyLineError(number, "this is no JSON.") from None
+            raise FaultyLineError(number, "this is not JSON.") from None
         text = record.get("text", record.get("full_text")) if isinstance(record, dict) else None
         if not isinstance(text, str) or not isinstance(record.get("spans"), list):
-            raise FaultyLineError(number, 'this wants the members "text" and "spans".')
+            raise FaultyLineError(number, 'the members "text" and "spans" are required.')
         spans = []
-        for given in record["spans"]:
-            start, end, name = _span(given, number)
+        for raw_span in record["spans"]:
+            start, end, name = _span(raw_span, number)
             if not 0 <= start < end <= len(text):
-                raise FaultyLineError(number, f"a span from {start} to {end} does not lie in the text.")
+                raise FaultyLineError(number, f"the span from {start} to {end} is outside the text.")
             label = label_of(name.upper())
             if label is None:
                 unknown.add(name)
@@ -59,16 +59,18 @@ def read_labelled(
     return texts, sorted(unknown)
 
 
-def _span(given: Any, line: int) -> tuple[int, int, str]:
+def _span(raw_span: Any, line: int) -> tuple[int, int, str]:
     """Return start, end and label of a span: a list of the three, or an object."""
-    if isinstance(given, dict):
-        start = given.get("start", given.get("start_position"))
-        end = given.get("end", given.get("end_position"))
-        name = given.get("label", given.get("entity_type"))
+    if isinstance(raw_span, dict):
+        start = raw_span.get("start", raw_span.get("start_position"))
+        end = raw_span.get("end", raw_span.get("end_position"))
+        name = raw_span.get("label", raw_span.get("entity_type"))
     else:
         start, end, name = (
-            given if isinstance(given, list) and len(given) == len(("start", "end", "label")) else (None,) * 3
+            raw_span
+            if isinstance(raw_span, list) and len(raw_span) == len(("start", "end", "label"))
+            else (None,) * 3
         )
     if isinstance(start, int) and isinstance(end, int) and isinstance(name, str):
         return start, end, name
-    raise FaultyLineError(line, 'a span wants "start", "end" and "label".')
+    raise FaultyLineError(line, 'a span needs "start", "end" and "label".')

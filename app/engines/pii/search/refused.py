@@ -1,4 +1,4 @@
-"""What has the form of an identifier, a word for it nearby and a wrong check digit: no finding, but worth a mention."""
+"""Report values with the form of an identifier and a context word nearby, but with a wrong check digit."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,26 +12,30 @@ from app.engines.pii.scan.surroundings import Surroundings
 from app.engines.pii.scan.weighing import PhraseWeighing
 
 Refused = tuple[int, int, Any, str, str]
-"""Start, end, the recognizer whose validator refused it, the pattern by name, the word of its context nearby."""
+"""Start, end, the recognizer whose validator rejected it, the name of the pattern, the context word nearby."""
 
 
 def refused(recognizers: Sequence[EntityRecognizer], text: str) -> Iterator[Refused]:
-    """Yield what matches a pattern beside a word of its context and is refused by its validator."""
+    """Yield matches that have a context word nearby but are rejected by the validator of their recognizer."""
     weighing = PhraseWeighing()
     around = Surroundings(text, image(text), PlainWords(), weighing)
-    for one in recognizers:
-        support = weighing.support(one)
-        if support is None or not isinstance(one, PatternRecognizer) or not _may_speak(one, text):
+    for recognizer in recognizers:
+        support = weighing.support(recognizer)
+        if (
+            support is None
+            or not isinstance(recognizer, PatternRecognizer)
+            or not _mentions_context(recognizer, text)
+        ):
             continue
-        for start, end, pattern in _matches(one, text):
-            what = text[start:end]
-            if (one.validate_result(what) is False or one.invalidate_result(what)) and (
+        for start, end, pattern in _matches(recognizer, text):
+            value = text[start:end]
+            if (recognizer.validate_result(value) is False or recognizer.invalidate_result(value)) and (
                 word := support(around.near(start))
             ):
-                yield start, end, one, pattern, word
+                yield start, end, recognizer, pattern, word
 
 
-def _may_speak(recognizer: EntityRecognizer, text: str) -> bool:
+def _mentions_context(recognizer: EntityRecognizer, text: str) -> bool:
     lower = text.casefold()
     return any(word.split()[-1].casefold() in lower for word in recognizer.context or ())
 

@@ -1,4 +1,4 @@
-"""How well findings agree with labelled texts: precision, recall and F1, strict, partial and by character."""
+"""Score findings against labelled texts: precision, recall and F1, strict, partial and by character."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from app.core.contracts.engines import Span
 
 ANY = "any"
-"""Findings of whatever label: was the text hidden at all?"""
+"""Findings of any label: was the text hidden at all?"""
 
 KINDS = ("strict", "partial", "character")
-"""Same offsets; some overlap; characters in common."""
+"""How findings are compared: same offsets, some overlap, characters in common."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found and how much of it was right; what was there and how much of it was found."""
+    """How much was found and how much of it was right; how much was expected and how much of it was found."""
 
     found: int = 0
     right: int = 0
@@ -24,12 +24,12 @@ class Tally:
 
     @property
     def precision(self) -> float:
-        """Return the share of findings that are right, 1 where nothing was found."""
+        """Return the share of findings that are right; 1 if nothing was found."""
         return self.right / self.found if self.found else 1.0
 
     @property
     def recall(self) -> float:
-        """Return the share of what is there that was found, 1 where nothing is there."""
+        """Return the share of the expected spans that was found; 1 if nothing was expected."""
         return self.covered / self.there if self.there else 1.0
 
     @property
@@ -38,9 +38,9 @@ class Tally:
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
-    def add(self, found: int, right: int, there: int, covered: int) -> None:
-        """Count one text more."""
-        self.found += found
+    def add(self, predicted: int, right: int, there: int, covered: int) -> None:
+        """Add the counts of one more text."""
+        self.found += predicted
         self.right += right
         self.there += there
         self.covered += covered
@@ -48,7 +48,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """One disagreement: what was expected there (None: nothing) and what was found (None: nothing)."""
+    """One disagreement: what was expected at a place and what was found there; None stands for nothing."""
 
     text: int
     expected: Span | None
@@ -69,21 +69,21 @@ class Scores:
     tallies: dict[str, dict[str, Tally]] = field(default_factory=dict)
     confusions: list[Confusion] = field(default_factory=list)
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often (expected label, found label) met; an empty one stands for nothing."""
+    """How often each pair (expected label, found label) occurred; an empty label stands for nothing."""
 
     def labels(self) -> list[str]:
         """Return the labels, the most frequent first, `ANY` last."""
-        known = [label for label in self.tallies if label != ANY]
-        return [*sorted(known, key=lambda label: (-self.tallies[label]["strict"].there, label)), ANY]
+        labels = [label for label in self.tallies if label != ANY]
+        return [*sorted(labels, key=lambda label: (-self.tallies[label]["strict"].there, label)), ANY]
 
 
-def score(expected: Sequence[Sequence[Span]], found: Sequence[Sequence[Span]]) -> Scores:
-    """Return how ``found`` agrees with ``expected``, text by text; spans are sorted and free of overlaps."""
+def score(expected: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]]) -> Scores:
+    """Return how ``predicted`` agrees with ``expected``, text by text; spans are sorted and free of overlaps."""
     scores = Scores()
-    labels = sorted({span.label for spans in (*expected, *found) for span in spans})
+    labels = sorted({span.label for spans in (*expected, *predicted) for span in spans})
     for label in (*labels, ANY):
         scores.tallies[label] = {kind: Tally() for kind in KINDS}
-    for number, (there, seen) in enumerate(zip(expected, found, strict=True)):
+    for number, (there, seen) in enumerate(zip(expected, predicted, strict=True)):
         for label in labels:
             _tally(
                 scores.tallies[label],
@@ -109,16 +109,16 @@ def _tally(tallies: dict[str, Tally], there: Sequence[Span], seen: Sequence[Span
 
 
 def _confusions(number: int, there: Sequence[Span], seen: Sequence[Span]) -> Iterable[Confusion]:
-    """Yield what was missed, found under another label, or found where nothing is."""
+    """Yield what was missed, found under another label, or found where nothing was expected."""
     for span in there:
-        met = [one for one in seen if _overlap(span, one)]
-        if not met:
+        overlapping = [prediction for prediction in seen if _overlap(span, prediction)]
+        if not overlapping:
             yield Confusion(number, span, None)
-        elif all(one.label != span.label for one in met):
-            yield Confusion(number, span, met[0])
-    for one in seen:
-        if not _meets(one, there):
-            yield Confusion(number, None, one)
+        elif all(prediction.label != span.label for prediction in overlapping):
+            yield Confusion(number, span, overlapping[0])
+    for prediction in seen:
+        if not _meets(prediction, there):
+            yield Confusion(number, None, prediction)
 
 
 def _places(spans: Iterable[Span]) -> set[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Search a text for what the recognizers and the tagger find, before lists, overlaps and names carried on."""
+"""Run the recognizers and the tagger over a text, before lists, overlaps and repeated names are handled."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.refused import refused
 
 CHUNK = 8_192
-"""Characters that the tagger sees at once; more would only cost memory."""
+"""Characters that the tagger reads at once; more would only use memory."""
 
 OVERLAP = 512
 """Characters that two chunks share; longer than any name."""
 
 _CONSIDERED = 0.1
-"""The score from which on words are worth a mention as a possible name."""
+"""The minimum score at which words are reported as a possible name."""
 
 _CUT = 256
 _LONGEST_WORD = 4_096
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     """What one recognizer found, and why: offsets ``[start, end)``, the label, the score after context words.
 
     ``entity`` is Presidio's type, ``base`` the score before context, ``context`` the words that changed it,
-    ``pattern`` the name of the pattern where there is one, ``view`` how the text was read (``text``, ``plain``,
+    ``pattern`` the name of the pattern if there is one, ``view`` how the text was decoded (``text``, ``plain``,
     ``base64`` ...).
     """
 
@@ -57,11 +57,11 @@ class Finding(NamedTuple):
 
 
 class Search:
-    """Our recognizers and the tagger over a text; not for use by two threads at once.
+    """Run our recognizers and the tagger over a text; not safe for use by two threads at once.
 
-    ``matcher`` says how the places are found at which a recognizer has to look, never what it finds there;
-    ``database`` is what `serialized` of another process gave, so that nothing has to be compiled. ``definitions`` are a
-    user's recognizers, whose types are this process's from then on.
+    ``matcher`` decides how to locate the places that a recognizer has to examine, never what it finds there.
+    ``database`` is the result of `serialized` in another process, so that nothing has to be compiled. ``definitions``
+    are a user's recognizers, whose types this process looks for from then on.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class Search:
         extend(added.rules())
         self._taggers = Taggers(tagger)
         self._nlp = EmbeddedNlpEngine(self._taggers.tagger("fast"))
-        offered: list[Any] = [*build_registry().recognizers, *build(added.custom)]
+        available: list[Any] = [*build_registry().recognizers, *build(added.custom)]
         recognizers = [
-            each
-            for each in offered
-            if not isinstance(each, SpacyRecognizer) and each.name not in added.taken_away
+            recognizer
+            for recognizer in available
+            if not isinstance(recognizer, SpacyRecognizer) and recognizer.name not in added.taken_away
         ]
         self._scan = ScanOnce(recognizers, PhraseWeighing(), PlainWords(), matcher, database)
         self._choices: dict[DetectionOptions, tuple[dict[str, float], WantedRecognizers]] = {}
@@ -90,13 +90,13 @@ class Search:
         return self._scan.matcher.name
 
     def serialized(self) -> bytes | None:
-        """Return the compiled database for other processes; None where the matcher has none."""
+        """Return the compiled database for other processes; None if the matcher has none."""
         return self._scan.matcher.serialized()
 
     def findings(
         self, text: str, options: DetectionOptions, windows: Sequence[tuple[int, int]] | None = None
     ) -> Iterator[Finding]:
-        """Yield what ``options`` ask for in ``text``, or in its ``windows`` alone; in any order, overlaps and all."""
+        """Yield what ``options`` request in ``text``, or in its ``windows`` only; in any order, with overlaps."""
         least, chosen = self._choice(options)
         names = [least[label] for label in NAME_LABELS if label in least]
         for low, high in windows if windows is not None else [(0, len(text))]:
@@ -107,27 +107,27 @@ class Search:
                 yield from self._names(part, low, least, min(names), self._taggers.tagger(options.names))
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
-        """Yield all that anybody takes for anything in ``text``, whatever its type and score; takes longer.
+        """Yield every match in ``text``, whatever its type and score; takes longer than `findings`.
 
-        A score of zero stands for what a validator refused beside a word for it.
+        A score of zero marks a match that a validator rejected although a context word is nearby.
         """
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
         chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
         yield from self._names(text, 0, least, _CONSIDERED, self._taggers.tagger(options.names))
-        for start, end, one, pattern, word in refused(self._scan.recognizers, text):
-            entity = one.supported_entities[0]
+        for start, end, recognizer, pattern, word in refused(self._scan.recognizers, text):
+            entity = recognizer.supported_entities[0]
             label = RULES[entity].label
-            yield Finding(start, end, label, 0.0, entity, one.name, pattern, context=word)
+            yield Finding(start, end, label, 0.0, entity, recognizer.name, pattern, context=word)
 
-    def context_words(self, found: Finding) -> Sequence[str]:
-        """Return the words that raise the score of what a recognizer finds, one of them nearby is enough."""
+    def context_words(self, finding: Finding) -> Sequence[str]:
+        """Return the context words of the recognizer behind ``finding``; one of them nearby raises its score."""
         recognizers: list[Any] = self._scan.recognizers
         return next(
             (
-                one.context or ()
-                for one in recognizers
-                if one.name == found.recognizer and found.entity in one.supported_entities
+                recognizer.context or ()
+                for recognizer in recognizers
+                if recognizer.name == finding.recognizer and finding.entity in recognizer.supported_entities
             ),
             (),
         )
@@ -136,18 +136,18 @@ class Search:
         self, part: str, low: int, least: dict[str, float], chosen: WantedRecognizers
     ) -> Iterator[Finding]:
         recognizers: list[Any] = self._scan.recognizers
-        for one in self._scan.search(part, chosen, lambda: self._artifacts(part)):
-            if one.entity in least and one.score >= least[one.entity]:
+        for match in self._scan.search(part, chosen, lambda: self._artifacts(part)):
+            if match.entity in least and match.score >= least[match.entity]:
                 yield Finding(
-                    low + one.start,
-                    low + one.end,
-                    RULES[one.entity].label,
-                    round(one.score, 4),
-                    one.entity,
-                    recognizers[one.owner].name,
-                    one.pattern,
-                    one.base,
-                    one.word,
+                    low + match.start,
+                    low + match.end,
+                    RULES[match.entity].label,
+                    round(match.score, 4),
+                    match.entity,
+                    recognizers[match.owner].name,
+                    match.pattern,
+                    match.base,
+                    match.word,
                 )
 
     def _artifacts(self, part: str) -> EmbeddedArtifacts:
@@ -178,15 +178,15 @@ class Search:
                     )
 
     def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], WantedRecognizers]:
-        """Return the least score of each type asked for, and of each recognizer that finds one of them."""
+        """Return the minimum score of each requested type, and of each recognizer that finds one of them."""
         key = DetectionOptions(options.strict, entities=options.entities, exclude=options.exclude)
-        known = self._choices.get(key)
-        if known is None:
+        choice = self._choices.get(key)
+        if choice is None:
             if len(self._choices) >= _CHOICES:
                 self._choices.clear()
             least = thresholds(options)
-            known = self._choices[key] = least, self._chosen(least, strict=options.strict)
-        return known
+            choice = self._choices[key] = least, self._chosen(least, strict=options.strict)
+        return choice
 
     def _chosen(self, least: dict[str, float], *, strict: bool) -> WantedRecognizers:
         chosen: dict[int, float] = {}
@@ -206,7 +206,7 @@ class Search:
 
 
 def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield parts of ``text[low:high]`` that overlap, cut at white space where some is near."""
+    """Yield overlapping parts of ``text[low:high]``, cut at white space if there is some nearby."""
     start = low
     while high - start > CHUNK:
         end = _cut(text, start + CHUNK - _CUT, start + CHUNK)
@@ -217,7 +217,7 @@ def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
 
 
 def _beyond_cut(text: str, span: tuple[int, int], start: int | None, end: int | None) -> tuple[int, int]:
-    """Return ``span``, extended over the rest of its word where it touches a cut that went through the word."""
+    """Return ``span``, extended over the rest of its word if it touches a cut through that word."""
     low, high = span
     if low == start:
         before = _UNBROKEN.search(text[max(0, low - _LONGEST_WORD) : low][::-1])
@@ -229,7 +229,7 @@ def _beyond_cut(text: str, span: tuple[int, int], start: int | None, end: int | 
 
 
 def _cut(text: str, low: int, high: int) -> int:
-    """Return the last offset in ``(low, high]`` that follows white space, or ``high`` where there is none."""
+    """Return the last offset in ``(low, high]`` that follows white space, or ``high`` if there is none."""
     for place in range(high, low, -1):
         if text[place - 1].isspace():
             return place

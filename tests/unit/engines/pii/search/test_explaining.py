@@ -36,9 +36,9 @@ def test_what_only_strict_takes_is_shown_as_lost_beside_what_lacks_a_word(analyz
     dates = [one for one in candidates if TEXT[one.span.start : one.span.end] == "2024-05-01"]
     assert not any(one.won for one in dates)
     assert {one.entity: one.reason.split(",")[0] for one in dates if one.span.label == "DATE"} == {
-        "DATE_TIME": "only strict takes this type",
-        "DATE_OF_BIRTH": "no word of its context stands nearby",
-        "CARE_DATE": "no word of its context stands nearby",
+        "DATE_TIME": "this type is found only in strict mode",
+        "DATE_OF_BIRTH": "no context word is nearby",
+        "CARE_DATE": "no context word is nearby",
     }
 
 
@@ -61,14 +61,14 @@ def test_a_type_that_was_not_asked_for_is_named(considered):
     _, found = considered(entities=frozenset({"EMAIL"}))
 
     assert found["jane@example.com", "EMAIL"].won
-    assert found["4111 1111 1111 1111", "CARD"].reason == "its type was not asked for"
+    assert found["4111 1111 1111 1111", "CARD"].reason == "its type was not requested"
 
 
 def test_a_number_without_a_word_of_its_context_says_what_it_lacks(considered):
     _, found = considered("The total was 9434765919 yesterday.")
 
     nhs = found["9434765919", "NHS"]
-    assert not nhs.won and nhs.reason.startswith("no word of its context stands nearby, such as nhs")
+    assert not nhs.won and nhs.reason.startswith("no context word is nearby, such as nhs")
     assert (nhs.span.score < nhs.threshold, "nhs number" in nhs.missing) == (True, True)
 
 
@@ -83,7 +83,7 @@ def test_what_scores_too_low_says_how_much_it_needs(considered):
         True,
     )
     assert ssn.reason.startswith(
-        "score 0.05 is below 0.40; a word of its context nearby would raise it, such as ssn"
+        "score 0.05 is below 0.40; a context word nearby would raise it, such as ssn"
     )
 
 
@@ -97,7 +97,7 @@ def test_what_scores_too_low_says_how_much_it_needs(considered):
 def test_a_wrong_check_digit_beside_a_word_for_the_number_is_named(considered, text, number, label):
     _, found = considered(text)
 
-    assert found[number, label].reason == "its check digit or its form is wrong"
+    assert found[number, label].reason == "its check digit or its format is wrong"
     assert (found[number, label].won, found[number, label].context) == (False, label.lower())
 
 
