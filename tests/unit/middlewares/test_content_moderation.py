@@ -38,6 +38,8 @@ async def test_the_proposal_s_example_has_its_shape_with_any_engine() -> None:
         ],
     }
     assert outcome.counts == {"potential_harm_seeking": 1}
+    assert outcome.engine is not None
+    assert outcome.engine.name == "fake"
     assert outcome.audit_details == {
         "level": "enterprise",
         "severity": "medium",

@@ -147,3 +147,11 @@ def test_noon_and_midnight_are_twelve(hour: int, shown: str) -> None:
     moment = datetime(2025, 1, 31, hour, 5, tzinfo=UTC)
     assert written(moment, "spoken") == f"Friday, January 31, 2025, {shown} UTC"
     assert written(moment.replace(month=12, day=1), "spoken").startswith("Monday, December 1, 2025")
+
+
+async def test_a_document_is_cut_at_a_space_in_its_second_half_and_anywhere_else_without_one() -> None:
+    late, early = "w" * 150 + " " + "x" * 400, "w " + "x" * 500
+    for text, end in ((late, f"{'w' * 150} …"), (early, "x …")):
+        (shown,) = documents(await retrieved(Fixed(passage(text)), maxCharacters=250))
+        assert shown.endswith(end)
+        assert len(shown) <= 250

@@ -74,3 +74,15 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 def test_depth_and_size_are_bounded(text: str) -> None:
     with pytest.raises(TooLargeError):
         read_document(text.encode(), "yaml")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_document_as_deep_as_the_limit_is_read_and_a_deeper_one_refused(form: DocumentFormat) -> None:
+    def nested(levels: int) -> bytes:
+        return b"[" * levels + b"]" * levels
+
+    assert read_document(nested(64), form)
+    assert len(read_document(b"[" + b",".join([b"[]"] * 100) + b"]", form)) == 100
+    with pytest.raises(TooLargeError) as refused:
+        read_document(nested(65), form)
+    assert refused.value.details == {"limit": "depth", "maximum": 64}

@@ -80,6 +80,10 @@ SURE |= {
         ),
         {"a": [1, "x"]},
     ),
+    "examples before the words of an enum": (
+        obj(["a"], a={"enum": ["asc", "desc"], "examples": ["desc"]}),
+        {"a": "desc"},
+    ),
     "a default with too few properties": (
         obj(
             ["a"],

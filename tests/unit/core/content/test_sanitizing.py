@@ -101,8 +101,14 @@ def test_markup_that_comes_forth_is_taken_out_too(depth):
 
 
 def test_what_was_hidden_is_told_by_its_place():
-    text = "see <!-- this --> here"
-    assert [text[start:end] for start, end in sanitized(text).hidden] == ["<!-- this -->"]
+    for unseen in (
+        "<!-- this -->",
+        "<p hidden>this</p>",
+        '<p style="display:none">this</p>',
+        "<script>x</script>",
+    ):
+        text = f"see {unseen} here"
+        assert [text[start:end] for start, end in sanitized(text).hidden] == [unseen]
 
 
 UNITS = [

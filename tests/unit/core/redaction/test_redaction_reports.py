@@ -172,3 +172,11 @@ async def test_a_handle_beside_a_finding_is_kept_where_that_is_asked_for(
         ("[PERSON_7]", kept),
         ("Jane", None),
     ]
+
+
+def test_the_vault_is_told_how_originals_are_to_be_kept() -> None:
+    told = RedactionArguments(scope="c1", canonical=True, tagged=True, ttl_s=60, returnMapping=True).vault()
+    assert (told.scope, told.conceals, told.return_mapping) == ("c1", True, True)
+    assert (told.canonical, told.tagged, told.ttl_s) == (True, True, 60)
+    plain = RedactionArguments().vault()
+    assert (plain.canonical, plain.tagged, plain.ttl_s, plain.return_mapping) == (False, False, None, False)

@@ -106,3 +106,8 @@ def test_parameters_are_read_by_name_with_what_is_said_of_them() -> None:
     assert len(candidate_of(defined("t", inputSchema=long)).parameters[0]) == 300
     for odd in (None, [], {"properties": []}):
         assert candidate_of(defined("t", inputSchema=odd)).parameters == ()
+
+
+def test_a_title_that_is_no_text_makes_room_for_the_next() -> None:
+    shown = candidate_of(defined("t", title=5, annotations={"title": "Find"}, description="Finds."))
+    assert shown.description == "Find. Finds."

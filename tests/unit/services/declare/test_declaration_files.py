@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.services.declare.declaration_files import FileError, read_file, read_text
+from app.services.declare.declaration_files import MAX_BYTES, FileError, read_file, read_text
 
 WHOLE = b"""\
 {
@@ -167,3 +167,12 @@ def test_bytes_that_are_no_text_and_nesting_without_end_are_refused():
     with pytest.raises(FileError, match="not UTF-8"):
         read_text(b"\xff", "file.yaml", {})
     assert faults("[" * 100_000)
+
+
+def test_a_file_of_the_largest_size_is_read(tmp_path):
+    largest = tmp_path / "largest.json"
+    largest.write_bytes(b"{}" + b" " * (MAX_BYTES - 2))
+    assert read_file(largest).declaration
+    largest.write_bytes(b"{}" + b" " * (MAX_BYTES - 1))
+    with pytest.raises(FileError):
+        read_file(largest)
