@@ -35,10 +35,10 @@ class DocumentsSettings(Section):
     )
     timeout_s: float = Field(default=5, gt=0, le=120, description="Time for one request to it.")
     failures: int = Field(
-        default=5, ge=1, le=1000, description="Questions that fail in a row before it is left alone."
+        default=5, ge=1, le=1000, description="Failures in a row after which it is left alone."
     )
     cool_down_s: float = Field(
-        default=30, gt=0, le=3600, description="How long it is left alone before one question tries."
+        default=30, gt=0, le=3600, description="How long it is left alone before one request tries again."
     )
 
     @model_validator(mode="after")

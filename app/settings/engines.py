@@ -32,7 +32,7 @@ class RemoteEngine(Section):
         default=5, ge=1, le=1000, description="Failures in a row after which it is left alone."
     )
     cool_down_s: float = Field(
-        default=30, gt=0, le=3600, description="How long it is left alone before one call tries."
+        default=30, gt=0, le=3600, description="How long it is left alone before one call tries again."
     )
 
     @model_validator(mode="after")

@@ -134,7 +134,7 @@ class AuthSettings(Section):
 
     required: bool = Field(
         default=True,
-        description="Off, every caller is the development caller with all roles; never in production.",
+        description="If off, every caller is the development caller with all roles; never in production.",
     )
     bootstrap_key: SecretStr | None = Field(
         default=None,
@@ -152,7 +152,7 @@ class AuthSettings(Section):
 
 
 class KeysSettings(Section):
-    """The ring of keys that wrap the vault's data keys; it never lies in the database."""
+    """The ring of keys that wrap the vault's data keys; it is never stored in the database."""
 
     ring: SecretStr | None = Field(
         default=None,
@@ -171,7 +171,7 @@ class VaultSettings(Section):
     default_ttl_s: int = Field(
         default=30 * 24 * 3600,
         ge=1,
-        description="Life of a scope where neither policy nor request says otherwise.",
+        description="Lifetime of a scope, unless policy or request says otherwise.",
     )
     purge_interval_s: float = Field(
         default=60, gt=0, description="Time between two purges of expired scopes; reading stops at once."
@@ -191,14 +191,14 @@ class DetectionSettings(Section):
         default=67_108_864,
         ge=0,
         description="Memory in each server process for findings in texts seen before: keyed digests, offsets and "
-        "types, no text; 0 remembers nothing.",
+        "types, no text; 0 turns it off.",
     )
     deadline_s: float = Field(
         default=20, gt=0, description="Time for one detection; then the request is refused."
     )
     matcher: Literal["auto", "hyperscan", "re2", "plain"] = Field(
         default="auto",
-        description="What runs the patterns; it changes the time, never a finding. `auto` takes the fastest there is.",
+        description="What runs the patterns; it changes the time, never a finding. `auto` is the fastest installed.",
     )
     recognizers: Path | None = Field(
         default=None,
@@ -248,7 +248,7 @@ class GroundingSettings(Section):
     )
     check_urls: bool = Field(
         default=False,
-        description="Let callers have the addresses in an answer asked over the network (`checkUrls`); public only.",
+        description="Let callers ask the network whether addresses in an answer exist (`checkUrls`); public ones only.",
     )
 
 
@@ -284,7 +284,7 @@ class UpstreamsSettings(Section):
     )
     allowed_networks: Names = Field(
         default=(),
-        description="Internal networks (CIDR, comma-separated) that servers added over REST may lie in; public "
+        description="Internal networks (CIDR, comma-separated) where servers added over REST may be; public "
         "addresses are always allowed, addresses of cloud metadata never.",
     )
     max_dedicated: int = Field(
