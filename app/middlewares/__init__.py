@@ -1,1 +1,1 @@
-"""One file per middleware; the registry finds them by walking this package."""
+"""One file or folder per middleware; the registry discovers them by walking this package."""

@@ -1,4 +1,4 @@
-"""Record that a context was sent to a model, and the context itself where the tenant's policy demands it."""
+"""Record that a context was sent to a model, and keep the context itself if the tenant's policy requires it."""
 
 from typing import Annotated, Literal
 
@@ -11,13 +11,15 @@ Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{
 
 
 class AuditLoggingArguments(Arguments):
-    """What the record says beside digests and counts; names and reasons are identifiers, never prose."""
+    """Members of the record besides digests and counts; names and reasons are identifiers, never prose."""
 
     direction: Literal["outbound", "inbound"] = Field(
         default="outbound", description="Whether the context goes to a model or comes from one."
     )
-    model: Label | None = Field(default=None, description="The model the context is sent to.")
-    conversation: Label | None = Field(default=None, description="The caller's own reference.")
+    model: Label | None = Field(default=None, description="The model to which the context is sent.")
+    conversation: Label | None = Field(
+        default=None, description="The caller's own reference to the conversation."
+    )
     reason: Label | None = Field(default=None, description="Why the context was changed, as a short code.")
 
 
@@ -28,12 +30,12 @@ class AuditLogging(Middleware[AuditLoggingArguments]):
     title = "Audit logging"
     description = (
         "Record digests, sizes and counts of the context in the audit log and pass it on unchanged. "
-        "The content itself is kept, sealed, only where the tenant's policy demands it (audit_content)."
+        "The content itself is kept, sealed, only if the tenant's policy requires it (audit_content)."
     )
     phase = "outbound"
     arguments = AuditLoggingArguments
 
     async def apply(self, context: Context, arguments: AuditLoggingArguments) -> Outcome:
-        """Ask the service to keep the content, which it does only where the policy says so."""
+        """Request that the service keeps the content, which it does only if the policy requires it."""
         details = arguments.model_dump(exclude_none=True, exclude={"strict"})
         return Outcome(context, keep_content=True, audit_details=details)

@@ -1,4 +1,4 @@
-"""Say which texts of a context go against policies, and warn the model, report or refuse."""
+"""Detect texts of a context that violate policies, and warn the model, report or refuse."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -29,60 +29,62 @@ Action = Literal["annotate", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 PolicyName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
-Warning_ = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\[\]\r\n]+$")]
+WarningText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[^\[\]\r\n]+$")]
 
 SKIPPED_ROLES = frozenset({"system", "developer"})
-"""The host's own words: rules against violence speak of violence."""
+"""Roles of the host's own texts, which are not judged: rules against violence mention violence."""
 
-_PERSON = "PERSON"
-_SOMEBODY = "someone"
+_PERSON_LABEL = "PERSON"
+_PERSON_REPLACEMENT = "someone"
 
 SKIPPED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER})
 
 
 class CustomPolicy(BaseModel):
-    """A policy of the caller's own: words, phrases and patterns that a text must not hold."""
+    """A caller's own policy: words, phrases and patterns that a text must not contain."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    name: PolicyName = Field(description="Its name, which is also its flag.")
+    name: PolicyName = Field(description="Name of the policy and of its flag.")
     terms: list[Term] = Field(
-        default=[], max_length=500, description="Whole words or phrases, in any case of letters."
+        default=[], max_length=500, description="Whole words or phrases; letter case is ignored."
     )
     patterns: list[Pattern] = Field(
-        default=[], max_length=50, description="Regular expressions in RE2's syntax, in any case of letters."
+        default=[], max_length=50, description="Regular expressions in RE2 syntax; letter case is ignored."
     )
-    severity: Severity = Field(default="medium", description="What a match is worth.")
-    warning: Warning_ | None = Field(default=None, description="What the model is told where it matches.")
+    severity: Severity = Field(default="medium", description="Severity of a match.")
+    warning: WarningText | None = Field(
+        default=None, description="Warning for the model if the policy matches."
+    )
 
 
 class ContentModerationArguments(ScanningArguments):
-    """What is judged, how strictly, and what becomes of it; a tenant's policy may fix any of them."""
+    """What to judge, how strictly, and what to do about it; a tenant's policy may fix any of them."""
 
     policies: list[PolicyName] | None = Field(
         default=None,
         max_length=26,
-        description="Names among violence, harassment, hate, sexual, self_harm, illicit and those of customPolicies; "
-        "default: all of them.",
+        description="Names of policies: violence, harassment, hate, sexual, self_harm, illicit and those of "
+        "customPolicies; default: all of them.",
     )
     level: Level = Field(
         default="enterprise",
-        description="How strict: regulated flags up to 3 % of ordinary requests wrongly, enterprise 1 %, consumer "
-        "0.3 %. The embedded engine knows words and topics, not intent: at enterprise it flags 8 % of harmless texts "
-        "that share their words with harmful ones, and misses 30 % of those. English only.",
+        description="How strict: regulated wrongly flags up to 3 % of ordinary requests, enterprise 1 %, consumer "
+        "0.3 %. The embedded engine detects words and topics, not intent: at enterprise it flags 8 % of harmless "
+        "texts that share their words with harmful ones, and misses 30 % of the harmful ones. English only.",
     )
     action: Action | dict[PolicyName, Action] = Field(
         default="annotate",
-        description="annotate puts a warning in front of the user's text; report changes nothing and says in allow "
-        "what block would do; block refuses the call where severity is high or a custom policy matches, else "
-        "annotates. One for all or one per policy (default annotate). self_harm is blocked only where it is named: "
-        "its warning tells the model how to help.",
+        description="annotate puts a warning in front of the user's text; report changes nothing and states in allow "
+        "what block would do; block refuses the call if severity is high or a custom policy matches, and otherwise "
+        "annotates. One for all or one per policy (default annotate). self_harm is blocked only if block is set for "
+        "it by name, since its warning tells the model how to help.",
     )
     custom_policies: list[CustomPolicy] = Field(
         default=[],
         max_length=20,
         alias="customPolicies",
-        description="Policies of your own, by terms and patterns.",
+        description="Your own policies, defined by terms and patterns.",
     )
 
 
@@ -93,17 +95,17 @@ class ContentModeration(Middleware[ContentModerationArguments]):
     title = "Content moderation"
     description = (
         "Analyze context for policy violations. The embedded engine gives hints, not verdicts: "
-        "the argument level says how often it errs."
+        "the description of level states how often it is wrong."
     )
     phase = "outbound"
     arguments = ContentModerationArguments
 
     async def apply(self, context: Context, arguments: ContentModerationArguments) -> Outcome:
-        """Score every item; warn, report or refuse as the action says."""
-        asked, custom = _asked(arguments)
+        """Score every item; warn, report or refuse, depending on the action."""
+        policies, custom = _requested_policies(arguments)
         arguments.refuse_unscanned(context)
-        texts, read = await off_loop(context.characters, _as_read, context)
-        moderation = await self.engines.moderator.moderate(read, asked) if asked else None
+        texts, read = await off_loop(context.characters, _texts_for_engine, context)
+        moderation = await self.engines.moderator.moderate(read, policies) if policies else None
         matches = await self._matches(list(texts.values()), custom, arguments)
         verdict = _Verdict(arguments, custom)
         for number, item in enumerate(texts):
@@ -112,13 +114,13 @@ class ContentModeration(Middleware[ContentModerationArguments]):
         report = moderation.report if moderation is not None else None
         warnings = verdict.warnings
         edited = (
-            context.prefixed("\n".join(f"[MODERATION WARNING: {one}]" for one in warnings) + "\n\n")
+            context.prefixed("\n".join(f"[MODERATION WARNING: {warning}]" for warning in warnings) + "\n\n")
             if warnings
             else context
         )
         return Outcome(
             edited,
-            verdict.metadata(asked) | unscanned_metadata(context),
+            verdict.metadata(policies) | unscanned_metadata(context),
             dict(verdict.counts),
             audit_details=verdict.audit_details(report),
             engine=report,
@@ -127,48 +129,49 @@ class ContentModeration(Middleware[ContentModerationArguments]):
     async def _matches(
         self, texts: list[str], custom: list[CustomPolicy], arguments: ContentModerationArguments
     ) -> list[frozenset[int]]:
-        lists = [TermList(tuple(one.terms), tuple(one.patterns)) for one in custom]
+        lists = [TermList(tuple(policy.terms), tuple(policy.patterns)) for policy in custom]
         try:
             return await self.engines.terms.match(texts, lists)
         except InvalidPatternError as error:
             position = arguments.custom_policies.index(custom[error.position])
             raise InvalidArgumentsError(
-                "The pattern of a custom policy is no regular expression of RE2's syntax, or needs too much memory.",
+                "The pattern of a custom policy is not a regular expression in RE2 syntax, or needs too much memory.",
                 details={"pointer": f"/arguments/customPolicies/{position}/patterns/{error.pattern}"},
             ) from None
 
 
-def _asked(arguments: ContentModerationArguments) -> tuple[list[str], list[CustomPolicy]]:
-    """Return the policies of the engine and the custom ones that were asked for."""
+def _requested_policies(arguments: ContentModerationArguments) -> tuple[list[str], list[CustomPolicy]]:
+    """Return the requested policies of the engine and the requested custom ones."""
     custom: dict[str, CustomPolicy] = {}
-    for number, one in enumerate(arguments.custom_policies):
-        if one.name in custom or one.name in POLICIES:
+    for number, policy in enumerate(arguments.custom_policies):
+        if policy.name in custom or policy.name in POLICIES:
             raise InvalidArgumentsError(
-                "A custom policy needs a name of its own.",
+                "A custom policy needs a name that no other policy has.",
                 details={"pointer": f"/arguments/customPolicies/{number}/name"},
             )
-        if not one.terms and not one.patterns:
+        if not policy.terms and not policy.patterns:
             raise InvalidArgumentsError(
-                "A custom policy needs terms or patterns to look for.",
+                "A custom policy needs terms or patterns.",
                 details={"pointer": f"/arguments/customPolicies/{number}"},
             )
-        custom[one.name] = one
-    known = [*POLICIES, *custom]
-    wanted = known if arguments.policies is None else list(dict.fromkeys(arguments.policies))
-    named = [] if isinstance(arguments.action, str) else list(arguments.action)
-    for field_name, names in (("policies", wanted), ("action", named)):
+        custom[policy.name] = policy
+    known_policies = [*POLICIES, *custom]
+    requested = known_policies if arguments.policies is None else list(dict.fromkeys(arguments.policies))
+    with_action = [] if isinstance(arguments.action, str) else list(arguments.action)
+    for field_name, names in (("policies", requested), ("action", with_action)):
         for number, name in enumerate(names):
-            if name not in known:
-                place = number if field_name == "policies" else name
+            if name not in known_policies:
+                step = number if field_name == "policies" else name
                 raise InvalidArgumentsError(
                     "Unknown policy; details list the known ones.",
-                    details={"pointer": f"/arguments/{field_name}/{place}", "known": known},
+                    details={"pointer": f"/arguments/{field_name}/{step}", "known": known_policies},
                 )
-    return [one for one in wanted if one in POLICIES], [custom[one] for one in wanted if one in custom]
+    builtin = [name for name in requested if name in POLICIES]
+    return builtin, [custom[name] for name in requested if name in custom]
 
 
-def _texts(context: Context) -> dict[int, str]:
-    """Return the text of each item that is judged: all its strings, a line each."""
+def _judged_texts(context: Context) -> dict[int, str]:
+    """Return the text to judge per item: all its strings, one per line."""
     lines: dict[int, list[str]] = {}
     for leaf in context.leaves:
         if leaf.role not in SKIPPED_ROLES and leaf.place not in SKIPPED_PLACES:
@@ -176,20 +179,20 @@ def _texts(context: Context) -> dict[int, str]:
     return {item: "\n".join(parts) for item, parts in lines.items()}
 
 
-def _as_read(context: Context) -> tuple[dict[int, str], list[str]]:
-    """Return the text of each item that is judged, and all of them as the engine reads them."""
-    texts = _texts(context)
-    return texts, [_read(text) for text in texts.values()]
+def _texts_for_engine(context: Context) -> tuple[dict[int, str], list[str]]:
+    """Return the text to judge per item, and the same texts in the form for the engine."""
+    texts = _judged_texts(context)
+    return texts, [_with_persons_named(text) for text in texts.values()]
 
 
-def _read(text: str) -> str:
-    """Return a text as the engine reads it: redaction made handles of people, and harm to one is harm to somebody."""
+def _with_persons_named(text: str) -> str:
+    """Replace handles of persons by a word for a person, so that the engine recognises harm to people."""
     parts: list[str] = []
     end = 0
-    for one in find_handles(text, exact=True):
-        if one.handle.label == _PERSON:
-            parts += [text[end : one.start], _SOMEBODY]
-            end = one.end
+    for match in find_handles(text, exact=True):
+        if match.handle.label == _PERSON_LABEL:
+            parts += [text[end : match.start], _PERSON_REPLACEMENT]
+            end = match.end
     return "".join([*parts, text[end:]])
 
 
@@ -203,7 +206,7 @@ class _Flag:
 
 @dataclass(slots=True)
 class _Verdict:
-    """Collects what was found, item by item."""
+    """Collect flags and scores, item by item."""
 
     arguments: ContentModerationArguments
     custom: list[CustomPolicy]
@@ -219,62 +222,62 @@ class _Verdict:
     def judge(
         self, item: int, text: str, number: int, moderation: Moderation | None, matched: frozenset[int]
     ) -> None:
-        """Take in one item."""
+        """Add the judgement of one item."""
         scores: dict[str, float] = {}
-        found: list[_Flag] = []
+        flags: list[_Flag] = []
         if moderation is not None:
             windows = moderation.windows[number] if moderation.windows else {}
             for policy, score in moderation.scores[number].items():
                 scores[policy] = round(score, 3)
                 if score >= THRESHOLDS[self.arguments.level]:
                     category = category_of(policy, text[slice(*windows.get(policy, (None, None)))])
-                    found.append(_flag(policy, category, score))
-        for position, one in enumerate(self.custom):
-            scores[one.name] = float(position in matched)
+                    flags.append(_flag(policy, category, score))
+        for position, custom_policy in enumerate(self.custom):
+            scores[custom_policy.name] = float(position in matched)
             if position in matched:
-                warning = one.warning or f"This text may go against the policy {one.name}"
-                found.append(_Flag(one.name, one.severity, warning, one.name))
-        names = list(dict.fromkeys(flag.name for flag in found))
+                warning = custom_policy.warning or f"This text may violate the policy {custom_policy.name}"
+                flags.append(_Flag(custom_policy.name, custom_policy.severity, warning, custom_policy.name))
+        names = list(dict.fromkeys(flag.name for flag in flags))
         self.items.append({"item": item, "flags": names, "scores": scores})
         self.counts.update(names)
         for policy, score in scores.items():
             self.highest[policy] = max(self.highest[policy], score)  # type: ignore[assignment]
-        for flag in found:
-            self._weigh(flag)
+        for flag in flags:
+            self._add_flag(flag)
 
-    def _weigh(self, flag: _Flag) -> None:
+    def _add_flag(self, flag: _Flag) -> None:
         self.severity = max(self.severity, flag.severity, key=SEVERITIES.index)
         self.flags.setdefault(flag.name, flag)
-        action = self._action(flag.policy)
-        plain = flag.severity == "high" or flag.policy not in POLICIES
-        if action != "annotate" and plain:
+        action = self._action_for(flag.policy)
+        is_clear = flag.severity == "high" or flag.policy not in POLICIES
+        if action != "annotate" and is_clear:
             self.allow = False
             self.refused |= action == "block"
         if action != "report":
             self.warnings[flag.warning] = None
 
-    def _action(self, policy: str) -> Action:
+    def _action_for(self, policy: str) -> Action:
         action = self.arguments.action
         if not isinstance(action, str):
             return action.get(policy, "annotate")
-        # Who is in distress is not sent away, unless somebody decided so for this very policy.
+        # Do not refuse people in distress, unless block was set for this very policy.
         return "annotate" if policy == "self_harm" and action == "block" else action
 
     def refuse(self) -> None:
-        """Raise where an action says so."""
+        """Raise BlockedByPolicyError if an action blocks a flag."""
         if self.refused:
             raise BlockedByPolicyError(
-                "The context goes against a policy that this call blocks; details name the flags.",
+                "The context violates a policy that this call blocks; details list the flags.",
                 details={
                     "flags": list(self.flags),
                     "severity": self.severity,
-                    "items": [one["item"] for one in self.items if one["flags"]],
+                    "items": [item["item"] for item in self.items if item["flags"]],
                 },
             )
 
-    def metadata(self, asked: list[str]) -> dict[str, Any]:
-        """Return what applications decide by."""
-        names = [*asked, *(one.name for one in self.custom)]
+    def metadata(self, policies: list[str]) -> dict[str, Any]:
+        """Return the result for applications."""
+        names = [*policies, *(policy.name for policy in self.custom)]
         return {
             "flags": list(self.flags),
             "severity": self.severity,
@@ -284,7 +287,7 @@ class _Verdict:
         }
 
     def audit_details(self, report: EngineReport | None) -> dict[str, str | int | bool]:
-        """Return what the audit event keeps beside the counts of flags."""
+        """Return the details of the audit event besides the counts of flags."""
         details: dict[str, str | int | bool] = {
             "level": self.arguments.level,
             "severity": self.severity,

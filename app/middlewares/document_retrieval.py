@@ -1,4 +1,4 @@
-"""Put passages of the caller's documents in front of a question."""
+"""Add passages of the caller's documents to a question."""
 
 import re
 import unicodedata
@@ -23,40 +23,44 @@ _RULE = re.compile(r"\s{0,3}([-*_])(?:[ \t]*\1){2,}\s*|\s{0,3}=+\s*")
 _HEADING = re.compile(r"\s{0,3}(#{1,6})[ \t]+(.*?)[ \t#]*")
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})(?:[T ].*)?")
-_LEAST_WORDS: Final = 5
-"""A shorter question leans on the one before it ("and the budget?")."""
-_END: Final = 300
-_BEGIN: Final = 1400
-_LEAST_ROOM: Final = 200
+_MIN_QUESTION_WORDS: Final = 5
+"""A shorter question depends on the previous one ("and the budget?")."""
+_MAX_END: Final = 300
+_MAX_BEGINNING: Final = 1400
+_MIN_PASSAGE: Final = 200
 
 
 class DocumentRetrievalArguments(Arguments):
-    """What is looked for, where, and how much of it is shown."""
+    """What to search, where, and how much of it to add."""
 
     max_results: int = Field(
-        default=5, ge=1, le=50, alias="maxResults", description="Most documents to show."
+        default=5, ge=1, le=50, alias="maxResults", description="Maximum number of documents to add."
     )
     sources: list[Annotated[str, StringConstraints(min_length=1, max_length=63)]] | None = Field(
         default=None,
         max_length=100,
-        description="Names of collections or sources; none: all that you may read.",
+        description="Names of collections or sources; null: all that you may read.",
     )
     min_relevance: float = Field(
-        default=0.1, ge=0, le=1, alias="minRelevance", description="Least relevance of a document, 0 to 1."
+        default=0.1, ge=0, le=1, alias="minRelevance", description="Minimum relevance of a document, 0 to 1."
     )
     query: Annotated[str, StringConstraints(min_length=1, max_length=4000)] | None = Field(
-        default=None, description="What to look for; default: the last message of the user."
+        default=None, description="What to search; default: the last message of the user."
     )
     max_characters: int = Field(
-        default=8000, ge=200, le=200_000, alias="maxCharacters", description="Most characters to add."
+        default=8000,
+        ge=200,
+        le=200_000,
+        alias="maxCharacters",
+        description="Maximum number of characters to add.",
     )
     position: Literal["before", "after"] = Field(
-        default="before", description="In front of the user's text, or behind it."
+        default="before", description="Before or after the user's text."
     )
 
 
 class DocumentRetrieval(Middleware[DocumentRetrievalArguments]):
-    """Find what the caller's documents say on the conversation, and add it to the user's text."""
+    """Find passages about the conversation in the caller's documents, and add them to the user's text."""
 
     name = "document_retrieval"
     title = "Document retrieval"
@@ -65,13 +69,13 @@ class DocumentRetrieval(Middleware[DocumentRetrievalArguments]):
     arguments = DocumentRetrievalArguments
 
     async def apply(self, context: Context, _arguments: DocumentRetrievalArguments) -> Outcome:
-        """Add nothing: without a caller there is nobody who may read."""
+        """Add nothing, since without a caller nobody may read documents."""
         return Outcome(context, {"sources": []})
 
     async def invoke(
         self, context: Context, arguments: DocumentRetrievalArguments, invocation: Invocation
     ) -> Outcome:
-        """Search within what the caller may read; what is found names its document and cannot pose as another."""
+        """Search the documents that the caller may read; a passage cannot pretend to be from another document."""
         text = arguments.query or question(context)
         if not text.strip():
             return Outcome(context, {"sources": []})
@@ -83,52 +87,52 @@ class DocumentRetrieval(Middleware[DocumentRetrievalArguments]):
             arguments.max_results,
             arguments.min_relevance,
         )
-        found = await self.engines.retriever.retrieve([query])
-        passages = found.passages[0]
+        retrieval = await self.engines.retriever.retrieve([query])
+        passages = retrieval.passages[0]
         length = sum(len(passage.text) for passage in passages)
-        passages, stripped = await off_loop(length, _stripped, passages)
-        shown = list(_shown(passages, arguments.max_characters))
+        passages, stripped = await off_loop(length, _without_hidden_text, passages)
+        shown = list(_within_limit(passages, arguments.max_characters))
         sources = [_source(passage) for passage, _ in shown]
         details: dict[str, str | int | bool] = {"documents": len(shown)}
         if stripped:
             details["stripped"] = stripped
         if shown:
             details["document_ids"] = ",".join(passage.document for passage, _ in shown)
-            context = _added(context, "\n\n".join(text for _, text in shown), arguments.position)
+            context = _with_documents(context, "\n\n".join(text for _, text in shown), arguments.position)
         return Outcome(
             context,
             {"sources": sources},
             {"documents": len(shown)},
             audit_details=details,
-            engine=found.report,
+            engine=retrieval.report,
         )
 
 
 def question(context: Context) -> str:
-    """Return what the conversation asks: the user's last message, with the one before where it is short."""
-    asked = [text for text in _user_texts(context.items) if text.strip()]
-    if not asked:
+    """Return the question of the conversation: the user's last message, with the previous one if it is short."""
+    messages = [text for text in _user_texts(context.items) if text.strip()]
+    if not messages:
         return ""
-    last = _shortened(asked[-1])
-    if len(last.split()) < _LEAST_WORDS and len(asked) > 1:
-        return f"{last}\n{_shortened(asked[-2])}"
+    last = _shortened(messages[-1])
+    if len(last.split()) < _MIN_QUESTION_WORDS and len(messages) > 1:
+        return f"{last}\n{_shortened(messages[-2])}"
     return last
 
 
 def shown_date(written: str) -> str:
-    """Return an ISO date as ``Oct 1, 2025``, anything else as it is."""
-    found = _ISO.fullmatch(written)
+    """Return an ISO date as ``Oct 1, 2025``, and any other text unchanged."""
+    match = _ISO.fullmatch(written)
     try:
-        day = date(*map(int, found.groups())) if found else None
+        day = date(*map(int, match.groups())) if match else None
     except ValueError:
         day = None
     return written if day is None else f"{MONTHS[day.month - 1]} {day.day}, {day.year}"
 
 
 def shown_passage(passage: RetrievedPassage) -> str:
-    """Return a passage under a heading that names its document, whatever the document says it is."""
-    lines = list(_neutral(passage.text.strip("\n").split("\n")))
-    title = _plain(passage.title).strip().lstrip("#").strip() or "Untitled"
+    """Return a passage under a heading with its document's title, no matter what the text claims to be."""
+    lines = list(_without_marks(passage.text.strip("\n").split("\n")))
+    title = _as_displayed(passage.title).strip().lstrip("#").strip() or "Untitled"
     title = _FORGED_MARK.sub(r"(\1)", title)
     own = _HEADING.fullmatch(lines[0])
     if own is not None and own[2].casefold().startswith(title.casefold()):
@@ -137,13 +141,13 @@ def shown_passage(passage: RetrievedPassage) -> str:
     return "\n".join([heading, *lines])
 
 
-def _neutral(lines: list[str]) -> Iterator[str]:
-    """Yield lines without what marks the limits of documents here; inside code blocks only our mark is."""
+def _without_marks(lines: list[str]) -> Iterator[str]:
+    """Yield lines with document separators and headings defused; inside code blocks only forged marks are."""
     fence = ""
     for line in lines:
-        plain = _plain(line)
+        plain = _as_displayed(line)
         if _FORGED_MARK.search(plain):
-            line = _FORGED_MARK.sub(r"(\1)", plain)  # noqa: PLW2901 - the line as it is shown
+            line = _FORGED_MARK.sub(r"(\1)", plain)  # noqa: PLW2901 - the line as it is displayed
         mark = _FENCE.match(line)
         if fence:
             if mark and mark[1].startswith(fence) and not line.strip().strip(mark[1][0]):
@@ -163,18 +167,18 @@ def _neutral(lines: list[str]) -> Iterator[str]:
         yield fence
 
 
-def _plain(line: str) -> str:
-    """Return a line as it looks: without characters that show nothing, look-alikes of signs as the signs."""
+def _as_displayed(line: str) -> str:
+    """Return a line as it is displayed: without invisible characters, and with look-alikes normalized."""
     if line.isascii():
         return line
-    seen = "".join(one for one in line if unicodedata.category(one) != "Cf")
-    return unicodedata.normalize("NFKC", seen)
+    visible = "".join(character for character in line if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFKC", visible)
 
 
-def _stripped(passages: Sequence[RetrievedPassage]) -> tuple[list[RetrievedPassage], int]:
-    """Return passages without text that a reader would not see, and how many places that was taken from.
+def _without_hidden_text(passages: Sequence[RetrievedPassage]) -> tuple[list[RetrievedPassage], int]:
+    """Return passages without text that a reader would not see, and the number of places where it was stripped.
 
-    HTML loses it when it is taken in; Markdown and plain text keep what they say until here.
+    HTML loses such text during ingestion; Markdown and plain text keep it until here.
     """
     kept, places = [], 0
     for passage in passages:
@@ -185,45 +189,45 @@ def _stripped(passages: Sequence[RetrievedPassage]) -> tuple[list[RetrievedPassa
     return kept, places
 
 
-def _shown(passages: list[RetrievedPassage], room: int) -> Iterator[tuple[RetrievedPassage, str]]:
-    """Yield passages as they are shown, as long as there is room; the last one may be cut at a line or a word."""
+def _within_limit(passages: list[RetrievedPassage], room: int) -> Iterator[tuple[RetrievedPassage, str]]:
+    """Yield passages with their displayed text up to ``room`` characters; the last may be cut at a line or word."""
     for passage in passages:
         text = shown_passage(passage)
         if len(text) > room:
-            if room < _LEAST_ROOM:
+            if room < _MIN_PASSAGE:
                 return
-            text = _cut(text, room)
+            text = _cut_to(text, room)
         yield passage, text
         room -= len(text) + 2
 
 
-def _cut(text: str, room: int) -> str:
+def _cut_to(text: str, room: int) -> str:
     part = text[: room - 2]
     at = max(part.rfind("\n"), part.rfind(" "))
     part = part[:at] if at > room // 2 else part
-    fences = [found[1] for line in part.split("\n") if (found := _FENCE.match(line))]
+    fences = [fence[1] for line in part.split("\n") if (fence := _FENCE.match(line))]
     return f"{part} \u2026" + (f"\n{fences[-1]}" if len(fences) % 2 else "")
 
 
-def _added(context: Context, documents: str, position: str) -> Context:
+def _with_documents(context: Context, documents: str, position: str) -> Context:
     if position == "after":
         return context.prefixed(f"\n\n---\n\n{MARK}\n\n{documents}", after=True)
     return context.prefixed(f"{MARK}\n\n{documents}\n\n---\n\n")
 
 
 def _source(passage: RetrievedPassage) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    source: dict[str, Any] = {
         "title": passage.title,
         "relevance": round(passage.relevance, 2),
         "collection": passage.collection,
         "source": passage.source,
         "document": passage.document,
     }
-    return said if passage.uri is None else {**said, "uri": passage.uri}
+    return source if passage.uri is None else {**source, "uri": passage.uri}
 
 
 def _user_texts(items: list[Any]) -> list[str]:
-    """Return what the user said, a text for each message; without messages all texts are one."""
+    """Return the user's texts, one per message; without messages all texts together."""
     messages = [item for item in items if isinstance(item, dict) and "role" in item]
     if messages:
         return [_text_of(item.get("content")) for item in messages if item["role"] == "user"]
@@ -240,5 +244,5 @@ def _text_of(content: Any) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Return a long message by its end and its beginning, where questions stand."""
-    return text if len(text) <= _END + _BEGIN else f"{text[-_END:]}\n{text[:_BEGIN]}"
+    """Return the end and the beginning of a long message, where questions usually are."""
+    return text if len(text) <= _MAX_END + _MAX_BEGINNING else f"{text[-_MAX_END:]}\n{text[:_MAX_BEGINNING]}"

@@ -1,4 +1,4 @@
-"""Put originals back in place of handles in what a model answered."""
+"""Restore originals in place of handles in a model's answer."""
 
 from typing import Any, Literal
 
@@ -14,28 +14,30 @@ from app.core.offload import off_loop
 
 
 class PiiRestorationArguments(Arguments):
-    """Where the originals come from and where they may be put; ``scope``, ``redactions`` or both."""
+    """Where originals come from (``scope``, ``redactions`` or both), and where they may be restored."""
 
     scope: ScopeName | None = Field(
-        default=None, description="The vault scope that redaction answered with; needs the role restorer."
+        default=None, description="The vault scope that redaction returned; needs the role restorer."
     )
     redactions: dict[str, str] | None = Field(
         default=None, description="A map from handle (PERSON_1) to original, kept by the caller."
     )
     exact: bool = Field(
         default=False,
-        description="Take only [PERSON_1] as written, not the spellings that models make of it.",
+        description="Match only exact handles such as [PERSON_1], not spellings that models alter.",
     )
     positions: Literal["safe", "all"] = Field(
         default="safe",
-        description="safe never puts originals into URLs, link and image targets, HTML tags and tool arguments; "
-        "all is for text that you trust.",
+        description="safe: never restore in URLs, link and image targets, HTML tags and tool arguments; all: restore "
+        "everywhere, only for text that you trust.",
     )
-    tools: list[str] = Field(default=[], description="Tools whose arguments are restored in positions safe.")
+    tools: list[str] = Field(
+        default=[], description="Tools whose arguments are restored even if positions is safe."
+    )
 
 
 class PiiRestoration(Middleware[PiiRestorationArguments]):
-    """Replace handles by what they stand for."""
+    """Replace handles by their originals."""
 
     name = "pii_restoration"
     title = "PII restoration"
@@ -45,11 +47,11 @@ class PiiRestoration(Middleware[PiiRestorationArguments]):
     arguments = PiiRestorationArguments
 
     async def apply(self, context: Context, arguments: PiiRestorationArguments) -> Outcome:
-        """One pass per text; inserted values are never scanned again."""
-        return await off_loop(context.characters, _restored, context, arguments)
+        """Restore in one pass per text; inserted values are never scanned again."""
+        return await off_loop(context.characters, _restore, context, arguments)
 
 
-def _restored(context: Context, arguments: PiiRestorationArguments) -> Outcome:
+def _restore(context: Context, arguments: PiiRestorationArguments) -> Outcome:
     originals = given_originals(arguments)
     edits: list[Edit] = []
     withheld = unresolved = restored = 0
@@ -59,9 +61,9 @@ def _restored(context: Context, arguments: PiiRestorationArguments) -> Outcome:
         for match in find_handles(leaf.text, exact=arguments.exact):
             if arguments.positions == "safe" and _is_active(leaf, match, arguments.tools):
                 withheld += 1
-            elif (given := originals.get(match.handle)) is not None:
+            elif (original := originals.get(match.handle)) is not None:
                 restored += 1
-                edits.append(Edit(leaf, match.start, match.end, given))
+                edits.append(Edit(leaf, match.start, match.end, original))
             elif arguments.scope is not None:
                 edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
             else:
@@ -74,11 +76,11 @@ def _restored(context: Context, arguments: PiiRestorationArguments) -> Outcome:
 
 
 def given_originals(arguments: PiiRestorationArguments) -> dict[Handle, str]:
-    """Return the caller's own map; refuse arguments that name no source of originals."""
+    """Return the caller's own map by handle; raise InvalidArgumentsError without any source of originals."""
     if arguments.redactions is None:
         if arguments.scope is None:
             raise InvalidArgumentsError(
-                "Give scope (from the metadata of the redaction) or redactions (a map from handle to original).",
+                "Send scope (from the metadata of the redaction) or redactions (a map from handle to original).",
                 details={"pointer": "/arguments"},
             )
         return {}
@@ -87,7 +89,7 @@ def given_originals(arguments: PiiRestorationArguments) -> dict[Handle, str]:
         handle = Handle.parse(name)
         if handle is None:
             raise InvalidArgumentsError(
-                "A key of redactions is no handle; a handle looks like PERSON_1.",
+                "A key of redactions is not a handle; a handle looks like PERSON_1.",
                 details={"pointer": "/arguments/redactions"},
             )
         originals[handle] = original

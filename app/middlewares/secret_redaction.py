@@ -1,4 +1,4 @@
-"""Replace credentials by handles: before a context goes to a model, and in what comes back from tools and models."""
+"""Replace credentials by handles before a context goes to a model, and in results of tools and models."""
 
 from typing import Any
 
@@ -15,20 +15,20 @@ _PREFIX = "SECRET_"
 
 
 class SecretRedactionArguments(RedactionArguments):
-    """What is looked for and what becomes of it; a tenant's policy may fix any of them."""
+    """What to detect and what to do about it; a tenant's policy may fix any of them."""
 
     providers: list[Term] | None = Field(
-        default=None, description="Look only for secrets of these providers, such as aws or private_key."
+        default=None, description="Detect only secrets of these providers, such as aws or private_key."
     )
-    exclude: list[Term] = Field(default=[], description="Providers whose secrets are left alone.")
+    exclude: list[Term] = Field(default=[], description="Providers whose secrets are not detected.")
     entropy: bool = Field(
         default=True,
-        description="Also take random-looking values that are assigned to a name such as password or api_key.",
+        description="Also detect random-looking values that are assigned to a name such as password or api_key.",
     )
 
 
 class SecretRedaction(Middleware[SecretRedactionArguments]):
-    """Find credentials in every text of a context and put handles in their place."""
+    """Replace credentials in every text of a context by handles."""
 
     name = "secret_redaction"
     title = "Secret redaction"
@@ -38,40 +38,43 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
     arguments = SecretRedactionArguments
 
     async def apply(self, context: Context, arguments: SecretRedactionArguments) -> Outcome:
-        """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
+        """Scan every leaf; report findings that may not be changed, and never pass a text that was not scanned."""
         options = self._options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
-        named = NamedTexts(context.leaves)
-        found = await self.engines.secrets.scan(named.texts, options)
+        named_texts = NamedTexts(context.leaves)
+        findings = await self.engines.secrets.scan(named_texts.texts, options)
         plan = RedactionPlan(arguments, modes, "secrets")
-        edited = await plan.edited(context, named.spans_in_values(found.spans))
+        edited = await plan.edited(context, named_texts.spans_in_values(findings.spans))
         metadata: dict[str, Any] = plan.metadata(context)
-        return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=found.report)
+        return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=findings.report)
 
     def _options(self, arguments: SecretRedactionArguments) -> SecretOptions:
         excluded = self._providers(arguments.exclude, "/arguments/exclude")
-        wanted = None
+        providers = None
         if arguments.providers is not None:
-            wanted = self._providers(arguments.providers, "/arguments/providers") - excluded
+            providers = self._providers(arguments.providers, "/arguments/providers") - excluded
         elif excluded:
-            wanted = self.engines.secrets.providers() - excluded
-        return SecretOptions(tuple(arguments.allow_list), wanted, arguments.entropy)
+            providers = self.engines.secrets.providers() - excluded
+        return SecretOptions(tuple(arguments.allow_list), providers, arguments.entropy)
 
     def _providers(self, names: list[str], pointer: str) -> frozenset[str]:
         return frozenset(self._provider(name, f"{pointer}/{index}") for index, name in enumerate(names))
 
     def _provider(self, name: str, pointer: str) -> str:
         provider = name.lower().removeprefix(_PREFIX.lower())
-        known = self.engines.secrets.providers()
-        if provider not in known:
+        known_providers = self.engines.secrets.providers()
+        if provider not in known_providers:
             raise InvalidArgumentsError(
                 "Unknown provider of secrets; details list the known ones.",
-                details={"pointer": pointer, "known": sorted(known)},
+                details={"pointer": pointer, "known": sorted(known_providers)},
             )
         return provider
 
     def _modes(self, mode: Mode | dict[str, Mode]) -> dict[str, Mode]:
         if isinstance(mode, str):
             return {"": mode}
-        return {_PREFIX + self._provider(name, "/arguments/mode").upper(): one for name, one in mode.items()}
+        return {
+            _PREFIX + self._provider(name, "/arguments/mode").upper(): provider_mode
+            for name, provider_mode in mode.items()
+        }

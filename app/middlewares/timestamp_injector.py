@@ -19,36 +19,36 @@ MONTHS = (
 def known_zone(name: str) -> str:
     """Return ``name`` if it is a time zone of the IANA database."""
     if name != "UTC" and name not in available_timezones():
-        raise ValueError("unknown time zone; give an IANA name such as Europe/Berlin")
+        raise ValueError("unknown time zone; use an IANA name such as Europe/Berlin")
     return name
 
 
 class TimestampArguments(Arguments):
-    """How the time is written and where it is put."""
+    """The format of the time and where to put it."""
 
     timezone: Annotated[str, AfterValidator(known_zone)] = Field(
         default="UTC", description="IANA name of the time zone, such as Europe/Berlin."
     )
     format: Literal["spoken", "iso", "unix"] = Field(
         default="spoken",
-        description="As in Saturday, October 4, 2025, 3:42 PM UTC; ISO 8601; or seconds since 1970.",
+        description="spoken: Saturday, October 4, 2025, 3:42 PM UTC; iso: ISO 8601; unix: seconds since 1970.",
     )
     placement: Literal["before", "after"] = Field(
-        default="before", description="In front of the user's text, or behind it."
+        default="before", description="Before or after the user's text."
     )
 
 
 class TimestampInjector(Middleware[TimestampArguments]):
-    """Put the current time in front of the user's text."""
+    """Add the current time to the user's text."""
 
     name = "timestamp_injector"
     title = "Current time"
-    description = "Put the current date and time in front of the context, so that no tool need be asked."
+    description = "Put the current date and time in front of the context, so that no tool call is needed."
     phase = "outbound"
     arguments = TimestampArguments
 
     async def apply(self, context: Context, arguments: TimestampArguments) -> Outcome:
-        """Add one line; an added line never goes into tool results or assistant turns."""
+        """Add one line, never in tool results or assistant turns."""
         now = self.engines.now().astimezone(ZoneInfo(arguments.timezone))
         line = f"[Current time: {written(now, arguments.format)}]"
         if arguments.placement == "after":
@@ -57,7 +57,7 @@ class TimestampInjector(Middleware[TimestampArguments]):
 
 
 def written(now: datetime, style: str) -> str:
-    """Return ``now`` in ``style``; English whatever the process's locale."""
+    """Return ``now`` in ``style``, in English regardless of the process's locale."""
     if style == "iso":
         return now.isoformat(timespec="seconds")
     if style == "unix":

@@ -1,4 +1,4 @@
-"""Choose the tools that a conversation needs, so that a model is shown these and not hundreds."""
+"""Choose the tools that a conversation needs, so that a model sees only these and not hundreds."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Self
@@ -18,13 +18,13 @@ _MAX_PINNED: Final = 1_000
 
 
 class ToolFilterArguments(Arguments):
-    """Which tools there are and how many of them may be suggested."""
+    """Which tools are available, and how many of them to suggest."""
 
     available_tools: list[str | dict[str, Any]] | None = Field(
         default=None,
         alias="availableTools",
         max_length=MAX_TOOLS,
-        description="Names of tools, whole MCP definitions, or both mixed; without it the tools that you see "
+        description="Names of tools, complete MCP definitions, or both mixed; without it, the tools that you see "
         "behind this server.",
     )
     max_tools: int = Field(
@@ -32,40 +32,40 @@ class ToolFilterArguments(Arguments):
         alias="maxTools",
         ge=1,
         le=MAX_TOOLS,
-        description="How many tools are found relevant at most.",
+        description="Maximum number of relevant tools.",
     )
     min_score: float = Field(
         default=0.001,
         alias="minScore",
         ge=0,
         le=1,
-        description="Tools below this score are left out; 0.05 suggests about three tools.",
+        description="Minimum score of a tool; 0.05 suggests about three tools.",
     )
     gap: float = Field(
         default=0.0,
         ge=0,
         le=1,
-        description="Stop before a tool whose score is less than this part of the one before; 0 never stops.",
+        description="Stop before a tool whose score is below this fraction of the previous one; 0 never stops.",
     )
     max_tokens: int | None = Field(
         default=None,
         alias="maxTokens",
         ge=1,
         le=10_000_000,
-        description="About how many tokens the suggested definitions may take together.",
+        description="Approximate maximum of tokens for all suggested definitions together.",
     )
     pinned: list[ToolName] = Field(
-        default=[], max_length=_MAX_PINNED, description="Tools that are suggested in any case."
+        default=[], max_length=_MAX_PINNED, description="Tools that are always suggested."
     )
     allow_empty: bool = Field(
         default=False,
         alias="allowEmpty",
-        description="Suggest nothing where no tool reaches minScore, instead of the best ones.",
+        description="Suggest nothing if no tool reaches minScore, instead of the best ones.",
     )
     return_definitions: bool = Field(
         default=False,
         alias="returnDefinitions",
-        description="Answer with the definitions of the suggested tools, too.",
+        description="Also return the definitions of the suggested tools.",
     )
     apply_to_session: bool = Field(
         default=False,
@@ -79,14 +79,14 @@ class ToolFilterArguments(Arguments):
     )
 
     @model_validator(mode="after")
-    def _wants_one_thing_of_the_session(self) -> Self:
+    def _does_not_apply_and_clear(self) -> Self:
         if self.apply_to_session and self.clear_session:
             raise ValueError("applyToSession and clearSession exclude each other")
         return self
 
 
 class ToolFilter(Middleware[ToolFilterArguments]):
-    """Rank tools on a conversation and suggest the best; the content stays as it is."""
+    """Rank tools for a conversation and suggest the best; the content stays unchanged."""
 
     name = "tool_filter"
     title = "Tool filter"
@@ -99,40 +99,46 @@ class ToolFilter(Middleware[ToolFilterArguments]):
         self._visible = VisibleTools()
 
     async def apply(self, context: Context, arguments: ToolFilterArguments) -> Outcome:
-        """Choose among the tools that the arguments give, on behalf of nobody in particular."""
-        return await self._chosen(context, arguments, no_tools)
+        """Choose among the tools in the arguments, without a caller."""
+        return await self._choose(context, arguments, no_tools)
 
     async def invoke(
         self, context: Context, arguments: ToolFilterArguments, invocation: Invocation
     ) -> Outcome:
-        """Choose among the tools that the arguments give, else those that the caller sees."""
-        return await self._chosen(context, arguments, invocation.visible_tools)
+        """Choose among the tools in the arguments, or else among those that the caller sees."""
+        return await self._choose(context, arguments, invocation.visible_tools)
 
-    async def _chosen(
+    async def _choose(
         self,
         context: Context,
         arguments: ToolFilterArguments,
         visible: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]],
     ) -> Outcome:
-        given = arguments.available_tools
+        available = arguments.available_tools
         offered = await (
-            self._visible.offered(await visible()) if given is None else offered_by(given, visible)
+            self._visible.offered(await visible()) if available is None else offered_by(available, visible)
         )
         request = await off_loop(context.characters, request_of, context)
-        chosen = await selected(
-            self.engines.tools, request, offered.candidates, wanted_of(arguments), offered.tokens
+        selection = await selected(
+            self.engines.tools, request, offered.candidates, limits_of(arguments), offered.tokens
         )
-        metadata = metadata_of(chosen)
+        metadata = metadata_of(selection)
         if arguments.return_definitions:
-            metadata["definitions"] = offered.defined(chosen.chosen)
+            metadata["definitions"] = offered.defined(selection.chosen)
         if arguments.apply_to_session or arguments.clear_session:
-            metadata[SESSION] = "unchanged"  # what serves the session says so where that is no longer true
-        counts = {"tools": chosen.total, "relevant": len(chosen.relevant), "suggested": len(chosen.chosen)}
-        return Outcome(context, metadata, counts, engine=chosen.report)
+            metadata[SESSION] = (
+                "unchanged"  # the layer that serves the session overwrites this if it changes the list
+            )
+        counts = {
+            "tools": selection.total,
+            "relevant": len(selection.relevant),
+            "suggested": len(selection.chosen),
+        }
+        return Outcome(context, metadata, counts, engine=selection.report)
 
 
-def wanted_of(arguments: ToolFilterArguments) -> SelectionLimits:
-    """Return how far the arguments want the choice to go."""
+def limits_of(arguments: ToolFilterArguments) -> SelectionLimits:
+    """Return the limits of the choice in the arguments."""
     return SelectionLimits(
         max_tools=arguments.max_tools,
         min_score=arguments.min_score,
@@ -143,13 +149,13 @@ def wanted_of(arguments: ToolFilterArguments) -> SelectionLimits:
     )
 
 
-def metadata_of(chosen: Selection) -> dict[str, Any]:
-    """Return a choice as the proposal has it, and of how many tools it is."""
+def metadata_of(selection: Selection) -> dict[str, Any]:
+    """Return a choice in the proposal's form, and the total number of tools."""
     metadata: dict[str, Any] = {
-        "relevantTools": [{"name": name, "score": score} for name, score in chosen.relevant],
-        "suggestedToolSet": list(chosen.chosen),
-        "total": chosen.total,
+        "relevantTools": [{"name": name, "score": score} for name, score in selection.relevant],
+        "suggestedToolSet": list(selection.chosen),
+        "total": selection.total,
     }
-    if chosen.unknown_pinned:
-        metadata["unknownPinned"] = list(chosen.unknown_pinned)
+    if selection.unknown_pinned:
+        metadata["unknownPinned"] = list(selection.unknown_pinned)
     return metadata

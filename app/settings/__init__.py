@@ -81,7 +81,7 @@ CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # of commands th
 
 _SAMPLE_WORDS = ("changeme", "change-me", "change_me", "example", "sample", "insecure", "placeholder")
 _SAMPLE_PASSWORDS = frozenset({"password", "passwd", "postgres", "secret", "sluice", "admin", "root", "test"})
-_LEAST_DISTINCT = 12  # a random 43-character secret has fewer distinct characters less than once in 10^9
+_MIN_DISTINCT = 12  # a random 43-character secret has fewer distinct characters less than once in 10^9
 
 
 class ConfigurationError(Exception):
@@ -188,10 +188,10 @@ class Settings(BaseSettings):
 
 def load() -> Settings:
     """Read, validate and check the settings; raise ConfigurationError with one sentence per fault."""
-    known = known_variables()
+    variables = known_variables()
     faults = [
         f"Unknown setting {name}; docs/configuration.md lists all settings."
-        for name in sorted(os.environ.keys() - known)
+        for name in sorted(os.environ.keys() - variables)
         if name.startswith(PREFIX) and not name.startswith(TEST_PREFIX)
     ]
     if faults:
@@ -219,7 +219,7 @@ def is_loopback(host: str) -> bool:
 def is_sample(secret: str) -> bool:
     """Return whether ``secret`` looks typed by a person rather than drawn at random."""
     lowered = secret.lower()
-    return len(set(secret)) < _LEAST_DISTINCT or any(word in lowered for word in _SAMPLE_WORDS)
+    return len(set(secret)) < _MIN_DISTINCT or any(word in lowered for word in _SAMPLE_WORDS)
 
 
 def walk(model: type[BaseModel] = Settings, section: str = "") -> Iterator[tuple[str, str, FieldInfo]]:

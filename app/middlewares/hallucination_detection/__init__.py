@@ -1,1 +1,1 @@
-"""The check of answers, and what only it needs."""
+"""The middleware that checks answers, and its helpers."""

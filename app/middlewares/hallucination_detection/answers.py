@@ -1,4 +1,4 @@
-"""Which part of a context is the answer of a model, and the texts before it that it may rely on."""
+"""Find the model's answer in a context, and the texts that it may rely on."""
 
 import json
 import re
@@ -13,12 +13,12 @@ ANSWERING_ROLES: Final = frozenset({"assistant", "model", "ai"})
 
 _IDENTIFIER: Final = re.compile(r"(?=[^\d]{0,40}\d)[A-Za-z0-9][A-Za-z0-9_.:#-]{5,63}")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.+Z-]*)?|[\d.,:-]+")
-_MOST_IDENTIFIERS: Final = 50
+_MAX_IDENTIFIERS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text that an answer may rely on; ``leaf`` None: values of structured data, written out by their names."""
+    """A text that an answer may rely on; ``leaf`` None: values of structured data, written out with their names."""
 
     text: str
     item: int
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTexts:
-    """The texts of an answer, what it calls tools with, and what stands before it."""
+    """The texts of an answer, its tool arguments, and the sources it may rely on."""
 
     item: int
     texts: tuple[Leaf, ...]
@@ -37,22 +37,22 @@ class AnswerTexts:
 
 
 def answer_of(context: Context) -> AnswerTexts | None:
-    """Return the last message of an assistant, or without messages the last text item; None where there is none."""
+    """Return the last assistant message or, without messages, the last text item; None if there is none."""
     item = _last_answer(context.items)
     if item is None:
         return None
-    mine = [leaf for leaf in context.leaves if leaf.value.path[0] == item]
-    before = [leaf for leaf in context.leaves if int(leaf.value.path[0]) < item]
+    own_leaves = [leaf for leaf in context.leaves if leaf.value.path[0] == item]
+    earlier_leaves = [leaf for leaf in context.leaves if int(leaf.value.path[0]) < item]
     return AnswerTexts(
         item,
-        tuple(leaf for leaf in mine if leaf.place is LeafPlace.TEXT),
-        tuple(leaf for leaf in mine if leaf.place is LeafPlace.TOOL_INPUT),
-        tuple(_sources(context.items[:item], before, "context")),
+        tuple(leaf for leaf in own_leaves if leaf.place is LeafPlace.TEXT),
+        tuple(leaf for leaf in own_leaves if leaf.place is LeafPlace.TOOL_INPUT),
+        tuple(_sources(context.items[:item], earlier_leaves, "context")),
     )
 
 
 def evidence_of(evidence: Context) -> tuple[Source, ...]:
-    """Return the texts of context items that a caller gives as evidence."""
+    """Return the texts of context items that a caller sends as evidence."""
     return tuple(_sources(evidence.items, evidence.leaves, "evidence"))
 
 
@@ -73,20 +73,20 @@ def _is_text(item: Any) -> bool:
 def _sources(items: Sequence[Any], leaves: Sequence[Leaf], origin: str) -> Iterator[Source]:
     for leaf in leaves:
         yield Source(leaf.text, int(leaf.value.path[0]), origin, leaf)
-    # Leaves leave out short numbers and the names of fields, which an answer may well repeat.
+    # Leaves omit short numbers and the names of fields, which an answer may legitimately repeat.
     structured: dict[int, list[str]] = {}
     seen: set[int] = set()
     for leaf in leaves:
         if leaf.depth and id(leaf.value) not in seen:
             seen.add(id(leaf.value))
-            structured.setdefault(int(leaf.value.path[0]), []).extend(_parsed(leaf.value.text))
+            structured.setdefault(int(leaf.value.path[0]), []).extend(_values_in_json(leaf.value.text))
     for number, item in enumerate(items):
-        written = [*_written(item), *structured.get(number, ())]
+        written = [*_data_of_item(item), *structured.get(number, ())]
         if written:
             yield Source("\n".join(written), number, origin)
 
 
-def _parsed(text: str) -> Iterator[str]:
+def _values_in_json(text: str) -> Iterator[str]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,8 +94,8 @@ def _parsed(text: str) -> Iterator[str]:
     yield from _values(value, "")
 
 
-def _written(item: Any) -> Iterator[str]:
-    """Yield the data of an item that is no text of its own: what tools were called with and what they gave."""
+def _data_of_item(item: Any) -> Iterator[str]:
+    """Yield the structured data of an item: arguments and results of tools."""
     if not isinstance(item, dict):
         return
     for name in ("input", "structuredContent"):
@@ -104,14 +104,14 @@ def _written(item: Any) -> Iterator[str]:
     content = item.get("content")
     for block in content if isinstance(content, list) else [content]:
         if isinstance(block, dict):
-            yield from _written(block)
+            yield from _data_of_item(block)
 
 
 def _values(value: Any, name: str) -> Iterator[str]:
-    """Yield `name: value` for every value within; the depth is bounded by the context's."""
+    """Yield `name: value` for every value inside; the context's depth limit bounds the recursion."""
     if isinstance(value, dict):
         for key, child in value.items():
-            yield from _values(child, _spaced(str(key)))
+            yield from _values(child, _as_words(str(key)))
     elif isinstance(value, list):
         for child in value:
             yield from _values(child, name)
@@ -121,14 +121,14 @@ def _values(value: Any, name: str) -> Iterator[str]:
         yield f"{name}: {json.dumps(value)}."
 
 
-def _spaced(name: str) -> str:
-    """Return a field's name as words: unitPrice, unit_price."""
+def _as_words(name: str) -> str:
+    """Return a field's name, such as unitPrice or unit_price, as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
 
 
 def invented_identifiers(leaves: Sequence[Leaf], sources: Sequence[Source]) -> list[Leaf]:
-    """Return the values among ``leaves`` that look like identifiers and stand nowhere in ``sources``."""
-    wanted = [
+    """Return the values among ``leaves`` that look like identifiers and do not occur in ``sources``."""
+    candidates = [
         leaf
         for leaf in leaves
         if leaf.place not in REPORTED_PLACES
@@ -136,4 +136,6 @@ def invented_identifiers(leaves: Sequence[Leaf], sources: Sequence[Source]) -> l
         and not _DATE.fullmatch(leaf.text)
     ]
     texts = [source.text.lower() for source in sources]
-    return [leaf for leaf in wanted[:_MOST_IDENTIFIERS] if not any(leaf.text.lower() in one for one in texts)]
+    return [
+        leaf for leaf in candidates[:_MAX_IDENTIFIERS] if not any(leaf.text.lower() in text for text in texts)
+    ]

@@ -1,1 +1,1 @@
-"""Redaction of personal data, and what only it needs."""
+"""The middleware that redacts personal data, and its helpers."""

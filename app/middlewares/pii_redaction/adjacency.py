@@ -1,36 +1,36 @@
-"""Which texts of a context a model reads on as one, so that data may be split over them."""
+"""Find adjacent texts of a context that a model reads as one, so that data may be split over them."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from app.core.content.leaves import Leaf, LeafPlace
 
-_READ_ON: Final = frozenset({LeafPlace.TEXT, LeafPlace.TOOL_RESULT})
-_ENDS: Final = frozenset(".!?:;\u2026\u3002\uff01\uff1f")
+_RUNNING_PLACES: Final = frozenset({LeafPlace.TEXT, LeafPlace.TOOL_RESULT})
+_SENTENCE_ENDS: Final = frozenset(".!?:;\u2026\u3002\uff01\uff1f")
 _CLOSERS: Final = "\"'\u201d\u2019\u00bb)]}*_`"
 
 
 def adjacent_runs(leaves: Sequence[Leaf]) -> list[list[int]]:
-    """Return the positions of adjacent texts of one role, as runs of two and more.
+    """Return the positions of adjacent texts of one role, as runs of two or more.
 
-    Blocks of one message, messages of one role and blocks of one tool's result are adjacent; a text that ends as a
-    sentence or a line does, before one that begins as such, closes a run, since nothing is split there.
+    Blocks of one message, messages of one role and blocks of one tool's result are adjacent. A run ends where a
+    sentence or a line ends and the next text begins a new one, since no value is split there.
     """
     runs: list[list[int]] = []
     open_run: list[int] = []
-    for place, leaf in enumerate(leaves):
+    for position, leaf in enumerate(leaves):
         if not leaf.text:
             continue
-        if open_run and not _reads_on(leaves[open_run[-1]], leaf):
+        if open_run and not _may_continue(leaves[open_run[-1]], leaf):
             runs.append(open_run)
             open_run = []
-        open_run.append(place)
+        open_run.append(position)
     return [run for run in (*runs, open_run) if len(run) > 1]
 
 
-def _reads_on(left: Leaf, right: Leaf) -> bool:
-    """Return whether ``right`` may go on in the middle of what ``left`` says."""
-    if left.place is not right.place or left.place not in _READ_ON or left.role != right.role:
+def _may_continue(left: Leaf, right: Leaf) -> bool:
+    """Return whether ``right`` may continue ``left`` in the middle of a sentence."""
+    if left.place is not right.place or left.place not in _RUNNING_PLACES or left.role != right.role:
         return False
     if left.depth or right.depth or not (left.value.is_plain_text and right.value.is_plain_text):
         return False
@@ -40,9 +40,9 @@ def _reads_on(left: Leaf, right: Leaf) -> bool:
 
 
 def _is_closed(end: str, begin: str) -> bool:
-    """Return whether a sentence or a line ends between two texts, so that no value can go on."""
+    """Return whether a sentence or a line ends between two texts, so that no value can continue."""
     if end[-1] in "\r\n" or begin[0] in "\r\n":
         return True
     last = end.rstrip().rstrip(_CLOSERS)[-1:]
     first = begin.lstrip()[:1]
-    return last in _ENDS and not first.islower() and not first.isdigit()
+    return last in _SENTENCE_ENDS and not first.islower() and not first.isdigit()

@@ -13,30 +13,30 @@ from app.middlewares.pii_redaction.adjacency import adjacent_runs
 
 
 class PiiRedactionArguments(RedactionArguments):
-    """What is looked for and what becomes of it; a tenant's policy may fix any of them."""
+    """What to detect and what to do about it; a tenant's policy may fix any of them."""
 
     aggressiveness: Literal["standard", "strict"] = Field(
         default="standard",
-        description="standard keeps organizations, places, plain dates and URLs; strict takes every entity.",
+        description="standard keeps organizations, places, plain dates and URLs; strict redacts every entity.",
     )
-    entities: list[Term] | None = Field(
-        default=None, description="Look only for these types, such as person."
+    entities: list[Term] | None = Field(default=None, description="Detect only these types, such as person.")
+    exclude: list[Term] = Field(default=[], description="Types that are not detected.")
+    deny_list: list[Term] = Field(
+        default=[], max_length=1000, description="Texts that are always a finding (custom)."
     )
-    exclude: list[Term] = Field(default=[], description="Types that are left alone.")
-    deny_list: list[Term] = Field(default=[], max_length=1000, description="Texts that always are (custom).")
     language: str = Field(default="auto", pattern=r"^(auto|[a-z]{2})$", description="Language code, or auto.")
     names: NameEngine = Field(
         default="fast",
-        description="Which tagger looks for names: fast, or accurate, which finds more and takes several times longer.",
+        description="Tagger for names: fast, or accurate, which finds more and takes several times longer.",
     )
     numbers: Numbers = Field(
         default="report",
-        description="Personal data given as a JSON number: report, refuse, or make it a string.",
+        description="Personal data in a JSON number: report it, refuse the call (block), or redact it as a string.",
     )
 
 
 class PiiRedaction(Middleware[PiiRedactionArguments]):
-    """Find personal data in every text of a context and put handles in its place."""
+    """Replace personal data in every text of a context by handles."""
 
     name = "pii_redaction"
     title = "PII redaction"
@@ -46,17 +46,17 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
     arguments = PiiRedactionArguments
 
     async def apply(self, context: Context, arguments: PiiRedactionArguments) -> Outcome:
-        """Redact for nobody in particular."""
+        """Redact without a caller."""
         return await self._redacted(context, arguments, "")
 
     async def invoke(
         self, context: Context, arguments: PiiRedactionArguments, invocation: Invocation
     ) -> Outcome:
-        """Redact for a caller, whose tenant's detections may be remembered."""
+        """Redact for a caller, for whose tenant detections may be cached."""
         return await self._redacted(context, arguments, invocation.caller.tenant)
 
     async def _redacted(self, context: Context, arguments: PiiRedactionArguments, tenant: str) -> Outcome:
-        """Scan every leaf; what may not be changed is reported, and nothing is passed that was not scanned."""
+        """Scan every leaf; report findings that may not be changed, and never pass a text that was not scanned."""
         options = self.options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
@@ -71,7 +71,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault())
 
     def options(self, arguments: PiiRedactionArguments) -> DetectionOptions:
-        """Return what the engine is asked for, or refuse a type that it does not know."""
+        """Return the options for the engine; raise InvalidArgumentsError for a type that it does not know."""
         return DetectionOptions(
             strict=arguments.aggressiveness == "strict",
             language=arguments.language,
@@ -90,14 +90,14 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
     def _label(self, name: str, pointer: str) -> str:
         label = self.engines.detector.label_of(name.upper())
         if label is None:
-            known = sorted(one.lower() for one in self.engines.detector.labels())
+            known_types = sorted(label.lower() for label in self.engines.detector.labels())
             raise InvalidArgumentsError(
                 "Unknown type of personal data; details list the known ones.",
-                details={"pointer": pointer, "known": known},
+                details={"pointer": pointer, "known": known_types},
             )
         return label
 
     def _modes(self, mode: Mode | dict[str, Mode]) -> dict[str, Mode]:
         if isinstance(mode, str):
             return {"": mode}
-        return {self._label(name, "/arguments/mode"): one for name, one in mode.items()}
+        return {self._label(name, "/arguments/mode"): type_mode for name, type_mode in mode.items()}

@@ -1,1 +1,1 @@
-"""The defence against orders in texts, and what only it needs."""
+"""The middleware that detects prompt injection, and its helpers."""

@@ -296,5 +296,5 @@ async def test_the_hint_gives_the_advice_for_what_was_found():
     answer = "Look at https://docs.sluice.dev/made/up/page."
     _, metadata = await detected(talk(answer), checks=["urls"], action="report")
     assert metadata["supported"] is False
-    assert "give only addresses that stand in the context" in metadata["rerunHint"]
+    assert "use only addresses from the context" in metadata["rerunHint"]
     assert "state only what the context says" not in metadata["rerunHint"]
