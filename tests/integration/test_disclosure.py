@@ -101,10 +101,10 @@ async def test_a_changed_file_is_read_again_and_told_in_this_process(
     async with heard.watching():
         assert (await heard.descriptions(operator.tenant))["s__get_data"].short == "First."
         write(tmp_path, "s__get_data.json", short="Second, and longer.")
-        await heard._look()
+        await heard._scan()
         assert (await heard.descriptions(operator.tenant))["s__get_data"].short == "Second, and longer."
         (tmp_path / "s__get_data.json").unlink()
-        await heard._look()
+        await heard._scan()
         assert await heard.descriptions(operator.tenant) == {}
     assert told[:1] == [Changed(DESCRIPTIONS_CHANGED, operator.tenant)]
     assert not files.scan()
@@ -127,7 +127,10 @@ def test_a_file_that_is_wrong_is_logged_by_name_and_reason_and_the_others_stay(
         files.scan()
         files.scan()
 
-    assert {name: one.short for name, one in files.found.items()} == {"good": "Good.", "half": "Whole."}
+    assert {name: one.short for name, one in files.descriptions.items()} == {
+        "good": "Good.",
+        "half": "Whole.",
+    }
     said = [record.getMessage() for record in caplog.records]
     assert sorted(line.split(" is not used")[0].rpartition(" ")[2] for line in said) == [
         *("half.json", "large.json", "twice.json", "unknown.json")
@@ -143,7 +146,7 @@ def test_a_file_that_is_mended_is_used(tmp_path: Path) -> None:
     write(tmp_path, "a.json", short="Mended.")
 
     assert files.scan()
-    assert files.found["a"].short == "Mended."
+    assert files.descriptions["a"].short == "Mended."
 
 
 def test_a_name_that_no_file_can_have_is_percent_encoded(tmp_path: Path) -> None:
@@ -151,7 +154,7 @@ def test_a_name_that_no_file_can_have_is_percent_encoded(tmp_path: Path) -> None
     files = DescriptionFiles(tmp_path)
     files.scan()
 
-    assert list(files.found) == ["s__a/b"]
+    assert list(files.descriptions) == ["s__a/b"]
 
 
 def test_a_file_whose_name_is_no_text_is_passed_over(tmp_path: Path) -> None:
@@ -160,7 +163,7 @@ def test_a_file_whose_name_is_no_text_is_passed_over(tmp_path: Path) -> None:
     files = DescriptionFiles(tmp_path)
     files.scan()
 
-    assert list(files.found) == ["good"]
+    assert list(files.descriptions) == ["good"]
 
 
 def test_a_folder_that_goes_away_takes_nothing_with_it(tmp_path: Path) -> None:
@@ -172,7 +175,7 @@ def test_a_folder_that_goes_away_takes_nothing_with_it(tmp_path: Path) -> None:
     folder.rename(tmp_path / "elsewhere")
 
     assert not files.scan()
-    assert list(files.found) == ["a"]
+    assert list(files.descriptions) == ["a"]
 
 
 async def test_every_change_is_on_record_and_announced(

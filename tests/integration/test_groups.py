@@ -219,7 +219,7 @@ async def test_members_are_added_and_removed_by_themselves(groups: GroupService,
     again = await groups.change_members(operator, "email", [added], [removed])
 
     assert again.group.definition.members == [added]
-    assert again.warnings == ["The tool mail__* was no member."]
+    assert again.warnings == ["The tool mail__* was not a member."]
     with pytest.raises(InvalidArgumentsError) as refusal:
         await groups.change_members(
             operator, "email", [added, Member(kind=PrimitiveKind.GROUP, name="z")], []

@@ -1,4 +1,4 @@
-"""What each tenant's servers offer, put together once after each change and read by every request."""
+"""The catalog of each tenant: what its servers offer, assembled once after each change, read by every request."""
 
 import asyncio
 import logging
@@ -35,23 +35,23 @@ from app.services.servers.upstreams import UpstreamService
 from app.store.changes import EVERYTHING
 
 LISTS: Final = frozenset({*(kind.value for kind in NAME_FIELD), "group"})
-"""What is told to clients where it is not known which of the lists changed."""
+"""The lists announced to clients if it is unknown which of them changed."""
 
 _KINDS = frozenset({SERVERS_CHANGED, GROUPS_CHANGED, CONCERNS_CHANGED, DESCRIPTIONS_CHANGED})
-_OURS: Final = "dev.sluice/"
-_SETTLE_S = 0.05
+_OUR_PREFIX: Final = "dev.sluice/"
+_BUILD_DELAY_S = 0.05
 _RETRY_S = 1.0
-_LOOK_S = 1.0
+_POLL_S = 1.0
 
 log = logging.getLogger("sluice.catalogs")
 
 Subscriber = Callable[[str, frozenset[str]], None]
-"""Told the tenant and the names of ``Catalog.fingerprints`` that are other than before."""
+"""Called with the tenant and the names of those ``Catalog.fingerprints`` that changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorWords:
-    """What operators said of a tenant's primitives; equal where it says the same."""
+    """What operators configured for a tenant's primitives; equal if it has the same content."""
 
     tree: GroupTree = field(compare=False)
     groups: Mapping[str, GroupDefinition]
@@ -61,10 +61,10 @@ class OperatorWords:
 
 @dataclass(eq=False, slots=True)
 class CatalogService:
-    """Keeps one catalog for each tenant that somebody asked for; subscribe ``changed`` to the announcements.
+    """Keeps one catalog for each tenant that was requested; subscribe ``changed`` to announced changes.
 
-    A catalog that a change has overtaken is built again at the next question, and soon after the change where it is
-    not asked for, so that open streams hear of it.
+    A stale catalog is built again at the next request, or soon after the change if none comes, so that open streams
+    are notified.
     """
 
     upstreams: UpstreamService
@@ -72,9 +72,9 @@ class CatalogService:
     concerns: ConcernService
     descriptions: DescriptionService
     middlewares: Sequence[str] = ()
-    look_s: float = _LOOK_S
-    _made: dict[str, Catalog] = field(default_factory=dict)
-    _said: dict[str, OperatorWords] = field(default_factory=dict)
+    poll_s: float = _POLL_S
+    _catalogs: dict[str, Catalog] = field(default_factory=dict)
+    _operator_words: dict[str, OperatorWords] = field(default_factory=dict)
     _stale: set[str] = field(default_factory=set)
     _building: dict[str, "asyncio.Task[Catalog]"] = field(default_factory=dict)
     _soon: dict[str, "asyncio.Task[None]"] = field(default_factory=dict)
@@ -88,33 +88,33 @@ class CatalogService:
         """Return what the tenant's servers offer now."""
         running = self._building.get(tenant)
         if running is None:
-            made = self._made.get(tenant)
-            if made is not None and tenant not in self._stale:
-                return made
-            # Here and not in the task: a change between now and its first step would be taken for one that it saw.
+            catalog = self._catalogs.get(tenant)
+            if catalog is not None and tenant not in self._stale:
+                return catalog
+            # Not in the task: a change before the task's first step would count as one that the task has seen.
             self._stale.discard(tenant)
-            running = self._building[tenant] = asyncio.create_task(self._rebuilt(tenant))
+            running = self._building[tenant] = asyncio.create_task(self._rebuild(tenant))
             running.add_done_callback(lambda task: self._ended(tenant, task))
-        # One reader that gives up must not take the catalog from the others.
+        # A reader that is cancelled must not cancel the build for the others.
         return await asyncio.shield(running)
 
     def changed(self, changed: Changed) -> None:
         """Take note of an announced change."""
         if changed.kind == EVERYTHING:
-            tenants: Iterable[str] = list(self._made)
+            tenants: Iterable[str] = list(self._catalogs)
         elif changed.kind in _KINDS:
-            tenants = list(self._made) if changed.tenant is None else [changed.tenant]
+            tenants = list(self._catalogs) if changed.tenant is None else [changed.tenant]
         else:
             return
         for tenant in tenants:
             self.overtaken(tenant)
 
     def overtaken(self, tenant: str) -> None:
-        """Build the tenant's catalog again: its servers, or what is said of their primitives, changed."""
-        if tenant not in self._made:
-            # What was there before is unknown; its streams must hear all the same. A first build that runs is not kept.
+        """Build the tenant's catalog again, because its servers or their configuration changed."""
+        if tenant not in self._catalogs:
+            # The catalog before is unknown, but its streams must be notified. A first build under way is not kept.
             self._building.pop(tenant, None)
-            self._tell(tenant, LISTS)
+            self._notify(tenant, LISTS)
             return
         self._stale.add(tenant)
         self._building.pop(tenant, None)
@@ -124,24 +124,24 @@ class CatalogService:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Look now and then for changes that nobody announces: on SQLite, those of commands on the host."""
+        """Poll for changes that are not announced: on SQLite, those made by commands on the host."""
         async with meanwhile(self._watch(), name="catalogs"):
             yield
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(self.look_s)
-            for tenant, before in list(self._said.items()):
+            await asyncio.sleep(self.poll_s)
+            for tenant, before in list(self._operator_words.items()):
                 try:
                     now = await self._read(tenant)
-                except Exception as error:  # noqa: BLE001 - one broken look must not end the watch
+                except Exception as error:  # noqa: BLE001 - one failed poll must not end the watch
                     log.warning("a change could not be looked for: %s", type(error).__name__)
                     continue
-                if now != before and self._said.get(tenant) is before:
+                if now != before and self._operator_words.get(tenant) is before:
                     self.overtaken(tenant)
 
     async def _build_soon(self, tenant: str) -> None:
-        await asyncio.sleep(_SETTLE_S)
+        await asyncio.sleep(_BUILD_DELAY_S)
         while tenant in self._stale:
             try:
                 await self.get(tenant)
@@ -149,35 +149,39 @@ class CatalogService:
                 log.warning("a catalog could not be built: %s", error.code)
                 await asyncio.sleep(_RETRY_S)
 
-    async def _rebuilt(self, tenant: str) -> Catalog:
-        mine = asyncio.current_task()
+    async def _rebuild(self, tenant: str) -> Catalog:
+        this_task = asyncio.current_task()
         try:
-            said = await self._read(tenant)
+            operator_words = await self._read(tenant)
             catalog = assembled(
-                self.upstreams.approved(tenant), said.tree, said.concerns, said.descriptions, self.middlewares
+                self.upstreams.approved(tenant),
+                operator_words.tree,
+                operator_words.concerns,
+                operator_words.descriptions,
+                self.middlewares,
             )
         except BaseException:
             self._stale.add(tenant)
             raise
-        before = self._made.get(tenant)
-        if self._building.get(tenant) is not mine:
-            return catalog  # overtaken while it was built: good for who waited, not for keeping
-        self._made[tenant], self._said[tenant] = catalog, said
+        before = self._catalogs.get(tenant)
+        if self._building.get(tenant) is not this_task:
+            return catalog  # stale before it was ready: returned to those who waited, but not kept
+        self._catalogs[tenant], self._operator_words[tenant] = catalog, operator_words
         if before is not None:
             changed = frozenset(
                 name for name, digest in catalog.fingerprints.items() if before.fingerprints[name] != digest
             )
             if changed:
-                self._tell(tenant, changed)
+                self._notify(tenant, changed)
         return catalog
 
     def _ended(self, tenant: str, task: "asyncio.Task[Catalog]") -> None:
         if self._building.get(tenant) is task:
             del self._building[tenant]
         if not task.cancelled():
-            task.exception()  # its readers have it; nobody left must not make it an unhandled one
+            task.exception()  # its readers got it; without readers it must not be reported as unhandled
 
-    def _tell(self, tenant: str, changed: frozenset[str]) -> None:
+    def _notify(self, tenant: str, changed: frozenset[str]) -> None:
         for subscriber in self._subscribers:
             subscriber(tenant, changed)
 
@@ -194,7 +198,7 @@ def assembled(
     described: Mapping[str, ToolDescription],
     middlewares: Sequence[str] = (),
 ) -> Catalog:
-    """Return the catalog of what is approved of a tenant's servers."""
+    """Return the catalog of the approved offers of a tenant's servers."""
     naming = exposed(
         approved.offers, namespaced=approved.namespaced, aliases=approved.aliases, separator=SEPARATOR
     )
@@ -225,11 +229,13 @@ def _primitive(
 ) -> Primitive:
     groups = tree.direct(offer.kind, name, offer.server)
     definition = {**offer.definition, NAME_FIELD[offer.kind]: name}
-    given = definition.pop("_meta", None)
-    meta: dict[str, Any] = dict(given) if isinstance(given, Mapping) else {}
-    # Groups are this server's own: one that a server behind it names could put its tools where access is granted.
-    # So is what begins with its own prefix.
-    meta = {key: value for key, value in meta.items() if key != GROUPS_META and not key.startswith(_OURS)}
+    server_meta = definition.pop("_meta", None)
+    meta: dict[str, Any] = dict(server_meta) if isinstance(server_meta, Mapping) else {}
+    # Only we set groups: a server that could name groups would place its tools where access is granted. The same
+    # applies to members with our own prefix.
+    meta = {
+        key: value for key, value in meta.items() if key != GROUPS_META and not key.startswith(_OUR_PREFIX)
+    }
     if groups:
         meta[GROUPS_META] = list(groups)
     if meta:

@@ -1,4 +1,4 @@
-"""What a change of concerns or of mappings does to the rest, and how it is stored."""
+"""Changes of concerns and mappings: their effect on the others, and how they are stored."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from app.store.catalog.concerns import (
 from app.store.changes import announce
 
 MAX_MAPPINGS: Final = 5000
-_NAMED: Final = 10
+_MAX_NAMED: Final = 10
 MappingKey = tuple[PrimitiveKind, str]
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound="ConcernInfo | MappingInfo")
@@ -58,13 +58,13 @@ class ConcernState:
 
     @property
     def definitions(self) -> dict[str, ConcernDefinition]:
-        """Return the definitions alone."""
-        return {name: one.definition for name, one in self.concerns.items()}
+        """Return only the definitions, by name."""
+        return {name: info.definition for name, info in self.concerns.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What storing changes, by name; a mapping's is "kind name". ``unchanged`` are those of the same origin."""
+    """The names of what a change stores; a mapping's is "kind name". ``unchanged`` are those of the same origin."""
 
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -73,21 +73,23 @@ class Difference:
 
     @property
     def changes(self) -> bool:
-        """Return whether anything is other than before."""
+        """Return whether anything changes."""
         return bool(self.created or self.updated or self.removed)
 
 
 class ConcernPlan(NamedTuple):
-    """What storing changes of the definitions and of the mappings."""
+    """The changes of definitions and of mappings."""
 
     concerns: Difference
     mappings: Difference
 
 
 async def read_state(tx: ConcernTransaction, tenant: str) -> ConcernState:
-    """Return what holds now."""
-    concerns = {each.name: concern_info(each) for each in await list_concerns(tx, tenant)}
-    mappings = {(each.kind, each.name): mapping_info(each) for each in await list_mappings(tx, tenant)}
+    """Return the current state."""
+    concerns = {stored.name: concern_info(stored) for stored in await list_concerns(tx, tenant)}
+    mappings = {
+        (stored.kind, stored.name): mapping_info(stored) for stored in await list_mappings(tx, tenant)
+    }
     return ConcernState(concerns, mappings)
 
 
@@ -114,32 +116,37 @@ async def store_concerns(
     dry_run: bool = False,
     force: bool = False,
 ) -> ConcernPlan:
-    """Replace all definitions and mappings of one origin, in a transaction of the caller's, and announce it.
+    """Replace all definitions and mappings of one origin in the given transaction, and announce it.
 
-    What another origin holds stays; where a name is taken by it, the new one takes over. Faults have pointers
-    into ``{"concerns": [...], "concernMappings": [...]}``. Mappings that stay and fit no more are a
-    ConflictError; ``force`` takes what does not fit out of them. ``dry_run`` only says what would change.
+    Those of another origin stay; if a name belongs to one of them, the new one replaces it. Errors have pointers
+    into ``{"concerns": [...], "concernMappings": [...]}``. Mappings that stay but no longer fit are a ConflictError;
+    ``force`` removes what does not fit from them. ``dry_run`` only returns what would change.
     """
-    _check_unique([one.name for one in definitions], "/concerns")
-    _check_unique([(one.kind, one.name) for one in mappings], "/concernMappings")
+    _check_unique([definition.name for definition in definitions], "/concerns")
+    _check_unique([(definition.kind, definition.name) for definition in mappings], "/concernMappings")
     if not dry_run:
         await lock_concerns(tx, tenant)
-    held = await read_state(tx, tenant)
-    new_concerns = {one.name: ConcernInfo(one, origin, moment, moment) for one in definitions}
-    new_mappings = {(one.kind, one.name): MappingInfo(one, origin, moment, moment) for one in mappings}
+    before = await read_state(tx, tenant)
+    new_concerns = {
+        definition.name: ConcernInfo(definition, origin, moment, moment) for definition in definitions
+    }
+    new_mappings = {
+        (definition.kind, definition.name): MappingInfo(definition, origin, moment, moment)
+        for definition in mappings
+    }
     after = ConcernState(
-        {**_of_others(held.concerns, origin), **new_concerns},
-        {**_of_others(held.mappings, origin), **new_mappings},
+        {**_of_others(before.concerns, origin), **new_concerns},
+        {**_of_others(before.mappings, origin), **new_mappings},
     )
     for number, mapping in enumerate(mappings):
         check_mapping(mapping, after.definitions, f"/concernMappings/{number}")
     after = fitted(after, force=force)
     plan = ConcernPlan(
-        _difference(held.concerns, after.concerns, origin, str),
-        _difference(held.mappings, after.mappings, origin, lambda key: f"{key[0]} {key[1]}"),
+        _difference(before.concerns, after.concerns, origin, str),
+        _difference(before.mappings, after.mappings, origin, lambda key: f"{key[0]} {key[1]}"),
     )
     if not dry_run:
-        await write_state(tx, tenant, held, after)
+        await write_state(tx, tenant, before, after)
     return plan
 
 
@@ -157,15 +164,15 @@ def check_mapping(
         misfit = definition.misfit(mapped)
         if misfit is not None:
             raise InvalidArgumentsError(
-                "This is none of the values that the concern declares.",
+                "This is not one of the values that the concern declares.",
                 details={"pointer": f"{pointer}/concerns/{name}{misfit}"},
             )
 
 
 def fitted(after: ConcernState, *, force: bool) -> ConcernState:
-    """Return the state so that every mapping fits the definitions, or refuse one that does not.
+    """Return the state with every mapping fitting the definitions, or refuse a mapping that does not.
 
-    With ``force`` what does not fit is taken out: such a primitive is filtered less than before, never hidden.
+    With ``force`` what does not fit is removed: such a primitive is filtered less than before, never hidden.
     """
     if len(after.concerns) > MAX_CONCERNS or len(after.mappings) > MAX_MAPPINGS:
         raise TooLargeError(
@@ -174,77 +181,79 @@ def fitted(after: ConcernState, *, force: bool) -> ConcernState:
         )
     definitions = after.definitions
     changed: dict[MappingKey, MappingInfo] = {}
-    for key, one in after.mappings.items():
+    for key, info in after.mappings.items():
         kept = {
             name: fit
-            for name, mapped in one.mapping.concerns.items()
+            for name, mapped in info.mapping.concerns.items()
             if (fit := _fit(definitions.get(name), mapped)) is not None
         }
-        if kept != one.mapping.concerns:
-            changed[key] = one._replace(mapping=one.mapping.model_copy(update={"concerns": kept}))
+        if kept != info.mapping.concerns:
+            changed[key] = info._replace(mapping=info.mapping.model_copy(update={"concerns": kept}))
     if changed and not force:
-        named = [f"{kind} {name}" for kind, name in list(changed)[:_NAMED]]
+        named = [f"{kind} {name}" for kind, name in list(changed)[:_MAX_NAMED]]
         raise ConflictError(
-            "Mappings use what this change takes away; change them first, or force it, which takes it out of them.",
+            "Mappings use what this change removes; change them first, or use force, which removes it from them.",
             details={"mappings": len(changed), "named": named},
         )
     return ConcernState(after.concerns, {**after.mappings, **changed})
 
 
-async def write_state(tx: ConcernTransaction, tenant: str, held: ConcernState, after: ConcernState) -> None:
-    """Store what ``after`` has otherwise than ``held``, and announce it where that is anything."""
-    gone = held.concerns.keys() - after.concerns.keys()
-    unmapped = held.mappings.keys() - after.mappings.keys()
+async def write_state(tx: ConcernTransaction, tenant: str, before: ConcernState, after: ConcernState) -> None:
+    """Store the differences between ``before`` and ``after``, and announce them if there are any."""
+    gone = before.concerns.keys() - after.concerns.keys()
+    unmapped = before.mappings.keys() - after.mappings.keys()
     changes = bool(gone or unmapped)
     for name in gone:
         await remove_concern(tx, tenant, name)
     for kind, name in unmapped:
         await remove_mapping(tx, tenant, kind, name)
-    for name, one in after.concerns.items():
-        if not _alike(held.concerns.get(name), one):
+    for name, info in after.concerns.items():
+        if not _alike(before.concerns.get(name), info):
             changes = True
-            document = one.definition.model_dump(mode="json", exclude={"name"})
-            await put_concern(tx, tenant, StoredConcern(name, document, *one[1:]))
-    for (kind, name), found in after.mappings.items():
-        if not _alike(held.mappings.get((kind, name)), found):
+            document = info.definition.model_dump(mode="json", exclude={"name"})
+            await put_concern(tx, tenant, StoredConcern(name, document, *info[1:]))
+    for (kind, name), mapping_info in after.mappings.items():
+        if not _alike(before.mappings.get((kind, name)), mapping_info):
             changes = True
-            document = dict(found.mapping.concerns)
-            await put_mapping(tx, tenant, StoredMapping(kind, name, document, *found[1:]))
+            document = dict(mapping_info.mapping.concerns)
+            await put_mapping(tx, tenant, StoredMapping(kind, name, document, *mapping_info[1:]))
     if changes:
         await announce(tx, Changed(CONCERNS_CHANGED, tenant))
 
 
-def _alike(one: ConcernInfo | MappingInfo | None, other: ConcernInfo | MappingInfo) -> bool:
-    """Return whether two say the same and belong to the same origin, whenever they were stored."""
-    if one is None or one.origin != other.origin:
+def _alike(info: ConcernInfo | MappingInfo | None, other: ConcernInfo | MappingInfo) -> bool:
+    """Return whether two have the same content and origin, whenever they were stored."""
+    if info is None or info.origin != other.origin:
         return False
-    return one[0].model_dump_json() == other[0].model_dump_json()  # where true is not 1, as it is in Python
+    return (
+        info[0].model_dump_json() == other[0].model_dump_json()
+    )  # in JSON true differs from 1, in Python it does not
 
 
-def _of_others(held: Mapping[K, V], origin: Origin) -> dict[K, V]:
-    return {key: one for key, one in held.items() if one.origin != origin}
+def _of_others(infos: Mapping[K, V], origin: Origin) -> dict[K, V]:
+    return {key: info for key, info in infos.items() if info.origin != origin}
 
 
 def _difference(
-    held: Mapping[Any, V], after: Mapping[Any, V], origin: Origin, spelled: Callable[[Any], str]
+    before: Mapping[Any, V], after: Mapping[Any, V], origin: Origin, spelled: Callable[[Any], str]
 ) -> Difference:
-    found = Difference(removed=sorted(spelled(key) for key in held.keys() - after.keys()))
+    difference = Difference(removed=sorted(spelled(key) for key in before.keys() - after.keys()))
     for key in sorted(after):
-        if key not in held:
-            found.created.append(spelled(key))
-        elif not _alike(held[key], after[key]):
-            found.updated.append(spelled(key))
+        if key not in before:
+            difference.created.append(spelled(key))
+        elif not _alike(before[key], after[key]):
+            difference.updated.append(spelled(key))
         elif after[key].origin == origin:
-            found.unchanged.append(spelled(key))
-    return found
+            difference.unchanged.append(spelled(key))
+    return difference
 
 
 def _fit(definition: ConcernDefinition | None, mapped: Any) -> Any:
-    """Return what of a mapped value the definition declares, None where that is nothing."""
+    """Return the part of a mapped value that the definition declares, None if there is none."""
     if definition is None:
         return None
     if isinstance(mapped, list):
-        return [one for one in mapped if definition.holds(one)] or None
+        return [value for value in mapped if definition.holds(value)] or None
     return mapped if definition.misfit(mapped) is None else None
 
 
@@ -253,6 +262,6 @@ def _check_unique(names: Sequence[Hashable], pointer: str) -> None:
     for number, name in enumerate(names):
         if name in seen:
             raise InvalidArgumentsError(
-                "This name was given before.", details={"pointer": f"{pointer}/{number}/name"}
+                "This name is used twice.", details={"pointer": f"{pointer}/{number}/name"}
             )
         seen.add(name)

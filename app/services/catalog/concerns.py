@@ -51,12 +51,12 @@ from app.store.database import Database
 
 PREFERENCES_CHANGED = "concern preferences"
 _STALE_S = 5.0
-_REMEMBERED_TENANTS = 1000
-_REMEMBERED_CALLERS = 10_000
+_CACHED_TENANTS = 1000
+_CACHED_CALLERS = 10_000
 
 
 class Preferences(NamedTuple):
-    """What a caller prefers, and what was not taken as it was said."""
+    """A caller's preferences, and warnings about values that were not accepted as sent."""
 
     key_id: str
     concerns: Mapping[str, Any]
@@ -72,23 +72,23 @@ class ConcernService:
     policies: PolicyService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     tables: ShortMemory[str, ConcernTable] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_TENANTS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
     preferred: ShortMemory[tuple[str, str], Mapping[str, Any]] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_CALLERS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_CALLERS)
     )
 
     async def table(self, tenant: str) -> ConcernTable:
-        """Return the definitions and mappings that hold now, from memory where that is fresh."""
-        found = self.tables.peek(tenant) or await self.tables.get(tenant, self._load)
-        return found if found is not None else NO_CONCERNS
+        """Return the current definitions and mappings, from the cache while it is fresh."""
+        table = self.tables.peek(tenant) or await self.tables.get(tenant, self._load)
+        return table if table is not None else NO_CONCERNS
 
     async def effective(
         self, caller: Caller, remembered: Mapping[str, Any], request: Layer | None = None
     ) -> Effective:
         """Return what filters the lists of a caller whose session remembers ``remembered``.
 
-        ``request`` is what the request itself brings; a value that its concern refuses is an error there.
+        ``request`` is the layer of the request itself; there, a value that its concern does not allow is an error.
         """
         table = await self.table(caller.tenant)
         if not table.definitions and request is None:
@@ -107,14 +107,14 @@ class ConcernService:
         after: str | None = None,
         limit: int | None = None,
     ) -> Sequence[ConcernInfo]:
-        """Return the definitions of the caller's tenant by name, those behind ``after``."""
+        """Return the definitions of the caller's tenant ordered by name, those after ``after``."""
         async with self._reading(caller, "concerns.list", request) as tx:
             stored = await list_concerns(tx, caller.tenant, after=after, limit=limit)
-        return [concern_info(each) for each in stored]
+        return [concern_info(stored_item) for stored_item in stored]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ConcernInfo:
         """Return one definition, or raise NotFoundError."""
-        return _found(await self._state(caller, "concerns.get", request), name)
+        return _definition(await self._state(caller, "concerns.get", request), name)
 
     async def put(
         self,
@@ -126,30 +126,29 @@ class ConcernService:
     ) -> tuple[ConcernInfo, bool]:
         """Declare a concern, or replace it; return it and whether it is new.
 
-        A change that takes values away which mappings use is a ConflictError; ``force`` takes them out of the
-        mappings too.
+        Removing values that mappings use is a ConflictError; ``force`` removes them from the mappings too.
         """
 
-        def change(held: ConcernState) -> ConcernState:
-            before = held.concerns.get(definition.name)
+        def change(before_state: ConcernState) -> ConcernState:
+            before = before_state.concerns.get(definition.name)
             moment = self.now()
             info = ConcernInfo(definition, "api", before.created if before else moment, moment)
-            return ConcernState({**held.concerns, definition.name: info}, held.mappings)
+            return ConcernState({**before_state.concerns, definition.name: info}, before_state.mappings)
 
-        held, after = await self._change(
+        before_state, after = await self._change(
             caller, "concerns.put", request, {"name": definition.name}, change, force=force
         )
-        return after.concerns[definition.name], definition.name not in held.concerns
+        return after.concerns[definition.name], definition.name not in before_state.concerns
 
     async def delete(
         self, caller: Caller, name: str, request: RequestInfo | None = None, *, force: bool = False
     ) -> None:
-        """Take a concern back; while mappings use it, only with ``force``, which takes it out of them."""
+        """Remove a concern; while mappings use it, this needs ``force``, which removes it from them."""
 
-        def change(held: ConcernState) -> ConcernState:
-            _found(held, name)
-            kept = {other: one for other, one in held.concerns.items() if other != name}
-            return ConcernState(kept, held.mappings)
+        def change(before_state: ConcernState) -> ConcernState:
+            _definition(before_state, name)
+            kept = {other: info for other, info in before_state.concerns.items() if other != name}
+            return ConcernState(kept, before_state.mappings)
 
         await self._change(caller, "concerns.delete", request, {"name": name}, change, force=force)
 
@@ -161,17 +160,17 @@ class ConcernService:
         after: tuple[str, str] | None = None,
         limit: int | None = None,
     ) -> Sequence[MappingInfo]:
-        """Return the mappings of the caller's tenant by kind and name, those behind ``after``."""
+        """Return the mappings of the caller's tenant ordered by kind and name, those after ``after``."""
         async with self._reading(caller, "concerns.mappings.list", request) as tx:
             stored = await list_mappings(tx, caller.tenant, after=after, limit=limit)
-        return [mapping_info(each) for each in stored]
+        return [mapping_info(stored_item) for stored_item in stored]
 
     async def get_mapping(
         self, caller: Caller, kind: PrimitiveKind, name: str, request: RequestInfo | None = None
     ) -> MappingInfo:
         """Return the mapping of exactly that kind and name, or raise NotFoundError."""
         state = await self._state(caller, "concerns.mappings.get", request)
-        return _mapped(state, (kind, name))
+        return _mapping(state, (kind, name))
 
     async def put_mapping(
         self, caller: Caller, mapping: ConcernMapping, request: RequestInfo | None = None
@@ -179,25 +178,25 @@ class ConcernService:
         """Map the primitives of a kind and name, or replace that; return it and whether it is new."""
         key = (mapping.kind, mapping.name)
 
-        def change(held: ConcernState) -> ConcernState:
-            check_mapping(mapping, held.definitions)
-            before, moment = held.mappings.get(key), self.now()
+        def change(before_state: ConcernState) -> ConcernState:
+            check_mapping(mapping, before_state.definitions)
+            before, moment = before_state.mappings.get(key), self.now()
             info = MappingInfo(mapping, "api", before.created if before else moment, moment)
-            return ConcernState(held.concerns, {**held.mappings, key: info})
+            return ConcernState(before_state.concerns, {**before_state.mappings, key: info})
 
         details = {"kind": mapping.kind.value, "name": mapping.name, "concerns": len(mapping.concerns)}
-        held, after = await self._change(caller, "concerns.mappings.put", request, details, change)
-        return after.mappings[key], key not in held.mappings
+        before_state, after = await self._change(caller, "concerns.mappings.put", request, details, change)
+        return after.mappings[key], key not in before_state.mappings
 
     async def delete_mapping(
         self, caller: Caller, kind: PrimitiveKind, name: str, request: RequestInfo | None = None
     ) -> None:
         """Remove a mapping, or raise NotFoundError."""
 
-        def change(held: ConcernState) -> ConcernState:
-            _mapped(held, (kind, name))
-            kept = {key: one for key, one in held.mappings.items() if key != (kind, name)}
-            return ConcernState(held.concerns, kept)
+        def change(before_state: ConcernState) -> ConcernState:
+            _mapping(before_state, (kind, name))
+            kept = {key: info for key, info in before_state.mappings.items() if key != (kind, name)}
+            return ConcernState(before_state.concerns, kept)
 
         details = {"kind": kind.value, "name": name}
         await self._change(caller, "concerns.mappings.delete", request, details, change)
@@ -205,7 +204,7 @@ class ConcernService:
     async def preferences(
         self, caller: Caller, key_id: str, request: RequestInfo | None = None
     ) -> Preferences:
-        """Return what a key prefers: anybody their own, an operator every key of the tenant."""
+        """Return the preferences of a key: callers may read their own, operators those of every key of the tenant."""
         async with (
             self.audit.refusals(caller, "concerns.preferences.get", request),
             self.database.transaction(caller.tenant, write=False) as tx,
@@ -213,13 +212,13 @@ class ConcernService:
             await _check_key(tx, caller, key_id)
             stored = await find_preference(tx, caller.tenant, key_id) or {}
         table = await self.table(caller.tenant)
-        held = effective([Layer(stored)], table.definitions)
-        return Preferences(key_id, held.configuration, held.warnings)
+        effective_preferences = effective([Layer(stored)], table.definitions)
+        return Preferences(key_id, effective_preferences.configuration, effective_preferences.warnings)
 
     async def put_preferences(
         self, caller: Caller, key_id: str, raw: Any, request: RequestInfo | None = None
     ) -> Preferences:
-        """Replace what a key prefers; an empty object removes it. Values are judged as in an update."""
+        """Replace the preferences of a key; an empty object removes them. Values are checked as in an update."""
         async with (
             self.audit.refusals(caller, "concerns.preferences.put", request),
             self.database.transaction(caller.tenant) as tx,
@@ -227,9 +226,9 @@ class ConcernService:
             await _check_key(tx, caller, key_id)
             await lock_concerns(tx, caller.tenant)
             definitions = (await read_state(tx, caller.tenant)).definitions
-            held = effective([requested_layer(raw, "/concerns")], definitions)
-            await put_preference(tx, caller.tenant, key_id, held.configuration, self.now())
-            details: dict[str, Any] = {"key": key_id, "concerns": len(held.configuration)}
+            effective_preferences = effective([requested_layer(raw, "/concerns")], definitions)
+            await put_preference(tx, caller.tenant, key_id, effective_preferences.configuration, self.now())
+            details: dict[str, Any] = {"key": key_id, "concerns": len(effective_preferences.configuration)}
             await self.audit.record_with(
                 tx,
                 self.audit.new_event(
@@ -238,10 +237,10 @@ class ConcernService:
             )
             await announce(tx, Changed(PREFERENCES_CHANGED, caller.tenant, key_id))
         self.preferred.forget((caller.tenant, key_id))
-        return Preferences(key_id, held.configuration, held.warnings)
+        return Preferences(key_id, effective_preferences.configuration, effective_preferences.warnings)
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING or (changed.kind == CONCERNS_CHANGED and changed.tenant is None):
             self.tables.forget_where(lambda _table: True)
         elif changed.kind == CONCERNS_CHANGED and changed.tenant is not None:
@@ -254,7 +253,7 @@ class ConcernService:
     async def _load(self, tenant: str) -> ConcernTable:
         async with self.database.transaction(tenant, write=False) as tx:
             state = await read_state(tx, tenant)
-        mappings = (one.mapping for one in state.mappings.values())
+        mappings = (info.mapping for info in state.mappings.values())
         return ConcernTable.build(state.definitions.values(), mappings)
 
     async def _preferred(self, tenant: str, key_id: str) -> Mapping[str, Any]:
@@ -287,36 +286,36 @@ class ConcernService:
         *,
         force: bool = False,
     ) -> tuple[ConcernState, ConcernState]:
-        """Return what held before and what holds now."""
+        """Return the state before and after the change."""
         async with self.audit.refusals(caller, action, request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 await lock_concerns(tx, caller.tenant)
-                held = await read_state(tx, caller.tenant)
-                after = fitted(change(held), force=force)
-                await write_state(tx, caller.tenant, held, after)
+                before = await read_state(tx, caller.tenant)
+                after = fitted(change(before), force=force)
+                await write_state(tx, caller.tenant, before, after)
                 event = self.audit.new_event(
                     caller, action, OUTCOME_OK, request, details={**details, "forced": force}
                 )
                 await self.audit.record_with(tx, event)
         self.tables.forget(caller.tenant)
-        return held, after
+        return before, after
 
 
-def _found(state: ConcernState, name: str) -> ConcernInfo:
+def _definition(state: ConcernState, name: str) -> ConcernInfo:
     if name not in state.concerns:
         raise NotFoundError("There is no such concern.")
     return state.concerns[name]
 
 
-def _mapped(state: ConcernState, key: MappingKey) -> MappingInfo:
+def _mapping(state: ConcernState, key: MappingKey) -> MappingInfo:
     if key not in state.mappings:
         raise NotFoundError("There is no such mapping.")
     return state.mappings[key]
 
 
 async def _check_key(tx: ConcernTransaction, caller: Caller, key_id: str) -> None:
-    """Let callers reach their own preferences, and operators those of the tenant's keys."""
+    """Allow callers their own preferences, and operators those of the tenant's keys; refuse all others."""
     if key_id == caller.key_id:
         return
     caller.require(Role.OPERATOR)

@@ -27,30 +27,30 @@ _Mark = tuple[int, int, int]
 
 @dataclass(eq=False, slots=True)
 class DescriptionFiles:
-    """The folder with one ``<tool>.json`` for each tool; a name that no file can have is percent-encoded.
+    """The folder with one ``<tool>.json`` per tool; names that are impossible for files are percent-encoded.
 
-    A file that cannot be used is logged once, by name and reason. What it said before stays until it is mended or
-    removed, so that a file that is just being written takes nothing away.
+    A file that cannot be used is logged once, by name and reason. Its earlier content stays in use until the file is
+    corrected or removed, so that a file that is just being written does not remove a description.
     """
 
     folder: Path
-    found: Mapping[str, ToolDescription] = field(default_factory=dict)
+    descriptions: Mapping[str, ToolDescription] = field(default_factory=dict)
     _marks: dict[str, _Mark] = field(default_factory=dict)
     _missing: bool = False
 
     def scan(self) -> bool:
-        """Look at the folder and read what is new in it; return whether ``found`` is another. It blocks."""
+        """Scan the folder and read what is new in it; return whether ``descriptions`` changed. It blocks."""
         marks = self._look()
         if marks == self._marks:
             return False
         read = {_tool(name): name for name in marks}
-        kept = {tool: one for tool, one in self.found.items() if tool in read}
+        kept = {tool: description for tool, description in self.descriptions.items() if tool in read}
         for tool, name in sorted(read.items()):
             if marks[name] != self._marks.get(name):
-                one = self._read(name)
-                kept |= {} if one is None else {tool: one}
-        changed = kept != self.found
-        self._marks, self.found = marks, MappingProxyType(kept)
+                description = self._read(name)
+                kept |= {} if description is None else {tool: description}
+        changed = kept != self.descriptions
+        self._marks, self.descriptions = marks, MappingProxyType(kept)
         return changed
 
     def _look(self) -> dict[str, _Mark]:
@@ -66,7 +66,7 @@ class DescriptionFiles:
             if not self._missing:
                 log.warning("the folder of tool descriptions cannot be read: %s", type(error).__name__)
             self._missing = True
-            return self._marks  # a mount that comes and goes must not take the descriptions with it
+            return self._marks  # an unstable mount must not remove the descriptions
         self._missing = False
         if len(marks) > MAX_FILES:
             log.warning(
@@ -93,12 +93,12 @@ class DescriptionFiles:
 
 
 def _mark(entry: "os.DirEntry[str]") -> _Mark | None:
-    """Return what tells a changed file; only regular files count, or links to them."""
+    """Return values that change with the file; None unless it is a regular file or a link to one."""
     try:
-        told = entry.stat()
+        status = entry.stat()
     except OSError:
         return None
-    return (told.st_mtime_ns, told.st_size, told.st_ino) if stat.S_ISREG(told.st_mode) else None
+    return (status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 def _tool(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What operators write about tools: as files, over REST, or not at all."""
+"""Operators' descriptions of tools, from files and over REST."""
 
 import asyncio
 import logging
@@ -38,13 +38,13 @@ log = logging.getLogger("sluice.descriptions")
 MAX_DESCRIPTIONS: Final = 2000
 MAX_DOCUMENT_BYTES: Final = 65_536
 _STALE_S = 5.0
-_REMEMBERED_TENANTS = 1024
+_CACHED_TENANTS = 1024
 
 Origin = Literal["api", "file"]
 
 
 class WrittenDescription(NamedTuple):
-    """What holds for the tool of one name; ``origin`` says where the strongest part of it comes from."""
+    """The description of one tool; ``origin`` is the source of its part with the highest precedence."""
 
     name: str
     description: ToolDescription
@@ -53,7 +53,7 @@ class WrittenDescription(NamedTuple):
 
 
 class DescriptionPage(NamedTuple):
-    """Descriptions by name, and the name behind which the next page begins (None: this was the last)."""
+    """Descriptions ordered by name, and the name after which the next page begins (None: this is the last)."""
 
     items: list[WrittenDescription]
     next: str | None
@@ -63,27 +63,27 @@ class DescriptionPage(NamedTuple):
 class DescriptionService:
     """Reads and changes descriptions; subscribe ``changed`` to the announcements of other processes.
 
-    What the database says wins over the files, member by member. ``files`` are the host's and hold for the tenant
-    ``files_of`` alone; ``tell`` passes on in this process that a file changed.
+    The database takes precedence over the files, member by member. ``files`` are the host's and apply to the tenant
+    ``files_of`` only; ``publish`` announces in this process that a file changed.
     """
 
     database: Database
     audit: AuditService
     files: DescriptionFiles | None = None
     files_of: str = DEFAULT_TENANT
-    tell: Callable[[Changed], None] = lambda _: None
+    publish: Callable[[Changed], None] = lambda _: None
     interval_s: float = 2.0
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     memory: ShortMemory[str, Mapping[str, ToolDescription]] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_TENANTS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
 
     async def descriptions(self, tenant: str) -> Mapping[str, ToolDescription]:
-        """Return what is written about the tenant's tools, by exposed name."""
-        found = self.memory.peek(tenant)
-        if found is None:
-            found = await self.memory.get(tenant, self._load)
-        return found if found is not None else {}
+        """Return the descriptions of the tenant's tools, by exposed name."""
+        descriptions = self.memory.peek(tenant)
+        if descriptions is None:
+            descriptions = await self.memory.get(tenant, self._load)
+        return descriptions if descriptions is not None else {}
 
     async def list(
         self,
@@ -93,34 +93,34 @@ class DescriptionService:
         after: str | None = None,
         limit: int = 100,
     ) -> DescriptionPage:
-        """Return what is written, by name; needs the role operator."""
+        """Return a page of descriptions ordered by name; needs the role operator."""
         async with self.audit.refusals(caller, "descriptions.list", request):
             caller.require(Role.OPERATOR)
         files = self._files(caller.tenant)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             described = await list_described(tx, caller.tenant, after=after, limit=limit + 1)
             names = sorted({*described, *(name for name in files if after is None or name > after)})
-            shown, following = page_of(names, limit, str)
-            stored = await list_descriptions(tx, caller.tenant, shown)
-        found = {one.name: one for one in stored}
-        items = [_written(name, found.get(name), files.get(name)) for name in shown]
+            page_names, following = page_of(names, limit, str)
+            stored = await list_descriptions(tx, caller.tenant, page_names)
+        stored_by_name = {description.name: description for description in stored}
+        items = [_merged(name, stored_by_name.get(name), files.get(name)) for name in page_names]
         return DescriptionPage(items, following)
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> WrittenDescription:
-        """Return what is written about one tool; needs the role operator."""
+        """Return the description of one tool; needs the role operator."""
         async with self.audit.refusals(caller, "descriptions.get", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
                 stored = await list_descriptions(tx, caller.tenant, [name])
             file = self._files(caller.tenant).get(name)
             if not stored and file is None:
-                raise _nothing_written()
-        return _written(name, stored[0] if stored else None, file)
+                raise _not_described()
+        return _merged(name, stored[0] if stored else None, file)
 
     async def put(
         self, caller: Caller, name: str, description: ToolDescription, request: RequestInfo | None = None
     ) -> WrittenDescription:
-        """Store what holds for the tool of that exposed name from now on, whether or not there is one."""
+        """Store the description for the tool of that exposed name, whether or not the tool exists."""
         document = description.model_dump(mode="json", exclude_none=True)
         stored = StoredDescription(name, document, self.now())
         async with self.audit.refusals(caller, "descriptions.put", request):
@@ -128,14 +128,14 @@ class DescriptionService:
             size = len(strictjson.dumps(document))
             if size > MAX_DOCUMENT_BYTES:
                 raise TooLargeError(
-                    f"A description may have {MAX_DOCUMENT_BYTES} bytes as JSON.",
+                    f"A description may have at most {MAX_DOCUMENT_BYTES} bytes as JSON.",
                     details={"limit": "description_bytes", "maximum": MAX_DOCUMENT_BYTES},
                 )
             async with self.database.transaction(caller.tenant) as tx:
                 await put_description(tx, caller.tenant, stored)
                 if await count_descriptions(tx, caller.tenant) > MAX_DESCRIPTIONS:
                     raise ConflictError(
-                        f"A tenant may have {MAX_DESCRIPTIONS} descriptions; remove one of a tool that is gone.",
+                        f"A tenant may have at most {MAX_DESCRIPTIONS} descriptions; remove an unused one.",
                         details={"maximum": MAX_DESCRIPTIONS},
                     )
                 details = {"name": name, "members": ",".join(sorted(document)), "bytes": size}
@@ -143,15 +143,15 @@ class DescriptionService:
                 await self.audit.record_with(tx, event)
                 await announce(tx, Changed(DESCRIPTIONS_CHANGED, caller.tenant))
         self.memory.forget(caller.tenant)
-        return _written(name, stored, self._files(caller.tenant).get(name))
+        return _merged(name, stored, self._files(caller.tenant).get(name))
 
     async def remove(self, caller: Caller, name: str, request: RequestInfo | None = None) -> None:
-        """Remove what is stored; a file of that name holds again, and nobody can remove it from here."""
+        """Remove a stored description; a file of that name then applies again, and cannot be removed here."""
         async with self.audit.refusals(caller, "descriptions.remove", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 if not await remove_description(tx, caller.tenant, name):
-                    raise _nothing_written()
+                    raise _not_described()
                 event = self.audit.new_event(
                     caller, "descriptions.remove", OUTCOME_OK, request, details={"name": name}
                 )
@@ -160,7 +160,7 @@ class DescriptionService:
         self.memory.forget(caller.tenant)
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING or (changed.kind == DESCRIPTIONS_CHANGED and changed.tenant is None):
             self.memory.forget_where(lambda _: True)
         elif changed.kind == DESCRIPTIONS_CHANGED and changed.tenant is not None:
@@ -172,7 +172,7 @@ class DescriptionService:
         if self.files is None:
             yield
             return
-        await self._look()
+        await self._scan()
         async with meanwhile(self._watch(), name="tool descriptions"):
             yield
 
@@ -180,33 +180,36 @@ class DescriptionService:
         while True:
             await asyncio.sleep(self.interval_s)
             try:
-                await self._look()
-            except Exception as error:  # noqa: BLE001 - one broken look must not end the watch
+                await self._scan()
+            except Exception as error:  # noqa: BLE001 - one failed scan must not end the watch
                 log.error("the tool descriptions cannot be read: %s", type(error).__name__)  # noqa: TRY400
 
-    async def _look(self) -> None:
+    async def _scan(self) -> None:
         if self.files is not None and await asyncio.to_thread(self.files.scan):
             changed = Changed(DESCRIPTIONS_CHANGED, self.files_of)
             self.changed(changed)
-            self.tell(changed)
+            self.publish(changed)
 
     async def _load(self, tenant: str) -> Mapping[str, ToolDescription]:
         async with self.database.transaction(tenant, write=False) as tx:
             stored = await list_descriptions(tx, tenant)
         files = self._files(tenant)
-        above = {one.name: _written(one.name, one, files.get(one.name)).description for one in stored}
-        return MappingProxyType({**files, **above})
+        from_database = {
+            description.name: _merged(description.name, description, files.get(description.name)).description
+            for description in stored
+        }
+        return MappingProxyType({**files, **from_database})
 
     def _files(self, tenant: str) -> Mapping[str, ToolDescription]:
-        return self.files.found if self.files is not None and tenant == self.files_of else {}
+        return self.files.descriptions if self.files is not None and tenant == self.files_of else {}
 
 
-def _written(name: str, stored: StoredDescription | None, file: ToolDescription | None) -> WrittenDescription:
+def _merged(name: str, stored: StoredDescription | None, file: ToolDescription | None) -> WrittenDescription:
     if stored is None:
         return WrittenDescription(name, file or ToolDescription(), "file", None)
     own = ToolDescription.model_validate(stored.document)
     return WrittenDescription(name, own.completed_by(file), "api", stored.updated)
 
 
-def _nothing_written() -> NotFoundError:
-    return NotFoundError("Nothing is written about a tool of that name.")
+def _not_described() -> NotFoundError:
+    return NotFoundError("There is no description of a tool of that name.")

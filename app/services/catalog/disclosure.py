@@ -1,4 +1,4 @@
-"""Which descriptions a caller has read: asked before a call, and noted at each read."""
+"""Which descriptions a caller has read: checked before a call, and noted at each read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,16 +23,16 @@ from app.store.database import Database
 
 _MINUTE_S: Final = 60.0
 _CHARACTERS_EACH: Final = 2048
-"""About what one entry costs, in the unit of ``off_loop``."""
+"""The approximate cost of one entry, in the unit of ``off_loop`` (characters)."""
 
 Entries = list[tuple[Primitive, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class DisclosureService:
-    """Describes tools in full, and remembers per caller what was read where the policy wants that.
+    """Returns full descriptions of tools, and remembers per caller what was read if the policy requires it.
 
-    What a session or a handle remembers belongs to the surface; ``reads`` counts the reads of each caller.
+    What a session or a handle remembers is kept by the protocol; ``reads`` counts the reads of each caller.
     """
 
     database: Database
@@ -40,12 +40,12 @@ class DisclosureService:
     descriptions: DescriptionService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     reads: Traffic = field(default_factory=Traffic)
-    made: WeakKeyDictionary[Primitive, tuple[ToolDescription | None, Mapping[str, Any]]] = field(
+    entries: WeakKeyDictionary[Primitive, tuple[ToolDescription | None, Mapping[str, Any]]] = field(
         default_factory=WeakKeyDictionary
     )
 
     def count(self, caller: Caller, limits: Limits) -> None:
-        """Hold a caller to its number of reads in a minute, or raise RateLimitedError."""
+        """Count a read of a caller; raise RateLimitedError above the number of reads per minute."""
         allowed = limits.description_reads_per_minute
         rate = Limits(requests_per_second=allowed / _MINUTE_S, burst=allowed)
         pause: float | None
@@ -55,7 +55,7 @@ class DisclosureService:
         except RateLimitedError as error:
             pause = error.retry_after_s
         raise RateLimitedError(
-            f"Tool descriptions may be read {allowed} times a minute; read several tools at once, and keep them.",
+            f"Tool descriptions may be read {allowed} times a minute; read several at once, and keep them.",
             details={"limit": "description_reads_per_minute", "value": allowed},
             retry_after_s=pause,
         )
@@ -66,11 +66,15 @@ class DisclosureService:
         """Return the entry of each name, in their order; ``tools`` are those that the caller may see."""
         written = await self.descriptions.descriptions(caller.tenant)
         wanted = [tools[name] for name in names if name in tools]
-        new = [one for one in wanted if one not in self.made or self.made[one][0] != written.get(one.name)]
-        for one, entry in await off_loop(len(new) * _CHARACTERS_EACH, _entries, new, written):
-            self.made[one] = (written.get(one.name), entry)
+        new = [
+            tool
+            for tool in wanted
+            if tool not in self.entries or self.entries[tool][0] != written.get(tool.name)
+        ]
+        for tool, entry in await off_loop(len(new) * _CHARACTERS_EACH, _entries, new, written):
+            self.entries[tool] = (written.get(tool.name), entry)
         unknown = not_found([name for name in names if name not in tools], tools)
-        return {name: self.made[tools[name]][1] if name in tools else unknown[name] for name in names}
+        return {name: self.entries[tools[name]][1] if name in tools else unknown[name] for name in names}
 
     async def note(
         self,
@@ -82,7 +86,7 @@ class DisclosureService:
     ) -> None:
         """Record that reads authorize the caller to call these tools.
 
-        With ``policy`` the caller itself is authorized, whatever session or handle it comes with, for as long as the
+        With ``policy`` the caller itself is authorized, whatever session or handle it uses, for as long as the
         policy says.
         """
         details = {"tools": len(digests), "of": "caller" if policy is not None else "session"}
@@ -96,16 +100,16 @@ class DisclosureService:
             await self.audit.record_with(tx, event)
 
     async def knows(self, caller: Caller, tool: Primitive) -> bool:
-        """Return whether the caller has read this very definition, as far as that is remembered per caller."""
+        """Return whether the caller has read exactly this definition, as far as that is remembered per caller."""
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            found = await find_disclosure(tx, caller.tenant, caller.key_id, tool.name, self.now())
-        return found == tool.digest
+            read_digest = await find_disclosure(tx, caller.tenant, caller.key_id, tool.name, self.now())
+        return read_digest == tool.digest
 
     async def purge_expired(self) -> int:
-        """Forget, for all tenants, what callers read too long ago; return how many."""
+        """Remove expired reads of all tenants' callers; return how many."""
         async with self.database.system_transaction() as tx:
             return await remove_expired_disclosures(tx, self.now())
 
 
 def _entries(tools: Sequence[Primitive], written: Mapping[str, ToolDescription]) -> Entries:
-    return [(one, full_entry(one.definition, one.name, written.get(one.name))) for one in tools]
+    return [(tool, full_entry(tool.definition, tool.name, written.get(tool.name))) for tool in tools]

@@ -1,4 +1,4 @@
-"""What storing groups changes: checked as a whole, so that no group is left pointing at nothing or at itself."""
+"""Changes of groups, checked as a whole, so that no group refers to a missing group or to itself."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from app.store.changes import announce
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What storing some groups changes, by name and in alphabetical order."""
+    """What storing a set of groups changes: names in alphabetical order."""
 
     created: list[str]
     updated: list[str]
@@ -34,7 +34,7 @@ class GroupPlan:
 
     @property
     def changes(self) -> bool:
-        """Return whether anything is other than before."""
+        """Return whether anything changes."""
         return bool(self.created or self.updated or self.removed)
 
 
@@ -47,13 +47,13 @@ async def replace_groups(
     *,
     dry_run: bool = False,
 ) -> GroupPlan:
-    """Let the groups of ``origin`` be exactly ``definitions``; those of the other origin stay unless named.
+    """Make the groups of ``origin`` exactly ``definitions``; those of the other origin stay unless named.
 
     For the declarative file, in its own transaction, after its servers were stored there. Raises
     InvalidArgumentsError and ConflictError with pointers below ``/groups``; announces what it changed.
     """
     return await store_groups(
-        tx, tenant, definitions, origin, moment, remove=lambda one: one.origin == origin, dry_run=dry_run
+        tx, tenant, definitions, origin, moment, remove=lambda group: group.origin == origin, dry_run=dry_run
     )
 
 
@@ -64,21 +64,23 @@ async def store_groups(
     origin: Origin,
     moment: datetime,
     *,
-    remove: Callable[[StoredGroup], bool] = lambda _one: False,
+    remove: Callable[[StoredGroup], bool] = lambda _group: False,
     dry_run: bool = False,
     pointer: Callable[[int], str] = lambda number: f"/groups/{number}",
     member: Callable[[int], str] = lambda number: f"/members/{number}",
 ) -> GroupPlan:
-    """Create and replace groups in ``tx`` and announce it; ``remove`` chooses among those that are not named.
+    """Create and replace groups in ``tx`` and announce it; ``remove`` chooses among the groups that are not named.
 
     ``pointer`` and ``member`` say where in the request the definition, and a member in it, of a number stands.
     """
     if not dry_run:
         await lock_groups(tx, tenant)
-    stored = {one.name: one for one in await list_groups(tx, tenant)}
+    stored = {stored_group.name: stored_group for stored_group in await list_groups(tx, tenant)}
     wanted = _by_name(definitions, pointer)
-    gone = sorted(name for name, one in stored.items() if name not in wanted and remove(one))
-    kept = {name: definition_of(one) for name, one in stored.items() if name not in gone}
+    gone = sorted(
+        name for name, stored_group in stored.items() if name not in wanted and remove(stored_group)
+    )
+    kept = {name: definition_of(stored_group) for name, stored_group in stored.items() if name not in gone}
     check = _Check(kept, wanted, await list_server_names(tx, tenant), pointer, member)
     check.all(definitions)
     new = sorted(wanted.keys() - stored.keys())
@@ -101,7 +103,7 @@ async def store_groups(
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """Whether ``wanted`` can stand beside what is kept."""
+    """Checks whether ``wanted`` can be stored beside the kept groups."""
 
     kept: Mapping[str, GroupDefinition]
     wanted: Mapping[str, GroupDefinition]
@@ -115,16 +117,16 @@ class _Check:
             raise TooLargeError(
                 f"There are at most {MAX_GROUPS} groups.", details={"limit": "groups", "maximum": MAX_GROUPS}
             )
-        if sum(len(one.members) for one in after.values()) > MAX_MEMBERS_IN_ALL:
+        if sum(len(group.members) for group in after.values()) > MAX_MEMBERS_IN_ALL:
             raise TooLargeError(
                 f"All groups together have at most {MAX_MEMBERS_IN_ALL} members; a pattern (`*`) names many at once.",
                 details={"limit": "members in all groups", "maximum": MAX_MEMBERS_IN_ALL},
             )
         for number, definition in enumerate(definitions):
             self._members(self.pointer(number), definition, after)
-        cycle = find_cycle({name: one.subgroups for name, one in after.items()})
+        cycle = find_cycle({name: group.subgroups for name, group in after.items()})
         if cycle:
-            number = next(n for n, one in enumerate(definitions) if one.name in cycle)
+            number = next(at for at, definition in enumerate(definitions) if definition.name in cycle)
             alone = len(set(cycle)) == 1
             raise ConflictError(
                 f"The group {cycle[0]} cannot be a member of itself."
@@ -140,14 +142,18 @@ class _Check:
                 details={"limit": "members", "maximum": MAX_MEMBERS},
             )
         before = self.kept.get(definition.name)
-        known = set(before.members) if before is not None else set()
-        for number, one in enumerate(definition.members):
-            if one.kind is PrimitiveKind.GROUP and one.name not in after:
+        stored_members = set(before.members) if before is not None else set()
+        for number, member in enumerate(definition.members):
+            if member.kind is PrimitiveKind.GROUP and member.name not in after:
                 raise InvalidArgumentsError(
                     "There is no group of that name.", details={"pointer": f"{at}{self.member(number)}/name"}
                 )
-            # A member that was stored once may outlive its server, so that an export can always be read again.
-            if one.server is not None and one.server not in self.servers and one not in known:
+            # A stored member may outlive its server, so that an export can always be imported again.
+            if (
+                member.server is not None
+                and member.server not in self.servers
+                and member not in stored_members
+            ):
                 raise InvalidArgumentsError(
                     "There is no server of that name.",
                     details={"pointer": f"{at}{self.member(number)}/server"},
@@ -158,12 +164,12 @@ def _by_name(
     definitions: Sequence[GroupDefinition], pointer: Callable[[int], str]
 ) -> dict[str, GroupDefinition]:
     named: dict[str, GroupDefinition] = {}
-    for number, one in enumerate(definitions):
-        if one.name in named:
+    for number, definition in enumerate(definitions):
+        if definition.name in named:
             raise InvalidArgumentsError(
-                "This name was given to another group before.", details={"pointer": f"{pointer(number)}/name"}
+                "Another group already has this name.", details={"pointer": f"{pointer(number)}/name"}
             )
-        named[one.name] = one
+        named[definition.name] = definition
     return named
 
 

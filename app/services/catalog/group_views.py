@@ -1,4 +1,4 @@
-"""Which groups one caller sees: those of which it may use something."""
+"""The groups that a caller sees: those with something that the caller may use."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from app.services.invoke.invoke import InvokeService
 
 @dataclass(frozen=True, slots=True)
 class GroupViews:
-    """Reads the groups of a tenant through the eyes of a caller."""
+    """Reads the groups of a tenant as one caller sees them."""
 
     groups: GroupService
     listing: ListingService
@@ -26,13 +26,15 @@ class GroupViews:
     async def visible(
         self, caller: Caller, tree: GroupTree, request: RequestInfo | None = None
     ) -> frozenset[str]:
-        """Return the names of the groups in which, or below which, there is anything for the caller.
+        """Return the names of the groups with anything for the caller, in the group itself or in one below it.
 
-        Where the policy grants everything to everybody that is every group, empty ones included.
+        If the policy grants everything to everybody, these are all groups, including empty ones.
         """
         view = await self.listing.view(caller, request)
         if not view.restricted:
             return frozenset(tree.groups)
         listed = await self.invoke.list(caller, request)
-        more = {group for one in listed for group in tree.direct(PrimitiveKind.MIDDLEWARE, one.name)}
+        more = {
+            group for middleware in listed for group in tree.direct(PrimitiveKind.MIDDLEWARE, middleware.name)
+        }
         return visible_groups(tree, view.all, restricted=True, more=more)

@@ -36,7 +36,7 @@ from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 
 _STALE_S = 5.0
-_REMEMBERED_TENANTS = 1000
+_CACHED_TENANTS = 1000
 _MAX_WARNINGS: Final = 100
 
 Warnings = list[str]
@@ -53,7 +53,7 @@ class GroupInfo(NamedTuple):
 
 
 class SavedGroup(NamedTuple):
-    """A stored group, whether it is new, and what the operator should know of it."""
+    """A stored group, whether it is new, and warnings for the operator."""
 
     group: GroupInfo
     created: bool
@@ -61,7 +61,7 @@ class SavedGroup(NamedTuple):
 
 
 class GroupsDocument(BaseModel):
-    """The document that is exported and imported, the same as ``groups`` in the declarative file."""
+    """The document of an export or import, with the form of ``groups`` in the declarative file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,7 +72,7 @@ class GroupsDocument(BaseModel):
 class GroupService:
     """Reads and changes groups; subscribe ``changed`` to the announcements of other processes.
 
-    ``catalog`` tells which primitives there are now, for warnings alone: groups may name what is not there yet.
+    ``catalog`` returns the present primitives, only for warnings: groups may name primitives that do not exist yet.
     """
 
     database: Database
@@ -81,13 +81,13 @@ class GroupService:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     catalog: Callable[[str], Awaitable[Catalog]] | None = None
     memory: ShortMemory[str, GroupTree] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_REMEMBERED_TENANTS)
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
 
     async def tree(self, tenant: str) -> GroupTree:
-        """Return the groups that hold now, from memory where that is fresh."""
-        found = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
-        return found if found is not None else GroupTree.build(())
+        """Return the current groups, from the cache while it is fresh."""
+        tree = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
+        return tree if tree is not None else GroupTree.build(())
 
     async def list(
         self,
@@ -97,15 +97,23 @@ class GroupService:
         after: str | None = None,
         limit: int | None = None,
     ) -> Sequence[GroupInfo]:
-        """Return the groups of the caller's tenant by name, those behind ``after``."""
+        """Return the groups of the caller's tenant ordered by name, those after ``after``."""
         async with self.audit.refusals(caller, "groups.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             stored = await list_groups(tx, caller.tenant, after=after, limit=limit)
-            parents = await list_group_parents(tx, caller.tenant, [each.name for each in stored])
+            parents = await list_group_parents(
+                tx, caller.tenant, [stored_group.name for stored_group in stored]
+            )
         return [
-            GroupInfo(definition_of(each), parents[each.name], each.origin, each.created, each.updated)
-            for each in stored
+            GroupInfo(
+                definition_of(stored_group),
+                parents[stored_group.name],
+                stored_group.origin,
+                stored_group.created,
+                stored_group.updated,
+            )
+            for stored_group in stored
         ]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> GroupInfo:
@@ -115,13 +123,13 @@ class GroupService:
     async def put(
         self, caller: Caller, definition: GroupDefinition, request: RequestInfo | None = None
     ) -> SavedGroup:
-        """Create a group, or replace it whole."""
+        """Create a group, or replace it completely."""
         async with self.audit.refusals(caller, "groups.put", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 plan = await self._store(tx, caller.tenant, [definition], pointer=lambda _number: "")
                 details = {"name": definition.name, "members": len(definition.distinct)}
-                await self._record(tx, caller, "groups.put", request, details)
+                await self._record_change(tx, caller, "groups.put", request, details)
                 saved = _named(_infos(await list_groups(tx, caller.tenant)), definition.name)
         self.memory.forget(caller.tenant)
         warnings = await self.warnings(caller.tenant, [definition])
@@ -135,36 +143,38 @@ class GroupService:
         remove: Sequence[Member],
         request: RequestInfo | None = None,
     ) -> SavedGroup:
-        """Add and remove members; what is a member already, or is none, stays so."""
+        """Add and remove members; adding a member again, or removing a non-member, changes nothing."""
         async with self.audit.refusals(caller, "groups.members", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 await lock_groups(tx, caller.tenant)
                 before = _named(_infos(await list_groups(tx, caller.tenant)), name).definition
-                kept = [one for one in before.members if one not in set(remove)]
+                kept = [member for member in before.members if member not in set(remove)]
                 changed = _with_members(before, [*kept, *add])
-                # New members stand behind those that were kept, so a fault is at its place in the request.
+                # New members follow the kept ones, so a fault can be mapped to its place in the request.
                 pointer = _added_pointer(len(kept))
                 await self._store(tx, caller.tenant, [changed], pointer=lambda _number: "", member=pointer)
                 details = {"name": name, "added": len(add), "removed": len(remove)}
-                await self._record(tx, caller, "groups.members", request, details)
+                await self._record_change(tx, caller, "groups.members", request, details)
                 saved = _named(_infos(await list_groups(tx, caller.tenant)), name)
         self.memory.forget(caller.tenant)
-        missing = [one for one in remove if one not in set(before.members)]
-        warnings = [f"The {one.kind} {one.name} was no member." for one in missing[:_MAX_WARNINGS]]
+        missing = [member for member in remove if member not in set(before.members)]
+        warnings = [
+            f"The {member.kind} {member.name} was not a member." for member in missing[:_MAX_WARNINGS]
+        ]
         warnings += await self.warnings(caller.tenant, [_with_members(before, list(add))])
         return SavedGroup(saved, created=False, warnings=warnings[:_MAX_WARNINGS])
 
     async def delete(self, caller: Caller, name: str, request: RequestInfo | None = None) -> None:
-        """Remove a group and its membership in others; its members stay, outside of it."""
+        """Remove a group and its membership in others; its members continue to exist outside it."""
         async with self.audit.refusals(caller, "groups.delete", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 await lock_groups(tx, caller.tenant)
-                found = _named(_infos(await list_groups(tx, caller.tenant)), name)
+                group = _named(_infos(await list_groups(tx, caller.tenant)), name)
                 await remove_group(tx, caller.tenant, name)
-                details = {"name": name, "parents": len(found.parents)}
-                await self._record(tx, caller, "groups.delete", request, details)
+                details = {"name": name, "parents": len(group.parents)}
+                await self._record_change(tx, caller, "groups.delete", request, details)
                 await announce(tx, Changed(GROUPS_CHANGED, caller.tenant))
         self.memory.forget(caller.tenant)
 
@@ -177,17 +187,17 @@ class GroupService:
         dry_run: bool = False,
         prune: bool = False,
     ) -> GroupPlan:
-        """Create and replace groups; ``prune`` removes all others, ``dry_run`` only says what would change."""
+        """Create and replace groups; ``prune`` removes all others, ``dry_run`` only returns what would change."""
         async with self.audit.refusals(caller, "groups.import", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=not dry_run) as tx:
                 plan = await self._store(
-                    tx, caller.tenant, definitions, remove=lambda _one: prune, dry_run=dry_run
+                    tx, caller.tenant, definitions, remove=lambda _group: prune, dry_run=dry_run
                 )
                 if not dry_run:
                     details = {"created": len(plan.created), "updated": len(plan.updated)}
                     details |= {"removed": len(plan.removed), "unchanged": len(plan.unchanged)}
-                    await self._record(tx, caller, "groups.import", request, details)
+                    await self._record_change(tx, caller, "groups.import", request, details)
         self.memory.forget(caller.tenant)
         plan.warnings.extend(await self.warnings(caller.tenant, definitions))
         return plan
@@ -202,39 +212,39 @@ class GroupService:
         dry_run: bool = False,
         prune: bool = False,
     ) -> GroupPlan:
-        """Import what ``export`` gave, or an operator wrote."""
+        """Import a document that ``export`` returned or an operator wrote."""
         async with self.audit.refusals(caller, "groups.import", request):
             caller.require(Role.OPERATOR)
             definitions = await asyncio.to_thread(lambda: groups_of(read_document(body, form)))
         return await self.import_(caller, definitions, request, dry_run=dry_run, prune=prune)
 
     async def export(self, caller: Caller, request: RequestInfo | None = None) -> dict[str, Any]:
-        """Return all groups in the form that ``import_`` and the declarative file take."""
-        return {"groups": [one.definition.declared() for one in await self.list(caller, request)]}
+        """Return all groups in the form of ``import_`` and the declarative file."""
+        return {"groups": [group.definition.declared() for group in await self.list(caller, request)]}
 
     async def warnings(self, tenant: str, definitions: Iterable[GroupDefinition]) -> Warnings:
-        """Return a sentence for each member that names nothing which is there now; the first hundred."""
+        """Return a sentence for each member that names no present primitive; at most a hundred."""
         if self.catalog is None:
             return []
         try:
             catalog = await self.catalog(tenant)
         except ServiceError:
             return ["Whether the members exist could not be looked up now."]
-        found: list[str] = []
+        warnings: list[str] = []
         for definition in definitions:
             for member in definition.distinct:
                 if not self._exists(catalog, member):
                     where = f" of server {member.server}" if member.server else ""
-                    found.append(
+                    warnings.append(
                         f"Group {definition.name}: no {member.kind}{where} is called {member.name} now; "
                         "its server may be down."
                     )
-                if len(found) == _MAX_WARNINGS:
-                    return found
-        return found
+                if len(warnings) == _MAX_WARNINGS:
+                    return warnings
+        return warnings
 
     def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has overtaken."""
+        """Forget what an announced change has made stale."""
         if changed.kind == EVERYTHING or (changed.kind == GROUPS_CHANGED and changed.tenant is None):
             self.memory.forget_where(lambda _tree: True)
         elif changed.kind == GROUPS_CHANGED and changed.tenant is not None:
@@ -242,14 +252,14 @@ class GroupService:
 
     async def _load(self, tenant: str) -> GroupTree:
         async with self.database.transaction(tenant, write=False) as tx:
-            return GroupTree.build(definition_of(one) for one in await list_groups(tx, tenant))
+            return GroupTree.build(definition_of(stored) for stored in await list_groups(tx, tenant))
 
     async def _store(
         self, tx: GroupTransaction, tenant: str, definitions: Sequence[GroupDefinition], **options: Any
     ) -> GroupPlan:
         return await store_groups(tx, tenant, definitions, "api", self.now(), **options)
 
-    async def _record(
+    async def _record_change(
         self,
         tx: GroupTransaction,
         caller: Caller,
@@ -264,9 +274,9 @@ class GroupService:
         if member.kind is PrimitiveKind.MIDDLEWARE:
             return any(member.matches(PrimitiveKind.MIDDLEWARE, name, None) for name in self.middlewares)
         if member.kind not in NAME_FIELD:
-            return True  # groups were checked, and tasks come and go
+            return True  # groups were checked already, and tasks are short-lived
         named = catalog.of(member.kind)
-        return any(member.matches(member.kind, name, one.server) for name, one in named.items())
+        return any(member.matches(member.kind, name, primitive.server) for name, primitive in named.items())
 
 
 def groups_of(document: Any) -> list[GroupDefinition]:
@@ -284,24 +294,24 @@ def groups_of(document: Any) -> list[GroupDefinition]:
 
 
 def _infos(stored: Sequence[StoredGroup]) -> list[GroupInfo]:
-    tree = GroupTree.build(definition_of(one) for one in stored)
+    tree = GroupTree.build(definition_of(group) for group in stored)
     info = {
-        one.name: GroupInfo(
-            tree.groups[one.name],
-            tree.direct(PrimitiveKind.GROUP, one.name),
-            one.origin,
-            one.created,
-            one.updated,
+        group.name: GroupInfo(
+            tree.groups[group.name],
+            tree.direct(PrimitiveKind.GROUP, group.name),
+            group.origin,
+            group.created,
+            group.updated,
         )
-        for one in stored
+        for group in stored
     }
     return [info[name] for name in tree.groups]
 
 
 def _named(infos: Sequence[GroupInfo], name: str) -> GroupInfo:
-    for one in infos:
-        if one.definition.name == name:
-            return one
+    for info in infos:
+        if info.definition.name == name:
+            return info
     raise NotFoundError("There is no such group.")
 
 

@@ -1,4 +1,4 @@
-"""What one caller may see of its tenant's catalog, and the lists made of that; nothing here asks a server."""
+"""What one caller may see of its tenant's catalog, and the lists made from it; no server is contacted here."""
 
 import hashlib
 from collections import OrderedDict
@@ -31,7 +31,7 @@ V = TypeVar("V")
 
 
 class Catalogs(Protocol):
-    """Where the catalog of a tenant comes from."""
+    """The source of a tenant's catalog."""
 
     async def get(self, tenant: str) -> Catalog:
         """Return what the tenant's servers offer now."""
@@ -39,7 +39,7 @@ class Catalogs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Leaves primitives out of a list; ``key`` spells what ``keeps`` depends on, the same in every process."""
+    """Leaves primitives out of a list; ``key`` identifies what ``keeps`` depends on, equal in every process."""
 
     key: str
     keeps: Callable[[Primitive], bool]
@@ -47,7 +47,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """Definitions of our own behind those of the servers; ``key`` spells what they depend on."""
+    """Definitions of our own, listed after those of the servers; ``key`` identifies what they depend on."""
 
     key: str
     definitions: Sequence[Mapping[str, Any]]
@@ -66,7 +66,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """A whole list in its stable order; ``fingerprint`` names it and what it was narrowed by, for cursors."""
+    """A whole list in its stable order; ``fingerprint`` identifies it and its filters, for cursors."""
 
     entries: tuple[Entry, ...]
     fingerprint: bytes
@@ -78,7 +78,7 @@ class Listed:
 
 
 class _Recent(Generic[V]):
-    """Remembers the values that were used last."""
+    """Keeps the values that were used most recently."""
 
     __slots__ = ("_size", "_values")
 
@@ -87,10 +87,10 @@ class _Recent(Generic[V]):
         self._values: OrderedDict[Hashable, V] = OrderedDict()
 
     def get(self, key: Hashable) -> V | None:
-        found = self._values.get(key)
-        if found is not None:
+        value = self._values.get(key)
+        if value is not None:
             self._values.move_to_end(key)
-        return found
+        return value
 
     def put(self, key: Hashable, value: V) -> V:
         self._values[key] = value
@@ -103,7 +103,7 @@ class _Recent(Generic[V]):
 class CallerView:
     """What one caller may see and use: the same for lists, calls and reads.
 
-    ``restricted`` says that grants decide; where they do not, all callers of a tenant share one view.
+    ``restricted``: grants decide what is visible; without grants, all callers of a tenant share one view.
     """
 
     catalog: Catalog
@@ -126,28 +126,28 @@ class CallerView:
     @cached_property
     def all(self) -> tuple[Primitive, ...]:
         """Return every visible primitive."""
-        return tuple(one for found in self.primitives.values() for one in found.values())
+        return tuple(primitive for by_name in self.primitives.values() for primitive in by_name.values())
 
     def within(self, group: str) -> "CallerView":
-        """Return the view of the endpoint of a group: only what is in it, or in one below it, exists there."""
-        return self.narrowed.get(group) or self.narrowed.put(group, _narrowed(self, group))
+        """Return the view at the endpoint of a group: only what is in the group, or in one below it."""
+        return self.narrowed.get(group) or self.narrowed.put(group, _narrowed_to(self, group))
 
     def remembered(self, name: str, make: Callable[["CallerView"], T]) -> T:
-        """Return what ``make`` says of this view, asked once."""
+        """Return the result of ``make`` for this view, computed once."""
         if name not in self.facts:
             self.facts[name] = make(self)
-        found: T = self.facts[name]
-        return found
+        fact: T = self.facts[name]
+        return fact
 
     @cached_property
     def servers(self) -> frozenset[str]:
         """Return the servers of which the caller may use anything."""
-        return frozenset(one.server for one in self.all)
+        return frozenset(primitive.server for primitive in self.all)
 
 
 @dataclass(slots=True)
 class _Tenant:
-    """The views that were made of one catalog under one version of the policy."""
+    """The views of one catalog under one version of the policy."""
 
     catalog: Catalog
     version: int
@@ -156,7 +156,7 @@ class _Tenant:
 
 @dataclass(frozen=True, slots=True)
 class ListingService:
-    """Makes views and lists and remembers them until the catalog or the policy is another."""
+    """Makes views and lists, and keeps them until the catalog or the policy changes."""
 
     catalogs: Catalogs
     policies: PolicyService
@@ -180,26 +180,28 @@ class ListingService:
                 caller.require(*USERS)
         version, policy = await self.policies.get(caller.tenant)
         catalog = await self.catalogs.get(caller.tenant)
-        known = self.tenants.get(caller.tenant)
-        if known is None or known.catalog is not catalog or known.version != version:
-            known = self.tenants.put(caller.tenant, _Tenant(catalog, version))
+        tenant = self.tenants.get(caller.tenant)
+        if tenant is None or tenant.catalog is not catalog or tenant.version != version:
+            tenant = self.tenants.put(caller.tenant, _Tenant(catalog, version))
         key = None if policy.grants is None else (caller.key_id, caller.roles)
-        view = known.views.get(key) or known.views.put(key, _view(catalog, version, policy, caller))
+        view = tenant.views.get(key) or tenant.views.put(key, _make_view(catalog, version, policy, caller))
         return view if group is None else view.within(group)
 
     async def admitted(
         self, caller: Caller, request: RequestInfo | None = None, group: str | None = None
     ) -> CallerView:
-        """Return the view for a request that counts against the tenant's rate."""
+        """Return the view for a request that counts towards the tenant's rate limit."""
         view = await self.view(caller, request, group)
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
     async def visible_tools(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
-        """Return the definitions of the tools that ``caller`` sees, those described in two stages in the first."""
+        """Return the definitions of the tools that ``caller`` sees; staged tools in short form."""
         view = await self.view(caller)
-        said = view.policy.disclosure.keys.get(caller.key_id) or view.policy.disclosure.default
-        return view.remembered(f"tool definitions {said}", lambda one: _tool_definitions(one, caller))
+        stage = view.policy.disclosure.keys.get(caller.key_id) or view.policy.disclosure.default
+        return view.remembered(
+            f"tool definitions {stage}", lambda narrowed_view: _tool_definitions(narrowed_view, caller)
+        )
 
     def listed(
         self,
@@ -210,13 +212,18 @@ class ListingService:
         short: Filter | None = None,
         extra: Extra = NO_EXTRA,
     ) -> Listed:
-        """Return a list of the view, narrowed by ``filters``; those that ``short`` keeps in their short form."""
-        config = (kind.value, *(one.key for one in filters), short.key if short else "", extra.key)
+        """Return a list of the view, narrowed by ``filters``; primitives that ``short`` keeps are in short form."""
+        config = (
+            kind.value,
+            *(list_filter.key for list_filter in filters),
+            short.key if short else "",
+            extra.key,
+        )
         return view.lists.get(config) or view.lists.put(
-            config, self._made(view, kind, filters, short, extra, config)
+            config, self._make_list(view, kind, filters, short, extra, config)
         )
 
-    def _made(
+    def _make_list(
         self,
         view: CallerView,
         kind: PrimitiveKind,
@@ -227,11 +234,11 @@ class ListingService:
     ) -> Listed:
         expose = view.policy.concerns.expose
         entries = [
-            self._entry(one, short=short is not None and short.keeps(one), expose=expose)
-            for one in view.of(kind).values()
-            if all(wanted.keeps(one) for wanted in filters)
+            self._entry(primitive, short=short is not None and short.keeps(primitive), expose=expose)
+            for primitive in view.of(kind).values()
+            if all(list_filter.keeps(primitive) for list_filter in filters)
         ]
-        entries += [Entry(one, dumps(one)) for one in extra.definitions]
+        entries += [Entry(definition, dumps(definition)) for definition in extra.definitions]
         name = NAME_FIELD[kind]
         named = dumps([*config, *(entry.definition[name] for entry in entries)])
         return Listed(tuple(entries), hashlib.sha256(named).digest())
@@ -247,13 +254,13 @@ class ListingService:
 
 
 def shown_definition(primitive: Primitive, *, short: bool, expose: bool) -> Mapping[str, Any]:
-    """Return the definition as clients see it; its concerns only where ``expose``, and as they are mapped here."""
+    """Return the definition as clients see it; its concerns, as mapped here, only if ``expose``."""
     definition = primitive.short if short and primitive.short is not None else primitive.definition
-    given = definition.get("_meta") or {}
+    meta_of_server = definition.get("_meta") or {}
     concerns = dict(primitive.concerns) if expose else {}
-    if not concerns and CONCERNS_META not in given:
+    if not concerns and CONCERNS_META not in meta_of_server:
         return definition
-    meta = {key: value for key, value in given.items() if key != CONCERNS_META}
+    meta = {key: value for key, value in meta_of_server.items() if key != CONCERNS_META}
     if concerns:
         meta[CONCERNS_META] = concerns
     rest = {key: value for key, value in definition.items() if key != "_meta"}
@@ -262,31 +269,37 @@ def shown_definition(primitive: Primitive, *, short: bool, expose: bool) -> Mapp
 
 def _tool_definitions(view: CallerView, caller: Caller) -> tuple[Mapping[str, Any], ...]:
     return tuple(
-        shown_definition(one, short=staged_for(view.policy, caller, one), expose=view.policy.concerns.expose)
-        for one in view.of(PrimitiveKind.TOOL).values()
+        shown_definition(
+            tool, short=staged_for(view.policy, caller, tool), expose=view.policy.concerns.expose
+        )
+        for tool in view.of(PrimitiveKind.TOOL).values()
     )
 
 
-def _view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> CallerView:
+def _make_view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> CallerView:
     if policy.grants is None:
         return CallerView(catalog, policy, version, catalog.primitives, restricted=False)
-    mine = [one for one in policy.grants if _is_for(one, caller)]
+    grants = [grant for grant in policy.grants if _applies_to(grant, caller)]
     primitives = {
-        kind: {name: one for name, one in found.items() if any(_grants(grant, one) for grant in mine)}
-        for kind, found in catalog.primitives.items()
+        kind: {
+            name: primitive
+            for name, primitive in by_name.items()
+            if any(_grants(grant, primitive) for grant in grants)
+        }
+        for kind, by_name in catalog.primitives.items()
     }
     return CallerView(catalog, policy, version, primitives, restricted=True)
 
 
-def _narrowed(view: CallerView, group: str) -> CallerView:
+def _narrowed_to(view: CallerView, group: str) -> CallerView:
     primitives = {
-        kind: {name: one for name, one in found.items() if group in one.within}
-        for kind, found in view.primitives.items()
+        kind: {name: primitive for name, primitive in by_name.items() if group in primitive.within}
+        for kind, by_name in view.primitives.items()
     }
     return CallerView(view.catalog, view.policy, view.policy_version, primitives, restricted=True)
 
 
-def _is_for(grant: Grant, caller: Caller) -> bool:
+def _applies_to(grant: Grant, caller: Caller) -> bool:
     keyed = grant.keys is None or caller.key_id in grant.keys
     return keyed and (grant.roles is None or not caller.roles.isdisjoint(grant.roles))
 

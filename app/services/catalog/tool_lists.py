@@ -1,4 +1,4 @@
-"""Lists of tools narrowed to what a conversation needs: no access control, what is left out stays callable."""
+"""Lists of tools narrowed to what a conversation needs; not access control: omitted tools stay callable."""
 
 import asyncio
 import hashlib
@@ -17,7 +17,7 @@ from app.services.catalog.listing import CallerView, Filter, ListingService
 
 @dataclass(frozen=True, slots=True)
 class ToolListService:
-    """Asks the ranker which of the tools that a list would hold fit a request."""
+    """Ranks the tools of a list by how well they fit a request, and chooses the best."""
 
     ranker: ToolRanker
     listing: ListingService
@@ -31,7 +31,7 @@ class ToolListService:
         request: ToolRequest,
         wanted: SelectionLimits,
     ) -> Selection:
-        """Choose among the tools of ``view`` that ``filters`` keep; all ranked as the caller is shown them."""
+        """Choose among the tools of ``view`` that ``filters`` keep, ranked by the definitions that the caller sees."""
         listed = self.listing.listed(view, PrimitiveKind.TOOL, filters, short=short)
         offered = await self.visible.offered(listed.definitions)
         limit_ms = view.policy.limits.deadline_ms
@@ -40,16 +40,15 @@ class ToolListService:
                 return await selected(self.ranker, request, offered.candidates, wanted, offered.tokens)
         except TimeoutError as error:
             raise DeadlineExceededError(
-                "The tools could not be ranked within the time limit; ask for the list without a filter.",
+                "The tools could not be ranked within the time limit; request the list without a filter.",
                 details={"limit_ms": limit_ms},
             ) from error
 
 
 def narrowing_to(view: CallerView, names: Collection[str]) -> Filter | None:
-    """Return what leaves all tools but ``names`` out of a list, and those that the policy always lists.
+    """Return a filter that keeps only the tools ``names`` and those that the policy always lists.
 
-    None where ``names`` were chosen and none of them is there any more: a list that shows too much is of more use
-    than one that shows nothing.
+    None if none of the chosen ``names`` exists any more: a list that shows too much is more useful than an empty one.
     """
     rules = view.policy.tool_listing
     tools = view.of(PrimitiveKind.TOOL)
@@ -58,8 +57,12 @@ def narrowing_to(view: CallerView, names: Collection[str]) -> Filter | None:
     wanted = frozenset(names).union(rules.pinned)
     servers = frozenset(rules.always_servers)
 
-    def keeps(one: Primitive) -> bool:
-        return one.kind is not PrimitiveKind.TOOL or one.name in wanted or one.server in servers
+    def keeps(primitive: Primitive) -> bool:
+        return (
+            primitive.kind is not PrimitiveKind.TOOL
+            or primitive.name in wanted
+            or primitive.server in servers
+        )
 
     key = hashlib.sha256(dumps([sorted(wanted), sorted(servers)])).hexdigest()
     return Filter(f"tools {key}", keeps)
