@@ -1,4 +1,4 @@
-"""Many MCP servers as one: their tools under one set of names, called through one object."""
+"""Present many MCP servers as one: their tools under one set of names, called through one object."""
 
 import asyncio
 import logging
@@ -36,8 +36,8 @@ class UnknownToolError(NotFoundError, ValueError):
 class MCPAggregator:
     """Lists and calls the tools of all servers of a registry as ``server__tool``.
 
-    As an async context manager it keeps its connections, which reconnect by themselves; without, each ``list_tools``
-    and ``call_tool`` connects for that one question and leaves.
+    Used as an async context manager, it keeps its connections open and they reconnect by themselves. Otherwise each
+    ``list_tools`` and ``call_tool`` opens connections for that one request and closes them.
 
     ``tool_filter`` maps servers to the tools to expose, by the server's own names: None, or no entry, is all, ``[]`` is
     none, ``["get"]`` only these, ``["-delete"]`` all but these; a mixture of signs is a ValueError. ``aliases`` maps
@@ -66,9 +66,9 @@ class MCPAggregator:
         self.connections: dict[str, Connection] = {}
         """By name, in alphabetical order, while the aggregator is entered."""
 
-        given = options or AggregatorOptions()
-        self._options = replace(given, on_change=self._changed)
-        self._on_change = given.on_change
+        chosen = options or AggregatorOptions()
+        self._options = replace(chosen, on_change=self._changed)
+        self._on_change = chosen.on_change
         self._entered = False
         self._turn = asyncio.Lock()
         self._tools: dict[str, Offer] | None = None
@@ -76,11 +76,11 @@ class MCPAggregator:
 
     @property
     def server_names(self) -> list[str]:
-        """The servers that are aggregated, in the order of the registry."""
+        """Names of the aggregated servers, in the order of the registry."""
         return self.registry.list_servers()
 
     async def __aenter__(self) -> Self:
-        """Begin to connect to every server; whoever needs them all at once waits for ``settled``."""
+        """Start connecting to every server; call ``settled`` to wait for all of them."""
         if self._entered:
             raise RuntimeError("the aggregator is already entered")
         self._entered = True
@@ -96,13 +96,13 @@ class MCPAggregator:
         """Close every connection."""
         self._entered = False
         async with self._turn:
-            await asyncio.gather(*(one.stop() for one in self.connections.values()))
+            await asyncio.gather(*(connection.stop() for connection in self.connections.values()))
             self.connections.clear()
             self._tools = None
 
     async def settled(self) -> None:
-        """Return once every server was listed, or failed, or its time for that is over."""
-        await asyncio.gather(*(one.settled() for one in list(self.connections.values())))
+        """Return once every server was listed, failed or ran out of time."""
+        await asyncio.gather(*(connection.settled() for connection in list(self.connections.values())))
 
     @overload
     async def list_tools(self, return_server_mapping: Literal[False] = False) -> ListToolsResult: ...
@@ -115,7 +115,7 @@ class MCPAggregator:
     ) -> ListToolsResult | dict[str, list[Tool]]:
         """Return the exposed tools under their exposed names, or by server under the servers' own names.
 
-        A server that does not answer is left out (and in the log); a server of which nothing is exposed has no entry.
+        A server that does not answer is left out and logged; a server with no exposed tool has no entry.
         """
         if not self._entered:
             async with self._temporary(self.registry.list_servers()) as inner:
@@ -123,32 +123,32 @@ class MCPAggregator:
         await self.settled()
         exposed_tools = self._exposed()
         if not return_server_mapping:
-            return ListToolsResult(tools=_tools((name, one) for name, one in exposed_tools.items()))
+            return ListToolsResult(tools=_tools((name, offer) for name, offer in exposed_tools.items()))
         by_server: dict[str, dict[str, Offer]] = {}
         for offer in exposed_tools.values():
             by_server.setdefault(offer.server, {})[offer.own_name] = offer
-        return {server: _tools(found.items()) for server, found in by_server.items()}
+        return {server: _tools(offers.items()) for server, offers in by_server.items()}
 
     async def call_tool(
         self, tool_name: str, arguments: Mapping[str, Any] | None = None, server_name: str | None = None
     ) -> CallToolResult:
-        """Call a tool by its exposed name, or by its server's name for it together with ``server_name``.
+        """Call a tool by its exposed name, or by the server's own name together with ``server_name``.
 
-        What the tool answers comes back whole, ``is_error`` and its words included. Raises UnknownToolError for what
-        is not exposed, without asking the server, UpstreamUnavailableError and DeadlineExceededError where
-        it does not answer, TooLargeError, and UpstreamError for its own JSON-RPC errors. Nothing is sent twice.
+        The tool's result is returned whole, ``is_error`` and its text included. Raises UnknownToolError for a tool
+        that is not exposed (without contacting the server), UpstreamUnavailableError and DeadlineExceededError where
+        the server does not answer, TooLargeError, and UpstreamError for its own JSON-RPC errors. Nothing is sent twice.
         """
         candidates = self._candidates(tool_name, server_name)
         if not self._entered:
             async with self._temporary(candidates) as inner:
                 return await inner.call_tool(tool_name, arguments, server_name)
-        found = [self.connections[name] for name in candidates if name in self.connections]
-        await asyncio.gather(*(one.settled() for one in found))
+        connections = [self.connections[name] for name in candidates if name in self.connections]
+        await asyncio.gather(*(connection.settled() for connection in connections))
         offer = self._find(tool_name, server_name)
         if offer is None:
-            for one in found:
-                if one.status.generation == 0:
-                    raise one.unavailable()
+            for connection in connections:
+                if connection.status.generation == 0:
+                    raise connection.unavailable()
             raise _unknown(tool_name, server_name)
         raw = await self.connections[offer.server].request(
             "tools/call", {"name": offer.own_name, "arguments": dict(arguments or {})}
@@ -160,7 +160,7 @@ class MCPAggregator:
         raise UpstreamUnavailableError(fault, details={"server": offer.server})
 
     def offers(self) -> Sequence[Offer]:
-        """Return what all servers offer, by server name, then in the server's order; tools as filtered."""
+        """Return what all servers offer, ordered by server name, then in the server's order; tools after the filter."""
         return [
             offer
             for name, connection in self.connections.items()
@@ -169,7 +169,7 @@ class MCPAggregator:
         ]
 
     async def update(self, registry: ServerRegistry, tool_filter: Filters, aliases: Aliases) -> None:
-        """Serve these servers in this way from now on; connections whose settings stay the same are not disturbed."""
+        """Switch to this configuration; connections whose settings stay the same are kept."""
         self._configure(tool_filter, aliases)
         self.registry = registry
         if self._entered:
@@ -185,7 +185,7 @@ class MCPAggregator:
         return self._filters.get(server) or ExposedTools()
 
     async def _reconcile(self, registry: ServerRegistry) -> None:
-        """Start, replace and stop connections, all servers at once; a server is closed before it is opened anew."""
+        """Start, replace and stop connections, all servers at once; close a server before opening it again."""
         async with self._turn:
             wanted = registry.registry
             gone = [name for name in self.connections if name not in wanted]
@@ -225,22 +225,22 @@ class MCPAggregator:
         )
 
     def _own_aliases(self) -> dict[str, dict[str, str]]:
-        """Return, by server, exposed names and the server's own ones; what names no server here is left out."""
-        found: dict[str, dict[str, str]] = {}
+        """Return, by server, exposed names with the server's own names; an alias for no server here is left out."""
+        names: dict[str, dict[str, str]] = {}
         for key, value in self._aliases.items():
             if isinstance(value, str):
                 named = split_name(value, self.registry.registry, self.separator)
                 if named is not None:
-                    found.setdefault(named[0], {})[key] = named[1]
+                    names.setdefault(named[0], {})[key] = named[1]
             elif key in self.registry.registry:
-                found.setdefault(key, {}).update(value)
-        return found
+                names.setdefault(key, {}).update(value)
+        return names
 
     def _exposed(self) -> dict[str, Offer]:
         if self._tools is None:
             naming = exposed(
-                [one for one in self.offers() if one.kind is PrimitiveKind.TOOL],
-                namespaced={name: one.namespace for name, one in self.registry.registry.items()},
+                [offer for offer in self.offers() if offer.kind is PrimitiveKind.TOOL],
+                namespaced={name: settings.namespace for name, settings in self.registry.registry.items()},
                 aliases=self._own_aliases(),
                 separator=self.separator,
             )
@@ -252,27 +252,27 @@ class MCPAggregator:
             return self._exposed().get(tool_name)
         return next(
             (
-                one
-                for one in self._exposed().values()
-                if one.server == server_name and one.own_name == tool_name
+                offer
+                for offer in self._exposed().values()
+                if offer.server == server_name and offer.own_name == tool_name
             ),
             None,
         )
 
     def _candidates(self, tool_name: str, server_name: str | None) -> list[str]:
-        """Return the servers that may have the tool; UnknownToolError where the name alone says that none does."""
+        """Return the servers that may have the tool; raise UnknownToolError where the name alone rules out all."""
         servers = self.registry.registry
         if server_name is not None:
             if server_name not in servers or not self._filter_of(server_name).allows(tool_name):
                 raise _unknown(tool_name, server_name)
             return [server_name]
-        found = {
+        own_names = {
             server: own[tool_name] for server, own in self._own_aliases().items() if tool_name in own
         } or {name: tool_name for name, settings in servers.items() if not settings.namespace}
         named = split_name(tool_name, servers, self.separator)
         if named is not None:
-            found.setdefault(*named)
-        allowed = [server for server, own in found.items() if self._filter_of(server).allows(own)]
+            own_names.setdefault(*named)
+        allowed = [server for server, own in own_names.items() if self._filter_of(server).allows(own)]
         if not allowed:
             raise _unknown(tool_name, None)
         return sorted(allowed)
@@ -286,13 +286,13 @@ def _parsed(server: str, names: Sequence[str] | None) -> ExposedTools:
 
 
 def _tools(named: Iterable[tuple[str, Offer]]) -> list[Tool]:
-    found = []
+    tools = []
     for name, offer in named:
         try:
-            found.append(Tool.model_validate({**offer.definition, "name": name}))
+            tools.append(Tool.model_validate({**offer.definition, "name": name}))
         except ValidationError:
-            log.warning("server %s: one definition of a tool is not valid and left out", offer.server)
-    return found
+            log.warning("server %s: left out a tool whose definition is not valid", offer.server)
+    return tools
 
 
 def _unknown(tool_name: str, server_name: str | None) -> UnknownToolError:

@@ -1,4 +1,4 @@
-"""One server behind this one: a connection that lives, is listed, is lost and comes back."""
+"""Keep the connection to one server: open it, list the server, and reconnect after a loss."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ __all__ = ["AggregatorOptions", "Connection", "ServerStatus"]
 
 DEBOUNCE_S: Final = 0.05
 CALM_S: Final = 1.0
-"""Between two listings that a server's announcements cause: one that announces all the time costs little."""
+"""Shortest time between two listings that announcements cause, so that constant announcements cost little."""
 
 PROBE_S: Final = 30.0
 CLOSE_S: Final = 10.0
@@ -37,10 +37,10 @@ log = logging.getLogger("sluice.upstream")
 class Connection:
     """The shared connection to one server; ``start`` and ``stop`` it once.
 
-    A task of its own opens it, lists the server, follows announced changes, and after a loss comes back with growing
-    pauses. Callers use what is there and signal that task; their cancellation never reaches it. ``offers`` is the last
-    complete listing and stays while the server is down, so that lists do not flap: ``status`` says that it is down,
-    and calls raise UpstreamUnavailableError.
+    Its own task opens it, lists the server, follows announced changes, and reconnects after a loss with growing
+    pauses. Callers use the current connection and signal that task; their cancellation never reaches it. ``offers`` is
+    the last complete listing and stays while the server is down, so that lists do not flap: ``status`` shows that it
+    is down, and calls raise UpstreamUnavailableError.
     """
 
     def __init__(self, name: str, settings: MCPServerSettings, options: AggregatorOptions) -> None:
@@ -68,12 +68,12 @@ class Connection:
         self._own_links: set[OwnedLink] = set()
 
     def start(self) -> None:
-        """Begin to connect; ``settled`` tells when it is known whether that worked."""
+        """Start connecting; ``settled`` returns once it is clear whether that worked."""
         self._become("connecting")
         self._owner = asyncio.create_task(self._own(), name=f"connection to {self.name}")
 
     async def stop(self) -> None:
-        """Close the connection and those of single clients; by force where it does not close in time."""
+        """Close the shared connection and those of single clients, by force where they do not close in time."""
         self._stopping.set()
         for own in self._own_links:
             own.leave()
@@ -92,7 +92,7 @@ class Connection:
         return version is not None and version in MODERN_PROTOCOL_VERSIONS
 
     async def settled(self) -> None:
-        """Return once the server was first listed, or failed, or the time for that is over."""
+        """Return once the server was first listed, failed or ran out of time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._options.connect_timeout_s + _GRACE_S):
                 await self._settled.wait()
@@ -107,8 +107,8 @@ class Connection:
     ) -> dict[str, Any]:
         """Return the server's raw result; see ``ServerLink.request`` for what is raised. Nothing is ever sent twice.
 
-        A connection that is being made is waited for, ``connect_timeout_s`` at most; while the server is down the
-        call fails at once. Without ``timeout_s`` the server's own time limit holds.
+        Waits for a connection that is being made, for at most ``connect_timeout_s``; while the server is down the
+        call fails at once. Without ``timeout_s``, the time limit in the server's settings applies.
         """
         link = await self._usable()
         self._in_flight += 1
@@ -131,10 +131,10 @@ class Connection:
         on_notification: Callable[[str, Mapping[str, Any]], None],
         on_request: RequestSink | None = None,
     ) -> AsyncIterator[ServerLink]:
-        """Open a second connection for one client, which declares that client's capabilities and asks only it.
+        """Open a second connection for one client: it declares that client's capabilities and questions only it.
 
-        It speaks the handshake revision wherever the server does. The server must be up; OverloadedError where the
-        budget is taken. Entering and leaving may happen in different tasks.
+        It speaks the handshake revision wherever the server does. The server must be up. Raises OverloadedError where
+        the budget is used up. Entering and leaving may happen in different tasks.
         """
         shared = await self._usable()
         options = replace(
@@ -161,17 +161,17 @@ class Connection:
                 await own.closed(timeout_s=CLOSE_S)
 
     def refresh(self) -> None:
-        """List the server again, soon, though it announced no change."""
+        """List the server again soon, although it announced no change."""
         self._dirty |= set(declared(self.status.capabilities))
         self._kick.set()
 
     async def subscribe(self, uri: str) -> None:
-        """Hear of updates of a resource (the server's own URI) until as many ``unsubscribe`` follow."""
+        """Follow updates of a resource (the server's own URI); each call needs an ``unsubscribe`` of its own."""
         link = await self._usable()
         await self._subscriptions.add(link, uri, timeout_s=self.settings.timeout_s)
 
     async def unsubscribe(self, uri: str) -> None:
-        """Take one subscription back; the last one ends it at the server, too."""
+        """Remove one subscription; removing the last one ends it at the server, too."""
         await self._subscriptions.remove(self._link, uri, timeout_s=self.settings.timeout_s)
 
     def unavailable(self) -> UpstreamUnavailableError:
@@ -203,32 +203,32 @@ class Connection:
         return LinkOptions(
             connect_timeout_s=self._options.connect_timeout_s,
             max_result_bytes=self._options.max_result_bytes,
-            on_notification=self._hear,
+            on_notification=self._on_notification,
             schema_of=self._inventory.schema_of,
             allowed_networks=self._options.allowed_networks(self.name),
         )
 
-    def _hear(self, method: str, params: Mapping[str, Any]) -> None:
+    def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
         kinds = CHANGES.get(method)
         if kinds is None:
-            self._tell(self._options.on_notification, self.name, method, params)
+            self._call_listener(self._options.on_notification, self.name, method, params)
         else:
             self._dirty |= kinds
             self._kick.set()
 
-    def _tell(self, listener: Callable[..., None], *what: Any) -> None:
+    def _call_listener(self, listener: Callable[..., None], *what: Any) -> None:
         try:
             listener(*what)
-        except Exception as error:  # noqa: BLE001 - a bug of whoever listens must not cost us the connection
+        except Exception as error:  # noqa: BLE001 - a listener's bug must not end the connection
             log.error("a listener to server %s failed: %s", self.name, type(error).__name__)  # noqa: TRY400
 
     async def _own(self) -> None:
-        """Keep a connection until told to stop; nothing that a server does ends this task."""
+        """Keep a connection open until ``stop``; nothing that a server does ends this task."""
         loop = asyncio.get_running_loop()
         while not self._stopping.is_set():
             if self._failures <= 1:
                 self._become("connecting")  # later attempts show as failed until one works
-            error = await self._lived()
+            error = await self._connect_and_serve()
             if self._stopping.is_set():
                 return
             stable = self._ready_at is not None and loop.time() - self._ready_at >= STABLE_S
@@ -240,8 +240,8 @@ class Connection:
                 async with asyncio.timeout(pause):
                     await self._stopping.wait()
 
-    async def _lived(self) -> BaseException:
-        """Connect and stay; return why that ended."""
+    async def _connect_and_serve(self) -> BaseException:
+        """Connect and keep the connection; return the error that ended it."""
         self._ready_at = None
         task = asyncio.current_task()
         try:
@@ -252,20 +252,20 @@ class Connection:
             ):
                 limit.reschedule(None)
                 try:
-                    await self._held(link)
+                    await self._serve_until_closed(link)
                 finally:
                     self._link = None
         except asyncio.CancelledError as error:
-            # A transport's broken cancel scope may cancel the task that entered it; that is a lost connection.
+            # A transport's broken cancel scope may cancel the task that entered it: count that as a lost connection.
             if self._stopping.is_set() or (task is not None and task.cancelling()):
                 raise
             return error
-        except Exception as error:  # noqa: BLE001 - whatever a server brings about, the owner goes on
+        except Exception as error:  # noqa: BLE001 - no fault of a server ends the owner task
             return error
         return UpstreamUnavailableError(f"Server {self.name!r} closed the connection.")
 
-    async def _held(self, link: ServerLink) -> None:
-        """Return when the link is closed or nobody wants it any more; raise what makes it useless."""
+    async def _serve_until_closed(self, link: ServerLink) -> None:
+        """Return when the link is closed or no longer wanted; raise the error that makes it unusable."""
         tasks = {
             asyncio.create_task(link.wait_closed()),
             asyncio.create_task(self._stopping.wait()),
@@ -281,7 +281,7 @@ class Connection:
             await asyncio.wait(tasks)
 
     async def _follow(self, link: ServerLink) -> None:
-        """List the server, open the connection to callers, and list again what it says has changed."""
+        """List the server, let callers use the connection, and list again what the server announces as changed."""
         self._dirty, self._suspect = set(), False
         fault = await self._inventory.read(link, declared(link.capabilities))
         if fault is not None:
@@ -302,7 +302,7 @@ class Connection:
             suspect, self._suspect = self._suspect, False
             pause = DEBOUNCE_S
             if changed:
-                # Whether a server that cannot be listed is of any use is told by the probe: it may be busy.
+                # A server that cannot be listed may only be busy: the probe decides whether it still works.
                 suspect = await self._inventory.read(link, changed) is not None or suspect
                 self._relisted()
                 pause = CALM_S
@@ -310,7 +310,7 @@ class Connection:
                 await self._probe(link)
 
     def _publish(self, link: ServerLink) -> None:
-        """Let callers in: what was listed is what the server offers now."""
+        """Let callers use the link, and publish the listing as what the server offers now."""
         self._link = link
         self._ready_at = asyncio.get_running_loop().time()
         self.status = replace(
@@ -330,10 +330,10 @@ class Connection:
         status = replace(self.status, offered=self._inventory.counts(), error=self._inventory.fault())
         if self.offers != before or status != self.status:
             self.status = status
-            self._tell(self._options.on_change, self.name)
+            self._call_listener(self._options.on_change, self.name)
 
     async def _probe(self, link: ServerLink) -> None:
-        """Raise where the server does not answer at all; slow answers to others' calls excuse its silence."""
+        """Raise where the server does not answer at all; do not raise for a timeout while it works on other calls."""
         try:
             method = "server/discover" if link.modern else "ping"
             await link.request(method, None, timeout_s=self._options.connect_timeout_s)
@@ -357,4 +357,4 @@ class Connection:
         elif state == "failed" and (before.state, before.error) != (state, error):
             log.warning("server %s: %s", self.name, error)
         if self.status != before:
-            self._tell(self._options.on_change, self.name)
+            self._call_listener(self._options.on_change, self.name)

@@ -1,4 +1,4 @@
-"""Connections that belong to one client session, for what a server asks of that client."""
+"""Connections that belong to one client session, so that a server's questions reach that client."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ log = logging.getLogger("sluice.upstream")
 
 
 class LinkBudget:
-    """How many such connections a process keeps open, all servers and tenants together."""
+    """Limits how many such connections a process keeps open, for all servers and tenants together."""
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
@@ -20,7 +20,7 @@ class LinkBudget:
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Count one connection; raises OverloadedError where all are taken."""
+        """Count one connection; raises OverloadedError where the budget is used up."""
         if self.taken >= self.maximum:
             raise OverloadedError(
                 "Too many clients have connections of their own to servers; try again later.",
@@ -35,7 +35,7 @@ class LinkBudget:
 
 
 class OwnedLink:
-    """A connection that a task of its own enters and leaves, so that whoever uses it may come and go in any task."""
+    """A connection that its own task enters and leaves, so that its users may run in any task."""
 
     def __init__(self, opener: Callable[[], AbstractAsyncContextManager[ServerLink]]) -> None:
         self._opener = opener
@@ -44,11 +44,11 @@ class OwnedLink:
         self._owner = asyncio.create_task(self._own())
 
     async def opened(self) -> ServerLink:
-        """Return the connection, or raise why there is none."""
+        """Return the connection, or raise the error that prevented it."""
         return await asyncio.shield(self._link)
 
     def leave(self) -> None:
-        """Have the connection closed soon."""
+        """Ask the owner task to close the connection."""
         self._leave.set()
 
     async def closed(self, *, timeout_s: float) -> None:
@@ -65,11 +65,11 @@ class OwnedLink:
             async with self._opener() as link:
                 self._link.set_result(link)
                 await self._leave.wait()
-        except Exception as error:  # noqa: BLE001 - whoever waits for the connection has it
+        except Exception as error:  # noqa: BLE001 - it is passed on to those who wait for the connection
             if self._link.done():
                 log.info("a connection of one client ended with %s", type(error).__name__)
             else:
                 self._link.set_exception(error)
-                self._link.exception()  # whoever waits raises it; that nobody does is no fault
+                self._link.exception()  # mark it as retrieved: it is no fault that nobody waits
         finally:
             self._link.cancel()

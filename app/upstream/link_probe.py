@@ -1,4 +1,4 @@
-"""Asking the network whether something answers at an address that a model named: public addresses only."""
+"""Check over the network whether something answers at an address that a model named: public addresses only."""
 
 import asyncio
 import hashlib
@@ -20,18 +20,18 @@ _HOPS: Final = 3
 _AT_ONCE: Final = 5
 _KEPT: Final = 2_048
 _GONE: Final = frozenset({404, 410})
-_ASK_AGAIN: Final = frozenset({400, 403, 404, 405, 501})
-"""Answers to HEAD from servers that only know GET."""
+_RETRY_WITH_GET: Final = frozenset({400, 403, 404, 405, 501})
+"""Statuses of HEAD from servers that only know GET."""
 
 _REFUSALS: Final = frozenset({401, 402, 403, 405, 406, 407, 429, 451})
-"""Answers that show that the address exists."""
+"""Statuses which show that the address exists."""
 
 
 class NetworkProbe:
-    """Asks by HEAD, then GET, follows few redirects and checks every address before it is dialed.
+    """Sends HEAD, then GET, follows few redirects and checks every address before it is dialed.
 
-    ``networks`` are internal ones that may be asked too, ``ports`` the only ones that are. Answers are kept for
-    ``keep_s`` seconds by a digest of their URL.
+    ``networks`` are internal networks that may be contacted too; ``ports`` are the only ports contacted. Results are
+    cached for ``keep_s`` seconds under a digest of their URL.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class NetworkProbe:
         if kept is not None and kept[0] > now:
             return kept[1]
         async with turns:
-            state = await self._asked(session, url)
+            state = await self._request_state(session, url)
         self._kept[key] = (now + self._keep_s, state)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         return state
 
-    async def _asked(self, session: aiohttp.ClientSession, url: str) -> bool | None:
+    async def _request_state(self, session: aiohttp.ClientSession, url: str) -> bool | None:
         try:
             for _ in range(_HOPS + 1):
                 self._check(url)
@@ -115,19 +115,19 @@ class NetworkProbe:
         for method in ("HEAD", "GET"):
             async with session.request(method, url, allow_redirects=False) as response:
                 status, target = response.status, response.headers.get("Location")
-            if method == "GET" or status not in _ASK_AGAIN:
+            if method == "GET" or status not in _RETRY_WITH_GET:
                 break
         redirects = 300 <= status < 400 and target  # noqa: PLR2004 - the class of redirects
         return status, target if redirects else None
 
     def _check(self, url: str) -> None:
-        """Raise InvalidArgumentsError or ValueError unless this URL may be asked; names are checked when resolved."""
+        """Raise InvalidArgumentsError or ValueError unless this URL may be requested; resolving checks names."""
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         host = parts.hostname or ""
         plain = parts.scheme in {"http", "https"} and host and not (parts.username or parts.password)
         if not plain or port not in self._ports or host.rstrip(".").lower() in METADATA_NAMES:
-            raise ValueError("this address is not asked")
+            raise ValueError("this address is not probed")
         try:
             ip_address(host)
         except ValueError:

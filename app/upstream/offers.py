@@ -1,4 +1,4 @@
-"""Asking a server for everything that it offers, page by page and within bounds."""
+"""List everything that a server offers, page by page and within bounds."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ CHANGES: Final[Mapping[str, frozenset[PrimitiveKind]]] = MappingProxyType(
         "notifications/resources/list_changed": frozenset({PrimitiveKind.RESOURCE, PrimitiveKind.TEMPLATE}),
     }
 )
-"""Which lists a notification says are other than before."""
+"""The lists that a notification announces as changed."""
 
 LONGEST_NAME: Final = 2048
 MOST_PAGES: Final = 1000
@@ -33,7 +33,7 @@ _LISTS: Final[Mapping[PrimitiveKind, tuple[str, str, str]]] = MappingProxyType(
         PrimitiveKind.TEMPLATE: ("resources", "resources/templates/list", "resourceTemplates"),
     }
 )
-"""The capability that declares a list, the method that asks for it, the member of the result that holds it."""
+"""The capability that declares a list, the method that requests it, the member of the result that carries it."""
 
 _METHOD_NOT_FOUND: Final = -32601
 _TURN: Final = 32
@@ -42,7 +42,7 @@ log = logging.getLogger("sluice.upstream")
 
 
 def declared(capabilities: Mapping[str, Any]) -> list[PrimitiveKind]:
-    """Return the kinds that a server says it offers."""
+    """Return the kinds that a server declares."""
     return [kind for kind, (capability, _, _) in _LISTS.items() if capabilities.get(capability) is not None]
 
 
@@ -51,10 +51,10 @@ async def listed(
 ) -> tuple[Offer, ...]:
     """Return all that the server offers of a kind, in its own order, each name once.
 
-    Entries that are no definitions are left out and counted in the log. A server that does not know the method
-    offers none; any other fault is raised, so that half a list is never taken for the whole.
+    Entries that are not definitions are left out and counted in the log. A server that does not know the method
+    offers none; any other fault is raised, so that a partial list never passes for the whole one.
     """
-    found: dict[str, Offer] = {}
+    offers: dict[str, Offer] = {}
     entries = size = 0
     async with aclosing(_rows(link, server, kind, timeout_s)) as rows:
         async for row in rows:
@@ -64,12 +64,12 @@ async def listed(
                 raise _too_much(server, kind, "max_result_bytes", most_bytes)
             offer = _offer(kind, server, row)
             if offer is not None:
-                found.setdefault(offer.own_name, offer)
+                offers.setdefault(offer.own_name, offer)
             if entries % _TURN == 0:
                 await asyncio.sleep(0)  # a long list must not hold up other servers' calls
-    if entries > len(found):
-        log.warning("%ss of server %s: %d entries left out", kind.value, server, entries - len(found))
-    return tuple(found.values())
+    if entries > len(offers):
+        log.warning("%ss of server %s: %d entries left out", kind.value, server, entries - len(offers))
+    return tuple(offers.values())
 
 
 async def _rows(
@@ -115,27 +115,27 @@ def _too_much(server: str, kind: PrimitiveKind, limit: str, maximum: int) -> Too
 
 
 class Inventory:
-    """What a server was last heard to offer, list by list."""
+    """What a server offered when it was last listed, by kind."""
 
     def __init__(self, server: str, *, timeout_s: float, most_bytes: int) -> None:
         self.missing: set[PrimitiveKind] = set()
-        """Lists that could not be read when they were last asked for; what they held before is kept."""
+        """Lists that could not be read at the last attempt; their former content is kept."""
 
         self._server, self._timeout_s, self._most_bytes = server, timeout_s, most_bytes
         self._lists: dict[PrimitiveKind, tuple[Offer, ...]] = {}
         self._schemas: dict[str, Mapping[str, Any]] = {}
 
     async def read(self, link: ServerLink, kinds: Collection[PrimitiveKind]) -> BaseException | None:
-        """Ask for these lists, and forget those that the server declares no longer.
+        """Read these lists, and drop those that the server no longer declares.
 
-        One that fails leaves the others alone. Returned is the fault where nothing that the server declares was read.
+        A list that fails does not affect the others. Returns the fault where no declared list could be read.
         """
         wanted, has = sorted(kinds), declared(link.capabilities)
-        asked = (
+        requests = (
             listed(link, self._server, kind, timeout_s=self._timeout_s, most_bytes=self._most_bytes)
             for kind in wanted
         )
-        results = await asyncio.gather(*asked, return_exceptions=True)
+        results = await asyncio.gather(*requests, return_exceptions=True)
         fault: BaseException | None = None
         for kind, result in zip(wanted, results, strict=True):
             if isinstance(result, BaseException):
@@ -147,28 +147,29 @@ class Inventory:
         self.missing &= set(has)
         self._lists = {kind: self._lists[kind] for kind in _LISTS if kind in self._lists and kind in has}
         self._schemas = {
-            one.own_name: one.definition["inputSchema"] for one in self._lists.get(PrimitiveKind.TOOL, ())
+            offer.own_name: offer.definition["inputSchema"]
+            for offer in self._lists.get(PrimitiveKind.TOOL, ())
         }
         return fault if self.missing.issuperset(has) else None
 
     def offers(self) -> tuple[Offer, ...]:
-        """Return everything: tools, prompts, resources, templates, each in the server's own order."""
-        return tuple(offer for found in self._lists.values() for offer in found)
+        """Return all offers: tools, prompts, resources, templates, each in the server's own order."""
+        return tuple(offer for offers in self._lists.values() for offer in offers)
 
     def counts(self) -> dict[PrimitiveKind, int]:
-        """Return how much there is, by kind."""
-        return {kind: len(found) for kind, found in self._lists.items()}
+        """Return the number of offers by kind."""
+        return {kind: len(offers) for kind, offers in self._lists.items()}
 
     def schema_of(self, tool: str) -> Mapping[str, Any] | None:
         """Return the input schema of a tool by the server's own name."""
         return self._schemas.get(tool)
 
     def fault(self) -> str | None:
-        """Return in a sentence which lists are missing."""
+        """Return a sentence that names the missing lists, or None."""
         if not self.missing:
             return None
         kinds = " and ".join(f"{kind.value}s" for kind in sorted(self.missing))
-        return f"Server {self._server!r} could not be asked for its {kinds}; what it offered before is kept."
+        return f"Server {self._server!r} did not list its {kinds}; what it offered before is kept."
 
 
 def _offer(kind: PrimitiveKind, server: str, row: Any) -> Offer | None:

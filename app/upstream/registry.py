@@ -29,11 +29,11 @@ HOST_MEMBERS: Final = frozenset(
         "trust",
     }
 )
-"""What MCP hosts write beside a server's settings for themselves."""
+"""Members that MCP hosts write beside a server's settings for their own use."""
 
 
 class ServerRegistry:
-    """Settings of servers by name; ``filter_servers`` makes a smaller one, which nothing unnamed is connected from.
+    """Settings of servers by name; ``filter_servers`` returns a smaller registry with the named servers only.
 
     >>> registry = ServerRegistry.from_dict({"time": {"command": "mcp-server-time"}})
     >>> registry.list_servers()
@@ -50,15 +50,17 @@ class ServerRegistry:
 
     @classmethod
     def from_dict(cls, config: Mapping[str, Mapping[str, Any] | MCPServerSettings]) -> "ServerRegistry":
-        """Read what stands under ``mcpServers``; wrong settings are a ValueError (pydantic's ValidationError).
+        """Read the value of ``mcpServers``; wrong settings raise ValueError (pydantic's ValidationError).
 
-        Members that hosts keep there for themselves (``HOST_MEMBERS``) are passed over.
+        Members that hosts keep there for their own use (``HOST_MEMBERS``) are ignored.
         """
-        return cls({name: MCPServerSettings.model_validate(_ours(one)) for name, one in config.items()})
+        return cls(
+            {name: MCPServerSettings.model_validate(_ours(settings)) for name, settings in config.items()}
+        )
 
     @classmethod
     def from_config(cls, path: Path | str) -> "ServerRegistry":
-        """Read a JSON file as MCP hosts have it; what stands beside ``mcpServers`` is left alone.
+        """Read a JSON file in the format of MCP hosts; members beside ``mcpServers`` are ignored.
 
         Raises FileNotFoundError where there is no such file, KeyError where it has no ``mcpServers``, ValueError where
         it is not JSON, names a server twice or has wrong settings.
@@ -75,7 +77,7 @@ class ServerRegistry:
         return cls.from_dict(config["mcpServers"])
 
     def save_config(self, path: Path | str) -> None:
-        """Write the file that ``from_config`` reads; only its owner may read it, for it may hold credentials."""
+        """Write the file that ``from_config`` reads; only its owner may read it, as it may contain credentials."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         servers = {
@@ -105,7 +107,7 @@ class ServerRegistry:
         return list(self.registry)
 
     def get_server_info(self, server_name: str) -> str:
-        """Return a line for people: how the server is reached and what it is for."""
+        """Return a readable line: how the server is reached and what it is for."""
         if server_name not in self.registry:
             return f"Server '{server_name}' not found"
         settings = self.registry[server_name]
@@ -117,7 +119,7 @@ class ServerRegistry:
 
     @asynccontextmanager
     async def get_client(self, server_name: str) -> AsyncIterator[Client]:
-        """Connect the SDK's own client to one server, past every filter; an unknown name is a ValueError.
+        """Connect the SDK's own client to one server, without any filter; an unknown name raises ValueError.
 
         Enter and leave it in one task.
         """

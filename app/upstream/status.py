@@ -1,4 +1,4 @@
-"""How a connection to a server stands, in our own words."""
+"""State of a connection to a server, described without the server's own text."""
 
 import random
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ State = Literal["connecting", "ready", "failed", "stopped"]
 FIRST_DELAY_S: Final = 0.1
 LONGEST_DELAY_S: Final = 30.0
 STABLE_S: Final = 60.0
-"""A connection that lived this long makes the next failure the first one again."""
+"""After a connection of this length, the next failure counts as the first one again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What operators are shown of a connection; ``error`` is a sentence of ours and never the server's words.
+    """What operators see of a connection; ``error`` is our own sentence and never the server's text.
 
-    A server may be ready and have an error: a list of it could not be read, and the last one is kept. What the
-    server said of itself stays known while it is down. ``generation`` counts the connections made so far.
+    A server may be ready and have an error: one of its lists could not be read, and the former one is kept. What the
+    server declared of itself stays while it is down. ``generation`` counts the connections made so far.
     """
 
     state: State = "stopped"
@@ -38,7 +38,7 @@ class ServerStatus:
 
 
 def explained(server: str, error: BaseException) -> str:
-    """Return what is wrong with a server, without a word of what it said."""
+    """Return what is wrong with a server, without any of its own text."""
     if isinstance(error, ServiceError):
         return error.message
     if isinstance(error, UpstreamError):
@@ -51,6 +51,6 @@ def explained(server: str, error: BaseException) -> str:
 
 
 def delay_s(failures: int) -> float:
-    """Return how long to wait after so many failures in a row: doubling, with half of it left to chance."""
+    """Return how long to wait after so many failures in a row: a doubling pause, of which up to half is random."""
     full = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(failures - 1, 20))
     return full * random.uniform(0.5, 1)  # noqa: S311 - spreads reconnects, no secret

@@ -1,4 +1,4 @@
-"""Which resources of a server somebody follows, told to the server once for all of them."""
+"""Count the followers of a server's resources, and subscribe at the server once for all of them."""
 
 import asyncio
 from collections import Counter
@@ -15,10 +15,10 @@ class Subscriptions:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._turn = asyncio.Lock()
-        """Changes are told in the order in which they were made: the modern revision replaces the whole set."""
+        """Keeps changes in order at the server: the modern revision replaces the whole set each time."""
 
     async def add(self, link: ServerLink, uri: str, *, timeout_s: float) -> None:
-        """Follow a resource; raises what the server or the connection says against it, and counts nothing then."""
+        """Follow a resource; where the server or the connection refuses, raises its error and counts nothing."""
         async with self._turn:
             if not self._counts[uri]:
                 if link.modern:
@@ -28,15 +28,15 @@ class Subscriptions:
             self._counts[uri] += 1
 
     async def remove(self, link: ServerLink | None, uri: str, *, timeout_s: float) -> None:
-        """Follow a resource no longer; without a connection nothing is told, and a new one is not asked for it."""
+        """Stop following a resource; without a connection, only make sure that a new one does not subscribe again."""
         async with self._turn:
             if self._counts[uri] > 1:
                 self._counts[uri] -= 1
                 return
-            known = self._counts.pop(uri, 0)
-            if not known or link is None:
+            count = self._counts.pop(uri, 0)
+            if not count or link is None:
                 return
-            # The server may be gone or know nothing of it: nobody waits for its updates any more.
+            # A server that is gone or knows nothing of it does no harm: nobody waits for these updates any more.
             with suppress(ServiceError, UpstreamError):
                 if link.modern:
                     await link.listen(self._followed())
@@ -44,7 +44,7 @@ class Subscriptions:
                     await link.request("resources/unsubscribe", {"uri": uri}, timeout_s=timeout_s)
 
     async def renew(self, link: ServerLink, *, timeout_s: float) -> None:
-        """Tell a new connection everything that is followed; what the server refuses now stays counted."""
+        """Subscribe everything that is followed on a new connection; what the server refuses now stays counted."""
         async with self._turn:
             followed = self._followed()
             if link.modern:

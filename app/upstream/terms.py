@@ -1,4 +1,4 @@
-"""On what terms the connections of an aggregator are made."""
+"""Options of the connections of an aggregator."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -14,26 +14,27 @@ Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextMan
 
 
 def _any_network(_server: str) -> tuple[str, ...] | None:
-    """Take settings as given by the host: any address but those of cloud metadata."""
+    """Trust the host's settings: any address except those of cloud metadata."""
     return None
 
 
 def _ignore_change(_server: str) -> None:
-    """Follow no change: the lists are read when they are needed."""
+    """Ignore changes: the lists are read when they are needed."""
 
 
 def _ignore_notification(_server: str, _method: str, _params: Mapping[str, Any]) -> None:
-    """Hear nothing of what servers say unasked."""
+    """Ignore notifications that belong to no request."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatorOptions:
-    """Limits of the connections of one aggregator, and who hears of them.
+    """Limits of the connections of one aggregator, and its listeners.
 
-    ``on_change(server)`` follows a change of its offers or status; ``on_notification(server, method, params)`` has
-    what belongs to no request (``notifications/resources/updated`` with the server's own URI, log messages) but
-    list_changed, which the connection answers itself. ``allowed_networks(server)``: see ``LinkOptions``. One
-    ``dedicated`` budget is meant to be given to all aggregators of a process.
+    ``on_change(server)`` is called after a change of the server's offers or status;
+    ``on_notification(server, method, params)`` receives what belongs to no request
+    (``notifications/resources/updated`` with the server's own URI, log messages), except list_changed, which the
+    connection handles itself. ``allowed_networks(server)``: see ``LinkOptions``. All aggregators of a process should
+    share one ``dedicated`` budget.
     """
 
     connect_timeout_s: float = 10.0

@@ -1,4 +1,4 @@
-"""Answering what a server asks of its client: each question in a task of its own, never on the way of others."""
+"""Answer what a server asks of its client: each question in its own task, so that it never delays other messages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,13 +12,13 @@ from app.core.upstream import UpstreamError
 from app.upstream.transport.options import RequestSink
 
 MAX_OPEN: Final = 64
-"""Questions of one server that wait for an answer at once."""
+"""Most questions of one server that may wait for an answer at once."""
 
 Message = dict[str, Any]
 
 
 class ServerQuestions:
-    """The questions of one server that are open; ``send`` carries an answer back."""
+    """The open questions of one server; ``send`` delivers an answer."""
 
     def __init__(self, send: Callable[[Message], Awaitable[None]], tasks: BackgroundTasks) -> None:
         self._send = send
@@ -36,7 +36,7 @@ class ServerQuestions:
         return task
 
     def cancel(self, number: object) -> None:
-        """Give up a question that the server no longer asks; it expects no answer."""
+        """Cancel a question that the server withdrew; it expects no answer."""
         if isinstance(number, str | int) and number in self._open:
             self._open[number].cancel()
 
@@ -51,11 +51,11 @@ async def _outcome(method: object, params: object, ask: RequestSink | None) -> M
     if ask is None:
         return _error(METHOD_NOT_FOUND, "This client does not support that here.")
     if not isinstance(method, str) or not isinstance(params, Mapping):
-        return _error(INVALID_PARAMS, "The parameters are no object.")
-    return await _asked(ask, method, params)
+        return _error(INVALID_PARAMS, "The parameters are not an object.")
+    return await _call_sink(ask, method, params)
 
 
-async def _asked(ask: RequestSink, method: str, params: Mapping[str, Any]) -> Message:
+async def _call_sink(ask: RequestSink, method: str, params: Mapping[str, Any]) -> Message:
     try:
         return {"result": dict(await ask(method, params))}
     except UpstreamError as error:
@@ -63,7 +63,7 @@ async def _asked(ask: RequestSink, method: str, params: Mapping[str, Any]) -> Me
         return {"error": {"code": error.code, "message": error.message, **data}}
     except ServiceError as error:
         return _error(INTERNAL_ERROR, error.message)
-    except Exception:  # noqa: BLE001 - whatever it is, the server must not wait for ever
+    except Exception:  # noqa: BLE001 - whatever the fault, the server must get an answer
         return _error(INTERNAL_ERROR, "The client could not answer.")
 
 

@@ -1,4 +1,4 @@
-"""Connecting to a server's address only where that is allowed: every address is checked, then exactly it is dialed."""
+"""Connect to a server only where that is allowed: check every address, then dial exactly the checked one."""
 
 import asyncio
 import re
@@ -57,7 +57,7 @@ _TRANSPORT_HEADERS: Final = frozenset(
     }
 )
 _IDLE_S: Final = 4.0
-"""Below the five seconds after which common servers close an idle connection: none is used while it closes."""
+"""Below the five seconds after which common servers close an idle connection, so that no closing one is used."""
 
 _CLOUD_METADATA = "This address serves the secrets of a cloud machine and is never connected to."
 _NOT_PUBLIC = (
@@ -71,7 +71,7 @@ _PLAIN = (
 
 
 class Gate:
-    """Decides which addresses may be dialed. ``networks`` None: the host's own settings, which may name any."""
+    """Decides which addresses may be dialed. ``networks`` None: the settings are the host's own and may name any."""
 
     def __init__(self, networks: tuple[str, ...] | None, *, encrypted: bool) -> None:
         self._networks = None if networks is None else [ip_network(text, strict=False) for text in networks]
@@ -92,7 +92,7 @@ class Gate:
 
 
 class GatedResolver(AbstractResolver):
-    """Resolves a name and gives its addresses only if each of them may be dialed."""
+    """Resolves a name and returns its addresses only if each of them may be dialed."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -100,7 +100,7 @@ class GatedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return what is connected to; aiohttp resolves nothing itself."""
+        """Return the addresses to connect to; aiohttp resolves nothing itself."""
         return [
             ResolveResult(
                 hostname=host, host=address, port=port, family=kind, proto=0, flags=socket.AI_NUMERICHOST
@@ -115,23 +115,23 @@ class GatedResolver(AbstractResolver):
         if host.rstrip(".").lower() in METADATA_NAMES:
             raise _refused(_CLOUD_METADATA)
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
+        resolved = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
         addresses: list[tuple[socket.AddressFamily, str]] = [
-            (kind, str(place[0])) for kind, _, _, _, place in found
+            (kind, str(place[0])) for kind, _, _, _, place in resolved
         ]
         for _, address in addresses:
             self._gate.check(address)
         return addresses
 
     async def close(self) -> None:
-        """Hold nothing."""
+        """Do nothing: there is nothing to release."""
 
 
 async def check_url(url: str, allowed_networks: tuple[str, ...] | None) -> None:
-    """Raise InvalidArgumentsError where a server of this url may not be connected to.
+    """Raise InvalidArgumentsError where connecting to a server at this url is not allowed.
 
-    Names are resolved, so what they mean later is checked again with each connection; raises
-    UpstreamUnavailableError where a name is not known.
+    A name may resolve differently later, so each connection checks it again. Raises UpstreamUnavailableError where a
+    name is not known.
     """
     host, port, gate = _parsed(url, allowed_networks)
     if host is None:
@@ -143,9 +143,9 @@ async def check_url(url: str, allowed_networks: tuple[str, ...] | None) -> None:
 
 
 def open_session(url: str, options: LinkOptions, headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """Return a session that connects to this url's host as far as that is allowed, to be closed by the caller.
+    """Return a session that connects to this url's host as far as that is allowed; the caller closes it.
 
-    It sends ``headers`` but for those of the transport itself. It follows no redirects (pass
+    It sends ``headers`` except those of the transport itself. It follows no redirects (pass
     ``allow_redirects=False``), takes no proxy or password from the environment, keeps no cookies, verifies
     certificates and bounds the head of an answer.
     """
@@ -158,7 +158,7 @@ def open_session(url: str, options: LinkOptions, headers: Mapping[str, str]) -> 
         auto_decompress=False,
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None, connect=options.connect_timeout_s),
-        headers={**_given(headers), **own},
+        headers={**_accepted_headers(headers), **own},
         read_bufsize=65_536,
         max_line_size=8_190,
         max_field_size=8_190,
@@ -167,16 +167,16 @@ def open_session(url: str, options: LinkOptions, headers: Mapping[str, str]) -> 
 
 
 def _parsed(url: str, networks: tuple[str, ...] | None) -> tuple[str | None, int, Gate]:
-    """Check all that needs no resolving; the host is None where it is an address, which is checked already."""
+    """Check everything that needs no resolving; the host is None where it is an address, which is checked here."""
     parts = urlsplit(url) if _PRINTABLE.fullmatch(url) and "\\" not in url else None
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise _refused("A server's url begins with https:// or http:// and names a host in plain ASCII.")
     if parts.username is not None or parts.password is not None or "%" in parts.netloc:
-        raise _refused("Credentials do not belong into a server's url; give them as headers.")
+        raise _refused("Credentials do not belong in a server's url; give them as headers.")
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        raise _refused("The port in the server's url is no port.") from None
+        raise _refused("The port in the server's url is not valid.") from None
     gate = Gate(networks, encrypted=parts.scheme == "https")
     host = parts.hostname
     try:
@@ -194,7 +194,7 @@ def _parsed(url: str, networks: tuple[str, ...] | None) -> tuple[str | None, int
     return None, port, gate
 
 
-def _given(headers: Mapping[str, str]) -> dict[str, str]:
+def _accepted_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) or _CONTROL.search(value):
             raise InvalidArgumentsError(
@@ -209,7 +209,7 @@ def _given(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _faces(address: Address) -> Iterator[Address]:
-    """Yield the address and the IPv4 address that it wraps, which is where packets end up."""
+    """Yield the address and the IPv4 address that it wraps, which is where packets go."""
     yield address
     if isinstance(address, IPv4Address):
         return

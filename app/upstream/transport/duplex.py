@@ -1,4 +1,4 @@
-"""Requests over one stream in each direction (stdio, legacy SSE): what comes back is sorted by what it says."""
+"""Requests over one stream in each direction (stdio, legacy SSE): messages are sorted by their own fields."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from app.upstream.transport.faults import Faults
 from app.upstream.transport.wire import LOG, PROGRESS, Message, is_answer
 
 _MAX_UNREAD: Final = 256
-"""Notifications that wait for a slow client; more are dropped, answers never."""
+"""Most notifications that wait for a slow client; further ones are dropped, answers never."""
 
 _NUMBER: Final = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
 
@@ -26,11 +26,11 @@ class MessageChannel(Protocol):
         """Send one message; raises UpstreamUnavailableError."""
 
     def read(self) -> AsyncIterator[bytes | Oversize]:
-        """Yield what comes, until the other side is gone."""
+        """Yield messages until the other side is gone."""
 
 
 class DuplexWire:
-    """Sorts what one channel brings; ``stray`` takes what belongs to no request."""
+    """Sorts the messages of one channel by request; ``stray`` receives what belongs to no request."""
 
     def __init__(self, channel: MessageChannel, faults: Faults, maximum: int) -> None:
         self.closed = asyncio.Event()
@@ -41,7 +41,7 @@ class DuplexWire:
         self._open: dict[int, _Inbox] = {}
 
     def agreed(self, version: str, *, modern: bool) -> None:
-        """Keep nothing: both revisions look alike here."""
+        """Do nothing: both revisions look alike here."""
 
     async def messages(
         self,
@@ -51,7 +51,7 @@ class DuplexWire:
         *,
         streaming: bool = False,
     ) -> AsyncGenerator[Message, None]:
-        """Send a request and yield what belongs to it, its answer last."""
+        """Send a request and yield the messages that belong to it, its answer last."""
         inbox = self._open[number] = _Inbox(streaming=streaming)
         try:
             await self._channel.write(body)
@@ -65,11 +65,11 @@ class DuplexWire:
             del self._open[number]
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> None:  # noqa: ARG002 - a channel has none
-        """Send what has no answer."""
+        """Send a message that has no answer."""
         await self._channel.write(body)
 
     async def read(self) -> None:
-        """Read until the other side is gone, then fail what is still open."""
+        """Read until the other side is gone, then fail the requests that are still open."""
         try:
             async for item in self._channel.read():
                 if isinstance(item, Oversize):
@@ -78,7 +78,7 @@ class DuplexWire:
                 try:
                     message = await self._faults.parsed(item)
                 except ServiceError as error:
-                    # Servers print to their standard output what is no message; an answer names its request.
+                    # Servers also print other text to standard output; only a broken answer names a request.
                     self._fail(item[:HEAD_BYTES] + item[-HEAD_BYTES:], error)
                 else:
                     self._sort(message)
@@ -86,7 +86,7 @@ class DuplexWire:
             self.close()
 
     def close(self) -> None:
-        """End the connection for all who wait."""
+        """End the connection, and fail all open requests."""
         self.closed.set()
         for inbox in self._open.values():
             inbox.fail(self._faults.gone())
@@ -105,7 +105,7 @@ class DuplexWire:
         elif method == PROGRESS:
             self._note(params.get("progressToken") if isinstance(params, dict) else None, message)
         elif number is not None or method == LOG:
-            # Nothing says for which request this is; where there is one only, it is for that.
+            # Nothing names the request that this belongs to; where only one is open, it is that one.
             waiting = [inbox for inbox in self._open.values() if not inbox.streaming]
             if len(waiting) == 1:
                 waiting[0].note(message)
@@ -117,7 +117,7 @@ class DuplexWire:
             self.stray(message)
 
     def _note(self, number: object, message: Message) -> None:
-        """Give a notification to the request that it names; some servers make a string of the number."""
+        """Queue a notification for the request that it names; some servers send the number as a string."""
         text = str(number)
         inbox = self._open.get(int(text)) if text.isdecimal() and len(text) < _DIGITS else None
         if inbox is not None:
@@ -133,7 +133,7 @@ def _stream_of(params: object) -> object:
 
 
 class _Inbox:
-    """What has come for one request and was not taken yet."""
+    """Messages that arrived for one request and are not read yet."""
 
     def __init__(self, *, streaming: bool) -> None:
         self.streaming = streaming
@@ -145,22 +145,22 @@ class _Inbox:
         return bool(self._messages)
 
     def note(self, message: Message) -> None:
-        """Put in a notification or question, unless too many wait."""
+        """Queue a notification or question, unless too many wait."""
         if len(self._messages) < _MAX_UNREAD:
             self.answer(message)
 
     def answer(self, message: Message) -> None:
-        """Put in the answer."""
+        """Queue the answer."""
         self._messages.append(message)
         self._filled.set()
 
     def fail(self, error: ServiceError) -> None:
-        """Put in an error in the place of the answer."""
+        """Queue an error instead of the answer."""
         self._messages.append(error)
         self._filled.set()
 
     async def next(self) -> Message:
-        """Take what came first, or wait for it; raises what was put in as an error."""
+        """Return the oldest message, or wait for one; raises a queued error."""
         while not self._messages:
             self._filled.clear()
             await self._filled.wait()

@@ -1,4 +1,4 @@
-"""What a request carries around its parameters: ``_meta`` and, in the modern revision, headers that mirror it."""
+"""What a request carries beside its parameters: ``_meta`` and, in the modern revision, headers that mirror it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,14 +35,14 @@ _OF_ONE_HOP: Final = frozenset(
         LOG_LEVEL_META_KEY,
     }
 )
-"""Members of ``_meta`` that our client said to us and that mean nothing to the server behind us."""
+"""Members of ``_meta`` that our client sent to us and that mean nothing to the server behind us."""
 
 _Params = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class Envelope:
-    """Wraps requests for one revision; ``version`` None is before any is agreed on."""
+    """Wraps requests for one revision; ``version`` is None before one is agreed on."""
 
     version: str | None = None
     schema_of: SchemaOf | None = None
@@ -54,9 +54,9 @@ class Envelope:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     def wrapped(self, number: int, params: _Params, hooks: Hooks) -> dict[str, Any]:
-        """Return the parameters as the server gets them; progress is asked for under our request's number."""
-        given = params.get("_meta")
-        meta = {key: value for key, value in given.items() if key not in _OF_ONE_HOP} if given else {}
+        """Return the parameters as the server gets them; they request progress under our own request's number."""
+        sent_meta = params.get("_meta")
+        meta = {key: value for key, value in sent_meta.items() if key not in _OF_ONE_HOP} if sent_meta else {}
         meta.update(hooks.meta)
         if hooks.progress_token is not None and hooks.notify is not None:
             meta[PROGRESS_TOKEN] = number
@@ -72,7 +72,7 @@ class Envelope:
         return wrapped
 
     def headers(self, method: str, params: _Params) -> dict[str, str]:
-        """Return the headers that say over HTTP what the body says."""
+        """Return the HTTP headers that repeat what the body says."""
         if self.version is None:
             return {}
         headers = {MCP_PROTOCOL_VERSION_HEADER: self.version}
@@ -91,13 +91,13 @@ class Envelope:
         return headers
 
     def _mirrored_of(self, tool: str, schema: _Params | None) -> HeaderMap:
-        """Return which arguments of the tool are mirrored; looked for once per schema."""
+        """Return which arguments of the tool are mirrored, worked out once per schema."""
         if schema is None:
             self._mirrored.pop(tool, None)
             return {}
-        known = self._mirrored.get(tool)
-        if known is not None and known[0] is schema:
-            return known[1]
-        found = header_map(schema)
-        self._mirrored[tool] = (schema, found)
-        return found
+        cached = self._mirrored.get(tool)
+        if cached is not None and cached[0] is schema:
+            return cached[1]
+        mirrored = header_map(schema)
+        self._mirrored[tool] = (schema, mirrored)
+        return mirrored

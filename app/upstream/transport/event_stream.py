@@ -1,4 +1,4 @@
-"""Cutting what a server sends into lines and events, with a bound on the size of each."""
+"""Split what a server sends into lines and events, with a bound on the size of each."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _ENDS: Final = re.compile(rb"[\r\n]")
 
 @dataclass(frozen=True, slots=True)
 class Oversize:
-    """In the place of a line or event that was larger than allowed: its beginning, the rest was thrown away."""
+    """Stands for a line or event that was larger than allowed: its beginning; the rest was discarded."""
 
     head: bytes
 
@@ -27,7 +27,7 @@ class ServerSentEvent:
 
 
 class Lines:
-    """Cuts bytes at LF, CR or CRLF; a line above ``maximum`` bytes is told once, as soon as it is too large."""
+    """Splits bytes at LF, CR or CRLF; a line above ``maximum`` bytes is reported once, as soon as it is too large."""
 
     def __init__(self, maximum: int) -> None:
         self._maximum = maximum
@@ -41,26 +41,26 @@ class Lines:
             self._after_cr = False
             chunk = chunk.removeprefix(b"\n")
         if not _ENDS.search(chunk):
-            yield from self._kept(chunk)
+            yield from self._add_part(chunk)
             return
         self._after_cr = chunk.endswith(b"\r")
         for line in chunk.splitlines(keepends=True):
             content = line.rstrip(b"\r\n")
-            yield from self._kept(content)
+            yield from self._add_part(content)
             if len(content) < len(line):
                 parts, size = self._parts, self._size
                 self._parts, self._size = [], 0
                 if size <= self._maximum:
                     yield parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _kept(self, part: bytes) -> Iterator[Oversize]:
+    def _add_part(self, part: bytes) -> Iterator[Oversize]:
         before = self._size
         self._size += len(part)
         if self._size <= self._maximum:
             self._parts.append(part)
         elif before <= self._maximum:
             head = b"".join([*self._parts, part[:HEAD_BYTES]])[:HEAD_BYTES]
-            # Before the reader hears of it: it may never ask for more, and keep this object in a traceback.
+            # Free the parts before the reader gets this: it may stop here and keep this object in a traceback.
             self._parts = []
             yield Oversize(head)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a server, in our own words: its words stay out of messages and logs."""
+"""Errors about a server in our own words: the server's text stays out of messages and logs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -28,15 +28,15 @@ class Faults:
         self._server = server
 
     def gone(self) -> UpstreamUnavailableError:
-        """Return the error of a request on a connection that is over."""
+        """Return the error of a request on a connection that has ended."""
         return self._unavailable("is not connected; try again later")
 
-    def broken(self, what: str = "gave an answer that is no valid MCP") -> UpstreamUnavailableError:
+    def broken(self, what: str = "gave an answer that is not valid MCP") -> UpstreamUnavailableError:
         """Return the error for an answer that cannot be read."""
         return self._unavailable(what)
 
     def unreachable(self, error: BaseException) -> UpstreamUnavailableError:
-        """Return the error for a connection that failed, by the kind of failure alone."""
+        """Return the error for a connection that failed; it depends on the kind of failure alone."""
         return self._unavailable(_reason(error))
 
     def refused(self, status: int) -> UpstreamUnavailableError:
@@ -57,7 +57,7 @@ class Faults:
         )
 
     def too_large(self, maximum: int) -> TooLargeError:
-        """Return the error for an answer of which no more is read."""
+        """Return the error for an answer above the limit, whose rest is not read."""
         return TooLargeError(
             f"An answer of server {self._server!r} is larger than {maximum} bytes, "
             "the limit of SLUICE_UPSTREAMS__MAX_RESULT_BYTES.",
@@ -66,7 +66,7 @@ class Faults:
 
     @asynccontextmanager
     async def in_time(self, timeout_s: float) -> AsyncIterator[None]:
-        """Bound what is done inside."""
+        """Raise DeadlineExceededError where the body takes longer than ``timeout_s``."""
         try:
             async with asyncio.timeout(timeout_s):
                 yield
@@ -74,12 +74,12 @@ class Faults:
             raise self.late(timeout_s) from None
 
     async def parsed(self, body: bytes) -> dict[str, Any]:
-        """Return the one JSON object that ``body`` is, parsed off the event loop where it is long."""
+        """Return ``body`` parsed as one JSON object, off the event loop where it is long."""
         message, too_deep = await off_loop(len(body), _read, body)
         if isinstance(message, dict):
             return message
-        # Raised outside the handler, and without what this frame holds: a chained error, or a traceback, would keep
-        # the body alive until the garbage collector comes round.
+        # Raise outside the handler and drop the locals first: a chained error or a traceback would keep the body
+        # alive until the next garbage collection.
         del body, message
         if too_deep is not None:
             raise TooLargeError(
@@ -100,10 +100,10 @@ _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (aiohttp.ClientSSLError, "cannot be reached: it does not speak TLS"),
     (TimeoutError, "cannot be reached: the connection takes too long"),
     (aiohttp.ClientConnectorError, "cannot be reached: the connection is refused"),
-    (aiohttp.ClientResponseError, "gave an answer that is no valid HTTP"),
+    (aiohttp.ClientResponseError, "gave an answer that is not valid HTTP"),
     (aiohttp.ClientPayloadError, "broke off its answer"),
 )
-"""The first that fits says it; more special kinds stand first."""
+"""The first entry that matches applies, so more special kinds come first."""
 
 
 def _reason(error: BaseException) -> str:
@@ -111,11 +111,11 @@ def _reason(error: BaseException) -> str:
 
 
 def _read(body: bytes) -> tuple[Any, Mapping[str, Any] | None]:
-    """Return what ``body`` says and None, or None and, where it nests too deep, the details of that."""
+    """Return the parsed ``body`` and None, or None and, where it nests too deep, the details of that."""
     try:
         return loads(body), None
     except (InvalidRequestError, TooLargeError) as error:
-        # What was raised inside names the body, and the frames hold it.
+        # The inner error quotes the body, and its frames keep the body alive.
         clear_frames(error.__traceback__)
         error.__context__ = None
         return None, error.details if isinstance(error, TooLargeError) else None

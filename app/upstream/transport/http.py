@@ -1,4 +1,4 @@
-"""Streamable HTTP, lean: one POST per request, answered by JSON or by a stream of events, every byte counted."""
+"""Streamable HTTP: one POST per request, answered by JSON or by a stream of events, every byte counted."""
 
 import asyncio
 import io
@@ -27,16 +27,16 @@ _SESSION: Final = "Mcp-Session-Id"
 _POSTED: Final = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}"}
 _RESUMPTIONS: Final = 3
 _STREAM_FACTOR: Final = 4
-"""A whole stream may be this many times as large as an answer: what comes beside the answer is bounded, too."""
+"""A whole stream may be this many times as large as an answer, so that messages beside the answer are bounded, too."""
 
 _DRAIN_S: Final = 1.0
 _CLIENT_FAULTS: Final = range(400, 500)
 _COPIED_BYTES: Final = 1_000_000
-"""Above this aiohttp wants a body as a file, which it writes piece by piece."""
+"""Above this size aiohttp expects a body as a file, which it writes in pieces."""
 
 
 class HTTPWire:
-    """One server at one address; in the handshake revision with the session that it gave us."""
+    """One server at one address; in the handshake revision, with the session that it assigned."""
 
     def __init__(
         self, url: str, session: aiohttp.ClientSession, faults: Faults, maximum: int, tasks: BackgroundTasks
@@ -52,14 +52,14 @@ class HTTPWire:
         self._tasks = tasks
 
     def agreed(self, version: str, *, modern: bool) -> None:
-        """Keep what later requests carry: the session that came with the answer to ``initialize``."""
+        """Keep what later requests must send: the session that came with the answer to ``initialize``."""
         if not modern:
             self._version, self.session_id = version, self._offered
 
     async def messages(
         self, number: int, body: bytes, headers: Mapping[str, str], *, streaming: bool = False
     ) -> AsyncGenerator[Message, None]:
-        """Send a request and yield what belongs to it, its answer last."""
+        """Send a request and yield the messages that belong to it, its answer last."""
         response = await self._sent("POST", {**_POSTED, **headers}, body)
         if response.status in OK and content_type(response) == EVENTS:
             async with aclosing(self._streamed(response, number, endless=streaming)) as messages:
@@ -82,7 +82,7 @@ class HTTPWire:
         yield message
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send what has no answer."""
+        """Send a message that has no answer."""
         response = await self._sent("POST", {**_POSTED, **headers}, body)
         response.release()
         if response.status == NOT_FOUND and self.session_id is not None:
@@ -91,7 +91,7 @@ class HTTPWire:
             raise self._faults.refused(response.status)
 
     async def stream(self, last_event: str | None) -> aiohttp.ClientResponse:
-        """Open the stream for what the server says unasked, or take up one that broke; to be released."""
+        """Open the stream for unrequested messages, or resume one that broke; the caller releases it."""
         headers = (
             {"Accept": EVENTS} if last_event is None else {"Accept": EVENTS, "Last-Event-ID": last_event}
         )
@@ -128,7 +128,7 @@ class HTTPWire:
         return headers if self._version is None else {"MCP-Protocol-Version": self._version, **headers}
 
     async def _sent(self, method: str, headers: dict[str, str], body: bytes | None) -> aiohttp.ClientResponse:
-        """Send a request and return the head of what comes back."""
+        """Send a request and return the response, of which only the head is read."""
         if self.session_id is not None:
             headers[_SESSION] = self.session_id
         try:
@@ -140,7 +140,7 @@ class HTTPWire:
                 self.closed.set()
             raise self._faults.unreachable(error) from None
         except RuntimeError:
-            # Its owner has closed the session meanwhile.
+            # The session was closed by its owner in the meantime.
             raise self._faults.gone() from None
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":
             response.close()
@@ -156,7 +156,7 @@ class HTTPWire:
         while part := await response.content.readany():
             left -= len(part)
             if left < 0:
-                # Its traceback holds this frame until the garbage collector comes round.
+                # The error's traceback keeps this frame alive until the next garbage collection.
                 parts.clear()
                 raise self._faults.too_large(self._maximum)
             parts.append(part)
@@ -174,7 +174,7 @@ class HTTPWire:
         if response.status == NOT_FOUND and self.session_id is not None and code != METHOD_NOT_FOUND:
             self.closed.set()
             raise self._faults.broken("has forgotten the session, which is opened again")
-        # Some servers say to a session that they no longer know: 400, about no request in particular.
+        # Some servers answer an unknown session with status 400 and an error that names no request.
         if code is not None and (mine or (response.status in _CLIENT_FAULTS and self.session_id is None)):
             return {**message, "id": number}
         raise self._faults.refused(response.status)
@@ -182,7 +182,7 @@ class HTTPWire:
     async def _streamed(
         self, response: aiohttp.ClientResponse, number: int, *, endless: bool
     ) -> AsyncGenerator[Message, None]:
-        """Yield the messages of a request's stream; one that breaks is taken up where the server allows that."""
+        """Yield the messages of a request's stream; resume a stream that breaks where the server allows that."""
         place = _Place()
         answered = False
         while not answered:
@@ -204,7 +204,7 @@ class HTTPWire:
                 response = await self._resumed(place)
 
     async def _resumed(self, place: "_Place") -> aiohttp.ClientResponse:
-        """Return the rest of a stream that broke before the answer."""
+        """Return a response with the rest of a stream that broke before the answer."""
         while self._version is not None and place.last_event is not None and place.attempts < _RESUMPTIONS:
             place.attempts += 1
             await place.pauses.wait(place.advised_s)
@@ -215,10 +215,10 @@ class HTTPWire:
         raise self._faults.broken("broke off its answer")
 
     def _leave(self, response: aiohttp.ClientResponse, *, to_its_end: bool) -> None:
-        """Let go of a stream; one whose end is near is read to it, so that its connection carries more requests."""
+        """Release a stream; read one that has been answered to its end, so that its connection can be reused."""
         if to_its_end and not response.content.at_eof():
             reading = self._tasks.start(_drained(response))
-            # By callback: a task that is cancelled before it has begun runs no finally.
+            # Use a callback: a task that is cancelled before it starts runs no `finally`.
             reading.add_done_callback(lambda _: response.release())
         else:
             response.release()
@@ -226,7 +226,7 @@ class HTTPWire:
 
 @dataclass(slots=True)
 class _Place:
-    """How far a stream was read."""
+    """The position in a stream that was read so far."""
 
     last_event: str | None = None
     advised_s: float | None = None
@@ -242,7 +242,7 @@ class _Place:
 
 
 def payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Return the body as aiohttp takes it."""
+    """Return the body in the form that aiohttp expects for its size."""
     return body if body is None or len(body) <= _COPIED_BYTES else io.BytesIO(body)
 
 

@@ -1,4 +1,4 @@
-"""Opening a connection to an MCP server over the transport that its settings name."""
+"""Open a connection to an MCP server over the transport that its settings name."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

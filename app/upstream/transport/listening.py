@@ -1,4 +1,4 @@
-"""Hearing of changes in the modern revision: one ``subscriptions/listen`` stream that is opened again when it ends."""
+"""Follow changes in the modern revision: one ``subscriptions/listen`` stream that is reopened when it ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -26,19 +26,19 @@ Frames = AbstractAsyncContextManager[AsyncIterator[Message]]
 
 
 class Listening:
-    """The one stream of a connection, for the lists that the server may change and the resources asked for."""
+    """The one stream of a connection: it reports changes of the server's lists and of the chosen resources."""
 
     def __init__(
         self,
-        opened: Callable[[Mapping[str, Any]], Frames],
+        open_stream: Callable[[Mapping[str, Any]], Frames],
         faults: Faults,
-        tell: NotificationSink,
+        notify: NotificationSink,
         timeout_s: float,
         tasks: BackgroundTasks,
     ) -> None:
-        self._opened = opened
+        self._open_stream = open_stream
         self._faults = faults
-        self._tell = tell
+        self._notify = notify
         self._timeout_s = timeout_s
         self._tasks = tasks
         self._turn = asyncio.Lock()
@@ -46,9 +46,9 @@ class Listening:
         self._follower: asyncio.Task[None] | None = None
 
     async def listen(self, uris: frozenset[str], capabilities: Mapping[str, Any]) -> None:
-        """Follow these resources, and the lists; returns when the server has confirmed, raises where it refuses.
+        """Follow these resources and the lists; returns when the server has confirmed, raises where it refuses.
 
-        The stream so far ends only then, so nothing is missed in between.
+        The former stream ends only after that, so no change is missed in between.
         """
         wanted: dict[str, Any] = {
             member: True for kind, (member, _) in _LISTS.items() if _changes(capabilities.get(kind))
@@ -79,12 +79,12 @@ class Listening:
         pauses = Pauses()
         while True:
             try:
-                async with self._opened({"notifications": wanted}) as frames:
+                async with self._open_stream({"notifications": wanted}) as frames:
                     pauses.begun()
                     async for frame in frames:
                         self._hear(frame, wanted, confirmed)
                 if not confirmed.done():
-                    # Ended in good order before it began: nothing is refused, so it is asked for again.
+                    # The stream ended properly before it began: that is no refusal, so it is open_stream again.
                     confirmed.set_result(None)
             except (UpstreamError, ServiceError) as error:
                 if not confirmed.done():
@@ -99,8 +99,8 @@ class Listening:
             return
         if method == _ACKNOWLEDGED:
             if confirmed.done():
-                # Nothing is sent again: what changed while no stream was open is not known.
-                self._suspect(wanted)
+                # The server does not repeat changes: those made while no stream was open are unknown.
+                self._report_all(wanted)
             else:
                 confirmed.set_result(None)
             return
@@ -110,21 +110,21 @@ class Listening:
             params = {key: value for key, value in params.items() if key != "_meta"}
             if rest:
                 params["_meta"] = rest
-        self._tell(method, params)
+        self._notify(method, params)
 
-    def _suspect(self, wanted: Mapping[str, Any]) -> None:
+    def _report_all(self, wanted: Mapping[str, Any]) -> None:
         for member, method in _LISTS.values():
             if member in wanted:
-                self._tell(method, {})
+                self._notify(method, {})
         for uri in wanted.get("resourceSubscriptions", ()):
-            self._tell(_UPDATED, {"uri": uri})
+            self._notify(_UPDATED, {"uri": uri})
 
 
-def suspect_lists(capabilities: Mapping[str, Any], tell: NotificationSink) -> None:
-    """Announce every list that the server may have changed while it was not heard."""
+def suspect_lists(capabilities: Mapping[str, Any], notify: NotificationSink) -> None:
+    """Report every list as changed that the server may have changed while no stream was open."""
     for kind, (_, method) in _LISTS.items():
         if _changes(capabilities.get(kind)):
-            tell(method, {})
+            notify(method, {})
 
 
 def _changes(capability: object) -> bool:

@@ -1,4 +1,4 @@
-"""One live connection: requests, what happens while they run, and how they end, over any transport."""
+"""One live connection over any transport: its requests, the messages that come while they run, and how they end."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ from app.upstream.transport.wire import COURTESY_S, LOG, PROGRESS, Message, Wire
 log = logging.getLogger("sluice.upstream")
 
 FIRST_STREAM_S: Final = 0.5
-"""How long a new connection waits for its stream, so that no change is missed between listing and hearing."""
+"""How long a new connection waits for its stream, so that no change is missed between listing and following."""
 
 _CANCELLED: Final = "notifications/cancelled"
 _ONE_OWNER: Final = 1
@@ -53,7 +53,9 @@ class LiveLink:
         self._envelope = Envelope()
         self._agreement = Agreement("")
         self._callbacks = ServerQuestions(self._reply, tasks)
-        self._listening = Listening(self._listened, faults, self.tell, options.connect_timeout_s, tasks)
+        self._listening = Listening(
+            self._open_listen_stream, faults, self.notify_owner, options.connect_timeout_s, tasks
+        )
 
     @property
     def protocol_version(self) -> str:
@@ -67,7 +69,7 @@ class LiveLink:
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the server says it can do."""
+        """What the server declares that it can do."""
         return self._agreement.capabilities
 
     @property
@@ -81,7 +83,7 @@ class LiveLink:
         return self._agreement.instructions
 
     async def agree(self) -> None:
-        """Begin: find the revision that both sides know, and tell a handshake server that we are ready."""
+        """Agree on a revision that both sides know, and notify a handshake server that we are ready."""
         negotiation = Negotiation(self._probe, self._wire.closed.is_set, self._faults, self._options)
         async with self._faults.in_time(self._options.connect_timeout_s):
             self._agreement = await negotiation.agreed()
@@ -90,7 +92,7 @@ class LiveLink:
             if not self.modern:
                 await self.notify("notifications/initialized")
         if self.modern:
-            # Changes are heard before the first listing; a server that hesitates is not waited for.
+            # Follow changes before the first listing, but do not wait long for a slow server.
             await asyncio.wait({self._tasks.start(self._listen_to_lists())}, timeout=FIRST_STREAM_S)
 
     async def request(
@@ -102,7 +104,7 @@ class LiveLink:
         timeout_s: float,
     ) -> dict[str, Any]:
         """Return the server's result as it came; see ``Link``."""
-        return await self._asked(self._envelope, method, params or {}, hooks, timeout_s)
+        return await self._exchange(self._envelope, method, params or {}, hooks, timeout_s)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification."""
@@ -114,7 +116,7 @@ class LiveLink:
         await self._send(message)
 
     async def listen(self, uris: Collection[str]) -> None:
-        """Hear updates of these resources and no others."""
+        """Follow updates of these resources and no others."""
         if self.modern:
             await self._listening.listen(frozenset(uris), self.capabilities)
 
@@ -123,7 +125,7 @@ class LiveLink:
         await self._wire.closed.wait()
 
     def stray(self, message: Message) -> None:
-        """Take what the server says outside any request of ours."""
+        """Handle a message that belongs to no request of ours."""
         method, params = message.get("method"), message.get("params", {})
         if "id" in message:
             if "method" in message:
@@ -131,28 +133,28 @@ class LiveLink:
         elif method == _CANCELLED and isinstance(params, dict):
             self._callbacks.cancel(params.get("requestId"))
         elif isinstance(method, str) and isinstance(params, dict):
-            self.tell(method, params)
+            self.notify_owner(method, params)
 
-    def tell(self, method: str, params: Mapping[str, Any]) -> None:
-        """Hand a notification to the owner of the connection, which its faults do not end."""
+    def notify_owner(self, method: str, params: Mapping[str, Any]) -> None:
+        """Hand a notification to the owner of the connection; an error of the owner does not end the connection."""
         try:
             self._options.on_notification(method, params)
-        except Exception as error:  # noqa: BLE001 - a listener that breaks must not end the reading for all
+        except Exception as error:  # noqa: BLE001 - a failing listener must not stop the reader for all
             # Messages of exceptions may hold content: only the kind is logged.
             log.error("a listener of a connection failed: %s", type(error).__name__)  # noqa: TRY400
 
     async def _listen_to_lists(self) -> None:
         with suppress(UpstreamError, ServiceError):
-            # A server that refuses announces nothing, then.
+            # A server that refuses this announces no changes.
             await self._listening.listen(frozenset(), self.capabilities)
 
     async def _probe(
         self, method: str, params: Mapping[str, Any], version: str | None, timeout_s: float
     ) -> dict[str, Any]:
         hooks = Hooks(capabilities=self._options.capabilities)
-        return await self._asked(Envelope(version), method, params, hooks, timeout_s)
+        return await self._exchange(Envelope(version), method, params, hooks, timeout_s)
 
-    async def _asked(
+    async def _exchange(
         self, envelope: Envelope, method: str, params: Mapping[str, Any], hooks: Hooks, timeout_s: float
     ) -> dict[str, Any]:
         if self._wire.closed.is_set():
@@ -163,11 +165,11 @@ class LiveLink:
         body = await _dumped({"jsonrpc": "2.0", "id": number, "method": method, "params": wrapped})
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await self._answered(number, body, headers, hooks)
+                answer = await self._read_answer(number, body, headers, hooks)
         except UpstreamUnavailableError:
             raise
         except BaseException as error:
-            # Cancelled, late, too large or a hook that failed: the server may stop working on it.
+            # Cancelled, late, too large, or a hook failed: let the server stop working on it.
             if method not in {INITIALIZE, DISCOVER}:
                 self._abandon(number, modern=envelope.modern)
             if isinstance(error, TimeoutError):
@@ -177,11 +179,13 @@ class LiveLink:
             return result_of(answer, self._faults)
         except UpstreamError as error:
             if error.code == UNSUPPORTED_PROTOCOL_VERSION and self._agreement.version:
-                # The server behind the address is another one now: everything agreed on is void.
+                # Another server answers at this address now: the agreement no longer applies.
                 self._wire.closed.set()
             raise
 
-    async def _answered(self, number: int, body: bytes, headers: Mapping[str, str], hooks: Hooks) -> Message:
+    async def _read_answer(
+        self, number: int, body: bytes, headers: Mapping[str, str], hooks: Hooks
+    ) -> Message:
         if hooks.notify is not None and len(self._owners) < _ONE_OWNER + 1:
             self._owners.add((hooks.owner, hooks.guard is not None))
         with self._questions(hooks) as accept:
@@ -192,37 +196,37 @@ class LiveLink:
                     if "id" in message:
                         accept(message)
                     else:
-                        await self._told(message, number, hooks)
+                        await self._deliver(message, number, hooks)
         raise self._faults.broken()
 
     @contextmanager
     def _questions(self, hooks: Hooks) -> Iterator[Callable[[Message], None]]:
-        """Give up, at the end of a request, the questions that came with it and are still open."""
-        asked: list[asyncio.Task[None]] = []
+        """Cancel, at the end of a request, the questions that came with it and are still open."""
+        tasks: list[asyncio.Task[None]] = []
 
         def accept(message: Message) -> None:
             if "method" in message and not self.modern:
                 task = self._callbacks.accept(message, hooks.ask or self._options.on_request)
                 if task is not None:
-                    asked.append(task)
+                    tasks.append(task)
 
         try:
             yield accept
         finally:
-            for task in asked:
+            for task in tasks:
                 task.cancel()
 
-    async def _told(self, message: Message, number: int, hooks: Hooks) -> None:
+    async def _deliver(self, message: Message, number: int, hooks: Hooks) -> None:
         """Pass on a notification that came with a request."""
         method, params = message.get("method"), message.get("params", {})
         if method == PROGRESS:
             if hooks.notify and hooks.progress_token is not None and isinstance(params, dict):
-                # Compared as text: some servers answer a number with the same number as a string.
+                # Compare as text: some servers return the number as a string.
                 if str(params.get("progressToken")) != str(number):
                     return
                 await hooks.notify(PROGRESS, {**params, "progressToken": hooks.progress_token})
         elif method == LOG:
-            # Over one channel nothing says for which request a log is: it may be about the call of another client.
+            # On a shared channel a log message names no request: it may concern another client's call.
             mine = not self._cancels_by_frame or len(self._owners) == _ONE_OWNER
             if hooks.notify and mine and isinstance(params, dict):
                 await hooks.notify(LOG, params)
@@ -230,7 +234,7 @@ class LiveLink:
             self.stray(message)
 
     def _abandon(self, number: int, *, modern: bool) -> None:
-        """Tell the server that nobody waits any more; over HTTP a modern one sees it by the closed stream."""
+        """Notify the server that nobody waits any more; over HTTP a modern server notices the closed stream."""
         if self._wire.closed.is_set() or (modern and not self._cancels_by_frame):
             return
         params = {"requestId": number, "reason": "The client no longer waits."}
@@ -250,8 +254,8 @@ class LiveLink:
         await self._wire.send(await _dumped(message), self._envelope.headers(str(message.get("method")), {}))
 
     @asynccontextmanager
-    async def _listened(self, params: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[Message]]:
-        """Open a ``subscriptions/listen`` request and give what comes on its stream."""
+    async def _open_listen_stream(self, params: Mapping[str, Any]) -> AsyncIterator[AsyncIterator[Message]]:
+        """Open a ``subscriptions/listen`` request and yield the messages of its stream."""
         if self._wire.closed.is_set():
             raise self._faults.gone()
         number = next(self._numbers)
@@ -284,7 +288,7 @@ async def _dumped(message: Message) -> bytes:
 
 
 def _weight(value: Any) -> int:
-    """Return about how many characters ``value`` has, counting no further than matters."""
+    """Return roughly how many characters ``value`` has; stop counting once it is too many to handle inline."""
     weight = 0
     pending = [value]
     while pending and weight <= INLINE_CHARACTERS:

@@ -1,7 +1,7 @@
-"""Which arguments of a tool are repeated in headers: only what is as bounded as the tool's schema says.
+"""Decide which arguments of a tool are repeated in headers: only values as bounded as the tool's schema says.
 
-Proxies log headers, and no redaction looks at them. A tool that marks free text so is not served at all; here an
-argument that is no number, no truth value or none of the words that its schema has is kept out of them as well.
+Proxies log headers, and no redaction reads them. A tool that marks free text for headers is not served at all; here
+an argument that is not a number, a boolean or one of the values that its schema allows is kept out of them as well.
 """
 
 import re
@@ -28,20 +28,20 @@ _FORMATS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def header_map(schema: Mapping[str, Any]) -> HeaderMap:
-    """Return which arguments a tool wants repeated, by their path; none where it says so in a wrong way."""
+    """Return which arguments a tool wants repeated, by their path; none where it declares that wrongly."""
     return {} if find_invalid_x_mcp_header(schema) else x_mcp_header_map(schema)
 
 
 def param_headers(
     schema: Mapping[str, Any], mirrored: HeaderMap, arguments: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Return the headers, or raise InvalidArgumentsError: nothing is sent whose headers and body would differ."""
+    """Return the headers; raises InvalidArgumentsError rather than send headers that differ from the body."""
     for path in mirrored:
         value, part = _at(arguments, path), _part(schema, path)
         if value is not None and not _fits(value, part):
             pointer = "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
             raise InvalidArgumentsError(
-                "The tool wants this argument repeated in a header, and it is not of the form that its schema says.",
+                "The tool wants this argument repeated in a header, but its value does not fit its schema.",
                 details={"pointer": f"/arguments{pointer}"},
             )
     return mcp_param_headers(mirrored, arguments)
@@ -56,8 +56,8 @@ def _at(arguments: Any, path: tuple[str, ...]) -> Any:
 def _part(schema: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
     for step in path:
         schema = schema["properties"][step]
-    found: Mapping[str, Any] = schema
-    return found
+    part: Mapping[str, Any] = schema
+    return part
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Agreeing with a server on a revision: the modern one where it answers ``server/discover``, else the handshake."""
+"""Agree with a server on a revision: the modern one where it answers ``server/discover``, else the handshake."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ Ask = Callable[[str, Mapping[str, Any], str | None, float], Awaitable[dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a server said of itself when the connection began."""
+    """What a server declared about itself when the connection began."""
 
     version: str
     capabilities: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Agreement:
 
 
 class Negotiation:
-    """One attempt to agree. ``lost()`` tells a connection that is gone from a server that knows less."""
+    """One attempt to agree. ``lost()`` distinguishes a lost connection from a server that supports less."""
 
     def __init__(self, ask: Ask, lost: Callable[[], bool], faults: Faults, options: LinkOptions) -> None:
         self._ask = ask
@@ -46,7 +46,7 @@ class Negotiation:
         self._options = options
 
     async def agreed(self) -> Agreement:
-        """Return what is agreed on; raises UpstreamError where a server knows only revisions that we do not."""
+        """Return the agreement; raises UpstreamError where the server supports only revisions that we do not."""
         if self._options.revision == "handshake":
             return await self._initialized()
         agreement, mutual = await self._discovered(LATEST_MODERN_VERSION)
@@ -57,7 +57,7 @@ class Negotiation:
         try:
             return await self._initialized()
         except UpstreamError as error:
-            # A server that was slow to start may have taken the first probe for the beginning, after all.
+            # A server that was slow to start may have accepted the first probe after all.
             mutual = _mutual(_supported(error))
             if mutual is None:
                 raise
@@ -67,9 +67,9 @@ class Negotiation:
             return agreement
 
     async def _discovered(self, version: str) -> tuple[Agreement | None, str | None]:
-        """Return what the server offers in this revision, or else the modern revision that it names instead.
+        """Return the agreement on this revision, or None and the modern revision that the server names instead.
 
-        Whatever is no sign of a modern server is one of an older, as the SDK's client has it.
+        As in the SDK's client, any answer that does not show a modern server counts as that of an older one.
         """
         limit = min(_DISCOVER_S, self._options.connect_timeout_s / 2)
         try:
@@ -103,7 +103,7 @@ class Negotiation:
         result = await self._ask(INITIALIZE, params, None, self._options.connect_timeout_s)
         version = result.get("protocolVersion")
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            raise self._faults.broken("speaks no revision of MCP that is known here")
+            raise self._faults.broken("speaks no revision of MCP that is supported here")
         return _agreement(version, result, result.get("serverInfo"))
 
 

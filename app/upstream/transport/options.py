@@ -1,4 +1,4 @@
-"""What a connection to an MCP server is, and what it is opened with."""
+"""The contract of a connection to an MCP server, and the options to open it with."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ SchemaOf = Callable[[str], Mapping[str, Any] | None]
 
 
 def _dropped(_method: str, _params: Mapping[str, Any]) -> None:
-    """Hear nothing: for links whose owner does not follow changes."""
+    """Ignore the notification: for links whose owner does not follow changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkOptions:
-    """How one connection is opened and who hears what belongs to no request of ours.
+    """How one connection is opened, and who receives messages that belong to no request of ours.
 
-    ``capabilities`` are declared in ``initialize``; a server of the modern revision is told those of each request's
-    hooks instead. ``on_request`` answers what a server asks outside a request, or raises UpstreamError.
-    ``schema_of(tool)`` gives the input schema of a tool, from which a modern request's ``Mcp-Param-*`` headers follow.
+    ``capabilities`` are declared in ``initialize``; a server of the modern revision gets those of each request's hooks
+    instead. ``on_request`` answers what a server asks outside a request, or raises UpstreamError. ``schema_of(tool)``
+    returns the input schema of a tool, from which a modern request's ``Mcp-Param-*`` headers follow.
     ``allowed_networks``: None means that the settings come from the host (file, command line) and may name any address
-    but those of cloud metadata; else public addresses and these networks only.
+    except those of cloud metadata; otherwise only public addresses and these networks are allowed.
     """
 
     connect_timeout_s: float
@@ -49,11 +49,11 @@ class ServerLink(Protocol):
 
     @property
     def capabilities(self) -> Mapping[str, Any]:
-        """What the server says it can do, unknown members included."""
+        """What the server declares that it can do, unknown members included."""
 
     @property
     def server_info(self) -> Mapping[str, Any]:
-        """Name, version and more, in the server's own words; empty where a modern server says nothing."""
+        """Name, version and more, in the server's own words; empty where a modern server sends nothing."""
 
     @property
     def instructions(self) -> str | None:
@@ -75,12 +75,12 @@ class ServerLink(Protocol):
         """
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notification; the modern revision has none over HTTP, there it goes nowhere."""
+        """Send a notification; does nothing in the modern revision over HTTP, which has none."""
 
     async def listen(self, uris: Collection[str]) -> None:
-        """Hear ``notifications/resources/updated`` of these URIs and no others (modern; replaces the last set).
+        """Follow ``notifications/resources/updated`` of these URIs and no others (modern; replaces the last set).
 
-        In the handshake revision ``resources/subscribe`` does that and this does nothing.
+        Does nothing in the handshake revision, where ``resources/subscribe`` does this.
         """
 
     async def wait_closed(self) -> None:

@@ -7,11 +7,11 @@ from typing import Final
 FIRST_S: Final = 0.5
 LONGEST_S: Final = 30.0
 _STEADY_S: Final = 10.0
-"""A stream that lived this long begins anew with the shortest pause."""
+"""After a stream of this length, the pauses start again with the shortest."""
 
 
 class Pauses:
-    """Waits between the attempts at one stream."""
+    """Waits between the attempts to open one stream."""
 
     def __init__(self) -> None:
         self._next_s = FIRST_S
@@ -22,7 +22,7 @@ class Pauses:
         self._begun_at = time.monotonic()
 
     async def wait(self, advised_s: float | None = None) -> None:
-        """Pause; a server's advice counts within our bounds."""
+        """Wait before the next attempt; a server's advised pause is followed within our bounds."""
         if self._begun_at is not None and time.monotonic() - self._begun_at >= _STEADY_S:
             self._next_s = FIRST_S
         self._begun_at = None

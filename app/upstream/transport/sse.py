@@ -1,4 +1,4 @@
-"""The legacy transport: one endless stream of events, and an address to post to that its first event names."""
+"""The legacy transport: one endless stream of events, whose first event names the address to post to."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -59,14 +59,14 @@ class EventChannel:
         self._events: AsyncGenerator[ServerSentEvent | Oversize, None] | None = None
 
     async def open(self) -> None:
-        """Open the stream and learn where to post: at the same origin, so that nothing goes elsewhere."""
+        """Open the stream and read where to post; only the same origin is accepted, so that nothing goes elsewhere."""
         try:
             stream = await self._session.get(self._url, headers={"Accept": EVENTS}, allow_redirects=False)
             self._stream = stream
             if stream.status not in OK:
                 raise self._faults.refused(stream.status)
             if content_type(stream) != EVENTS:
-                raise self._faults.broken("is no server of the legacy transport (type sse)")
+                raise self._faults.broken("is not a server of the legacy transport (type sse)")
             self._events = self._cut(stream)
             async for event in self._events:
                 if isinstance(event, Oversize) or event.name != "endpoint":
@@ -88,7 +88,7 @@ class EventChannel:
         except WIRE_ERRORS as error:
             raise self._faults.unreachable(error) from None
         except RuntimeError:
-            # Its owner has closed the session meanwhile.
+            # The session was closed by its owner in the meantime.
             raise self._faults.gone() from None
         response.release()
         if response.status not in OK:
@@ -108,7 +108,7 @@ class EventChannel:
             return
 
     async def close(self) -> None:
-        """Let go of the stream."""
+        """Close the stream."""
         if self._events is not None:
             await self._events.aclose()
         if self._stream is not None:
@@ -122,7 +122,7 @@ class EventChannel:
 
 
 def _same_origin(base: str, relative: str) -> str:
-    """Return the address that ``relative`` means, or nothing where it leads away from ``base`` or nowhere."""
+    """Return the absolute address of ``relative``, or "" where it is invalid or of another origin than ``base``."""
     try:
         address = urljoin(base, relative)
         return address if _origin(address) == _origin(base) else ""

@@ -1,4 +1,4 @@
-"""Servers that run as our child: a process group of its own, messages as lines, killed when we leave."""
+"""Servers that run as our child process: in a process group of their own, one message a line, killed when we leave."""
 
 import asyncio
 import os
@@ -80,16 +80,16 @@ class Child:
                         yield line
 
     async def watched(self, wire: DuplexWire) -> None:
-        """Close the wire when the child is gone, also where a child of its own still holds the output open."""
+        """Close the wire when the child is gone, even where a process of its own still keeps the output open."""
         over = False
         while not over:
-            # What the child wrote last is still read when its end was seen one turn before.
+            # Wait one more turn after the child ended, so that its last output is still read.
             over = self._process.returncode is not None
             await asyncio.sleep(_WATCH_S)
         wire.close()
 
     async def end(self) -> None:
-        """Ask the child to end, then make it and all that it started."""
+        """Ask the child to end, then kill it and every process that it started."""
         self._stdin.close()
         if not await self._ended():
             self._signal(signal.SIGTERM)
@@ -101,7 +101,7 @@ class Child:
 
     async def _ended(self) -> bool:
         until = asyncio.get_running_loop().time() + _GRACE_S
-        # Process.wait() would also wait for whoever inherited the pipes.
+        # Process.wait() would also wait for every process that inherited the pipes.
         while self._process.returncode is None:
             if asyncio.get_running_loop().time() >= until:
                 return False
@@ -137,7 +137,7 @@ async def _speaking(process: Process, faults: Faults, options: LinkOptions) -> A
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do all of ``work`` even where our task is cancelled meanwhile: no process is left behind."""
+    """Finish ``work`` even where our task is cancelled meanwhile, so that no process is left behind."""
     task = asyncio.create_task(work)
     cancelled = False
     while not task.done():
@@ -156,7 +156,7 @@ async def _started(settings: MCPServerSettings, faults: Faults) -> Process:
             *settings.args,
             stdin=PIPE,
             stdout=PIPE,
-            # What a server writes there may hold anything: it goes nowhere.
+            # A server's error output may contain anything, content too: discard it.
             stderr=DEVNULL,
             env={**get_default_environment(), **settings.env},
             cwd=settings.cwd,

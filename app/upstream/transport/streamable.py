@@ -1,4 +1,4 @@
-"""Opening a connection over streamable HTTP, and hearing what the server says unasked."""
+"""Open a connection over streamable HTTP, and read the messages that the server sends without a request."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -42,11 +42,11 @@ async def open_http(
 
 
 async def _hear_session(link: LiveLink, wire: HTTPWire, tasks: BackgroundTasks) -> None:
-    """Begin to hear what the server says unasked, if it says anything."""
+    """Start reading the messages that the server sends without a request, if it has a stream for them."""
     opened = asyncio.Event()
 
     def missed() -> None:
-        suspect_lists(link.capabilities, link.tell)
+        suspect_lists(link.capabilities, link.notify_owner)
 
     tasks.start(_follow(wire, link.stray, missed, opened))
     try:
@@ -86,7 +86,7 @@ async def _follow(
         except WIRE_ERRORS:
             pass
         except ServiceError:
-            # What cannot be read is not asked for again.
+            # Do not resume at an event that cannot be read.
             last_event = None
         finally:
             opened.set()

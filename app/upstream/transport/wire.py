@@ -1,4 +1,4 @@
-"""What a connection needs of the transport below it."""
+"""What a connection requires of the transport below it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -10,7 +10,7 @@ from app.upstream.transport.faults import Faults
 PROGRESS: Final = "notifications/progress"
 LOG: Final = "notifications/message"
 COURTESY_S: Final = 2.0
-"""How long something that the server need not hear of may take."""
+"""Longest time for a message that the server can do without."""
 
 Message = dict[str, Any]
 
@@ -21,18 +21,18 @@ class Wire(Protocol):
     closed: asyncio.Event
 
     def agreed(self, version: str, *, modern: bool) -> None:
-        """Hear which revision the server speaks."""
+        """Take note of the revision agreed on."""
 
     def messages(
         self, number: int, body: bytes, headers: Mapping[str, str], *, streaming: bool = False
     ) -> AsyncGenerator[Message, None]:
-        """Send a request and yield what belongs to it, its answer last; raises where no answer can come any more.
+        """Send a request and yield the messages that belong to it, its answer last; raises where none can come.
 
-        ``streaming`` is a request that stays open for notifications (``subscriptions/listen``).
+        ``streaming``: the request stays open for notifications (``subscriptions/listen``).
         """
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send what has no answer: a notification, or our answer to the server's question."""
+        """Send a message that has no answer: a notification, or our answer to the server's question."""
 
 
 def is_answer(message: Message, number: int) -> bool:
@@ -41,7 +41,7 @@ def is_answer(message: Message, number: int) -> bool:
 
 
 def result_of(message: Message, faults: Faults) -> dict[str, Any]:
-    """Return the result that an answer holds, as it came, or raise the server's error as UpstreamError."""
+    """Return an answer's result unchanged, or raise the server's error as UpstreamError."""
     result = message.get("result")
     if isinstance(result, dict) and "error" not in message:
         return result

@@ -76,7 +76,7 @@ async def test_a_list_that_fails_leaves_the_others_and_is_reported_in_our_words(
         assert [one.own_name for one in connection.offers] == ["get", "set"]
         assert connection.status.state == "ready"
         assert connection.status.error == (
-            "Server 'alpha' could not be asked for its prompts; what it offered before is kept."
+            "Server 'alpha' did not list its prompts; what it offered before is kept."
         )
 
 
