@@ -1,4 +1,4 @@
-"""Many rows in one statement, on both engines: parameter arrays on PostgreSQL, one executemany on SQLite."""
+"""Handle many rows in one statement: parameter arrays on PostgreSQL, one executemany on SQLite."""
 
 import json
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ _ARRAYS: tuple[tuple[type[Any], str], ...] = (
 
 
 async def fetch(tx: AsyncConnection, statement: str, parameters: Sequence[Any]) -> list[Any]:
-    """Run one statement in the dialect's own spelling and return its rows."""
+    """Run one statement, written for the dialect in use, and return its rows."""
     if tx.dialect.name == "postgresql":
         return list((await tx.exec_driver_sql(statement, tuple(parameters))).all())
-    # One trip to the connection's thread instead of the four that a cursor takes.
+    # This takes one round trip to the connection's thread; a cursor takes four.
     return list(await (await _sqlite(tx)).execute_fetchall(statement, parameters))
 
 
@@ -42,7 +42,7 @@ async def insert_rows(
     *,
     after: str = "",
 ) -> Sequence[Any]:
-    """Insert ``rows``; JSON is given as text. ``after`` (as ON CONFLICT … RETURNING …) is for PostgreSQL."""
+    """Insert ``rows``, with JSON as text. ``after`` (such as ON CONFLICT … RETURNING …) is for PostgreSQL only."""
     if not rows:
         return []
     if tx.dialect.name == "postgresql":
@@ -58,7 +58,7 @@ async def insert_rows(
 def appending(
     table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
 ) -> tuple[str, list[Any]]:
-    """Return one statement of SQLite that inserts all ``rows``, and its parameters."""
+    """Return one SQLite statement that inserts all ``rows``, and its parameters."""
     statement = _values(table, columns)
     group = statement[statement.rindex("(") :]
     stored = _storable_rows(table, columns, rows)
@@ -72,13 +72,13 @@ async def rows_matching(
     wanted: Sequence[tuple[Any, ...]],
     *extra: Any,
 ) -> list[Any]:
-    """Run ``select`` joined to a table ``q`` of ``wanted`` rows and return what it finds.
+    """Run ``select`` joined to a table ``q`` of ``wanted`` rows and return the resulting rows.
 
     ``names`` are the columns of ``q`` with their PostgreSQL types; ``extra`` are further parameters. ``{q}`` in
     ``select`` stands for the table, ``{0}``, ``{1}`` … for the extra parameters, each used once and in order,
     after ``{q}``.
     """
-    found: list[Any] = []
+    rows: list[Any] = []
     for start in range(0, len(wanted), _CHUNK):
         part = wanted[start : start + _CHUNK]
         if tx.dialect.name == "postgresql":
@@ -93,26 +93,26 @@ async def rows_matching(
             table = f"(SELECT {fields} FROM (VALUES {', '.join([group] * len(part))})) AS q"  # noqa: S608 - our own names
             marks = ["?"] * len(extra)
             parameters = (*(value for row in part for value in row), *map(storable, extra))
-        found.extend(await fetch(tx, select.format(*marks, q=table), parameters))
-    return found
+        rows.extend(await fetch(tx, select.format(*marks, q=table), parameters))
+    return rows
 
 
 def storable(value: Any) -> Any:
-    """Return ``value`` as SQLite keeps it when no column type converts it."""
+    """Return ``value`` in the form that SQLite stores, for values that no column type converts."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
     return value.hex if isinstance(value, UUID) else value
 
 
 def moment(value: datetime | str | None) -> datetime | None:
-    """Return a stored moment in UTC, from either engine."""
+    """Return a moment stored by either engine, in UTC."""
     if value is None or isinstance(value, datetime):
         return value
     return datetime.fromisoformat(value).replace(tzinfo=UTC)
 
 
 def document(value: Any) -> Any:
-    """Return stored JSON that no column type has read: SQLite gives its text, PostgreSQL's driver the value."""
+    """Parse stored JSON that no column type has read: SQLite returns text, PostgreSQL's driver the value."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -131,7 +131,9 @@ def _values(table: Table, columns: tuple[str, ...]) -> str:
 def _array(table: Table, name: str) -> str:
     kind = table.c[name].type
     implementation = getattr(kind, "impl_instance", kind)
-    return next((array for known, array in _ARRAYS if isinstance(implementation, known)), "text[]")
+    return next(
+        (array for column_type, array in _ARRAYS if isinstance(implementation, column_type)), "text[]"
+    )
 
 
 def _storable_rows(

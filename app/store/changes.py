@@ -1,4 +1,4 @@
-"""Announce and hear what changed: NOTIFY and LISTEN on PostgreSQL, inside the process on SQLite."""
+"""Publish and receive changes: NOTIFY and LISTEN on PostgreSQL, inside the process on SQLite."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence
 
 CHANNEL = "sluice_changed"
 EVERYTHING = "all"
-"""The kind of a ``Changed`` that stands for whatever was missed while the connection was down."""
+"""The kind of a ``Changed`` that stands for every change missed while the connection was down."""
 
 _PROBE_S = 5.0
 _PROBE_WAIT_S = 2.0
@@ -28,7 +28,7 @@ log = logging.getLogger("sluice.store")
 
 
 async def announce(tx: AsyncConnection, changed: Changed) -> None:
-    """Tell every process of ``changed`` once ``tx`` is committed, and nobody when it is rolled back."""
+    """Publish ``changed`` to every process once ``tx`` is committed, and to none when it is rolled back."""
     if tx.dialect.name == "postgresql":
         await tx.exec_driver_sql("SELECT pg_notify($1, $2)", (CHANNEL, json.dumps(asdict(changed))))
     else:
@@ -36,13 +36,13 @@ async def announce(tx: AsyncConnection, changed: Changed) -> None:
 
 
 class Changes:
-    """Hears the announcements of all processes and passes them to subscribers, this process's included."""
+    """Receives the changes that all processes publish, this one included, and passes them to subscribers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._subscribers: list[Callable[[Changed], None]] = []
         if database.embedded:
-            database.hear(self._tell)
+            database.hear(self._publish)
 
     def subscribe(self, subscriber: Callable[[Changed], None]) -> Callable[[], None]:
         """Call ``subscriber`` for each change; the returned function ends that."""
@@ -55,11 +55,11 @@ class Changes:
         return unsubscribe
 
     def tell(self, changed: Changed) -> None:
-        """Pass on what concerns this process alone, such as a file of its host."""
-        self._tell(changed)
+        """Publish a change that concerns this process alone, such as a file of its host."""
+        self._publish(changed)
 
     async def listen(self) -> AsyncGenerator[Changed, None]:
-        """Yield changes from now on; end by closing the iterator."""
+        """Yield changes from now on, until the iterator is closed."""
         arrived: asyncio.Queue[Changed] = asyncio.Queue()
         unsubscribe = self.subscribe(arrived.put_nowait)
         try:
@@ -70,7 +70,7 @@ class Changes:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Changes"]:
-        """Keep the listening connection of PostgreSQL open meanwhile; start hearing before this yields."""
+        """Keep PostgreSQL's listening connection open inside the block; it listens before this yields."""
         if self._database.embedded:
             yield self
             return
@@ -83,19 +83,19 @@ class Changes:
     async def _keep_listening(self, ready: asyncio.Event) -> None:
         while True:
             try:
-                await self._hear_one_connection(ready)
+                await self._listen_on_connection(ready)
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 log.warning("listening failed: %s", type(error).__name__)
             await asyncio.sleep(_RETRY_S)
 
-    async def _hear_one_connection(self, ready: asyncio.Event) -> None:
+    async def _listen_on_connection(self, ready: asyncio.Event) -> None:
         connection = await self._connect()
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _connection: gone.set())
         try:
-            await connection.add_listener(CHANNEL, self._heard)
+            await connection.add_listener(CHANNEL, self._on_payload)
             if ready.is_set():
-                self._tell(Changed(EVERYTHING))
+                self._publish(Changed(EVERYTHING))
             ready.set()
             while not gone.is_set():
                 with suppress(TimeoutError):
@@ -119,14 +119,14 @@ class Changes:
         limit_silence(connection)
         return connection
 
-    def _heard(self, _connection: Any, _process: int, _channel: str, payload: str) -> None:
+    def _on_payload(self, _connection: Any, _process: int, _channel: str, payload: str) -> None:
         try:
             read = json.loads(payload)
             changed = Changed(read["kind"], read.get("tenant"), read.get("name"))
         except (ValueError, KeyError, TypeError):
             changed = Changed(EVERYTHING)
-        self._tell(changed)
+        self._publish(changed)
 
-    def _tell(self, changed: Changed) -> None:
+    def _publish(self, changed: Changed) -> None:
         for subscriber in list(self._subscribers):
             subscriber(changed)

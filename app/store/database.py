@@ -1,4 +1,4 @@
-"""Open transactions, the only way to the database; its failures become one error that holds no content."""
+"""Open transactions, the only access to the database; its failures become one error without content."""
 
 import asyncio
 import logging
@@ -29,18 +29,18 @@ _RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
 _ANNOUNCED = "sluice_announced"
 _READINESS_S = 1.0
 _DIED_IDLE_S = 0.5
-"""A connection that died while idle says so at once; one that took longer met a database that does not answer."""
+"""A connection that died while idle fails at once; a slower failure means that the database does not answer."""
 
 log = logging.getLogger("sluice.store")
 T = TypeVar("T")
 
 
 class ContentionError(StoreUnavailableError):
-    """Two writers met; nothing was stored and the same work may be tried again at once."""
+    """Two writers conflicted; nothing was stored, and the same work may be tried again at once."""
 
 
 class Database:
-    """One database, SQLite or PostgreSQL; safe to share between all tasks of one event loop."""
+    """One database, SQLite or PostgreSQL; all tasks of one event loop may share it."""
 
     def __init__(self, url: str, *, pool_size: int = 8, patience: Patience = USUAL) -> None:
         self.url = async_url(url)
@@ -48,7 +48,7 @@ class Database:
         self.dialect = self.url.get_backend_name()
         self._engine = make_engine(self.url, pool_size, patience)
         self._writing = asyncio.Lock()
-        self._hearers: list[Callable[[Changed], None]] = []
+        self._listeners: list[Callable[[Changed], None]] = []
         self._appender: tuple[AsyncConnection, Any] | None = None
         self._pinged = 0.0
 
@@ -60,14 +60,14 @@ class Database:
 
     @property
     def embedded(self) -> bool:
-        """Tell whether this is SQLite: one process, one writer at a time."""
+        """Return whether this is SQLite: one process, one writer at a time."""
         return self.dialect == "sqlite"
 
     @asynccontextmanager
     async def transaction(self, tenant: str, *, write: bool = True) -> AsyncIterator[AsyncConnection]:
         """Open a transaction that sees the rows of ``tenant`` only; commit on success, roll back on error.
 
-        ``write=False`` spares SQLite its write lock; a write inside then fails.
+        ``write=False`` avoids SQLite's write lock; a write inside then fails.
         """
         if not tenant:
             raise ValueError("A transaction needs a tenant.")
@@ -76,14 +76,14 @@ class Database:
 
     @asynccontextmanager
     async def system_transaction(self, *, write: bool = True) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that sees all tenants: looking up a key, purging, re-wrapping, tenants."""
+        """Open a transaction that sees all tenants: to look up a key, purge, re-wrap or manage tenants."""
         async with self._begin(SYSTEM_ROLE, "", write=write) as tx:
             yield tx
 
     async def append(self, statement: str, parameters: Sequence[Any]) -> None:
         """Run one statement of SQLite that is a transaction by itself; durable when this returns.
 
-        One trip to the thread of a connection that is kept for this, where a transaction takes nine.
+        This takes one round trip to the thread of a reserved connection; a transaction takes nine.
         """
         with _translated():
             async with AsyncExitStack() as stack:
@@ -106,12 +106,12 @@ class Database:
             await _abandon(ended[0])
 
     async def enter_tenant(self, tx: AsyncConnection, tenant: str) -> None:
-        """Let ``tx`` go on as ``tenant``, so that one commit can serve requests of several tenants."""
+        """Switch ``tx`` to ``tenant``, so that one commit can serve requests of several tenants."""
         if not self.embedded:
             await _assume(tx, APP_ROLE, tenant)
 
     async def retried(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run ``work`` again, up to five times with jitter, while it fails only by contention."""
+        """Run ``work``, up to five times with jitter while it fails only by contention."""
         for attempt in range(1, ATTEMPTS):
             try:
                 return await work()
@@ -139,7 +139,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
-        """Open a connection as the login itself, without a role: checks of settings and schema only."""
+        """Open a connection as the login itself, without a role; only for checks of settings and schema."""
         with _translated():
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
@@ -151,13 +151,13 @@ class Database:
         await self._engine.dispose()
 
     def driver_arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return what the driver's own ``connect`` takes for this database (``store.changes`` needs it)."""
+        """Return the arguments of the driver's own ``connect`` for this database (for ``store.changes``)."""
         arguments, options = self._engine.dialect.create_connect_args(self.url)
         return list(arguments), dict(options)
 
-    def hear(self, hearer: Callable[[Changed], None]) -> None:
-        """Tell ``hearer`` of what this process announces, once it is committed (``store.changes`` does)."""
-        self._hearers.append(hearer)
+    def hear(self, listener: Callable[[Changed], None]) -> None:
+        """Call ``listener`` for each change that this process commits (for ``store.changes``)."""
+        self._listeners.append(listener)
 
     @asynccontextmanager
     async def _begin(self, role: str, tenant: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
@@ -209,12 +209,12 @@ class Database:
 
     def _publish(self, announced: list[Changed]) -> None:
         for changed in announced:
-            for hearer in list(self._hearers):
-                hearer(changed)
+            for listener in list(self._listeners):
+                listener(changed)
 
 
 def note_announcement(tx: AsyncConnection, changed: Changed) -> None:
-    """Remember ``changed`` until ``tx`` is committed; hearers in this process are told then."""
+    """Keep ``changed`` until ``tx`` is committed; listeners in this process are called then."""
     tx.info.setdefault(_ANNOUNCED, []).append(changed)
 
 
@@ -225,7 +225,7 @@ async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:
 
 
 async def _abandon(tx: AsyncConnection) -> None:
-    """Roll back and close; a connection whose peer does not answer was cut already (``store.dialects``)."""
+    """Roll back and close; a connection whose peer does not answer is already cut (``store.dialects``)."""
     try:
         await tx.close()
     except (SQLAlchemyError, OSError, TimeoutError) as second:

@@ -1,4 +1,4 @@
-"""How the two databases are reached: addresses, time-outs, connection settings and durability checks."""
+"""Connect to the two databases: addresses, time-outs, connection settings and durability checks."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ CONNECT_S = 2.0
 LOCK_S = 1.0
 TCP_USER_TIMEOUT_MS = 2000
 WRITE = "sluice_write"
-"""Execution option of a transaction that will write: SQLite takes its one write lock at the beginning."""
+"""Execution option of a transaction that will write: SQLite takes its one write lock when it begins."""
 
 _DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -28,10 +28,10 @@ _DRIVERS = {
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the database may be silent, in seconds, before a request is refused.
+    """How long to wait for the database, in seconds, before a request is refused.
 
-    ``connect_s`` for a new connection, ``statement_s`` for one statement or one queued write, ``pool_s`` for a free
-    connection.
+    ``connect_s``: for a new connection; ``statement_s``: for one statement or one queued write; ``pool_s``: for a
+    free connection.
     """
 
     connect_s: float = CONNECT_S
@@ -44,11 +44,11 @@ log = logging.getLogger("sluice.store")
 
 
 class UnsafeDatabaseError(RuntimeError):
-    """The database is set up in a way that could lose or leak data; the service must not start on it."""
+    """The database's settings could lose or leak data; the service must not start on it."""
 
 
 def async_url(text_url: str) -> URL:
-    """Return the address with the asynchronous driver; ``sqlite:///…`` and ``postgresql://…`` need none."""
+    """Return the address with the asynchronous driver; ``sqlite:///…`` and ``postgresql://…`` need not name one."""
     url = make_url(text_url)
     backend = url.drivername.partition("+")[0]
     if backend not in _DRIVERS:
@@ -65,8 +65,8 @@ def async_url(text_url: str) -> URL:
 def prepare_file(url: URL) -> None:
     """Create an SQLite file and its folder, readable by the owner only; keep what exists.
 
-    An existing file must not even be opened: to close it would drop every lock that this process's connections
-    hold on it, after which another process may delete the write-ahead log under a serving one.
+    Do not even open an existing file: closing it would drop every lock that this process's connections have on it,
+    and another process could then delete the write-ahead log of a running one.
     """
     path = Path(str(url.database))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,30 +75,30 @@ def prepare_file(url: URL) -> None:
 
 
 class SQLiteConnection(sqlite3.Connection):
-    """A connection that gives its locks back when it is closed, whatever was left undone on it.
+    """A connection that releases its locks when it is closed, whatever was left unfinished on it.
 
-    SQLite keeps a closed connection alive for as long as one of its statements has rows to give. A statement whose
-    caller was cancelled stays so until its cursor is collected: no writer could begin meanwhile.
+    SQLite keeps a closed connection alive while one of its statements has rows left. That is so for a statement whose
+    caller was cancelled, until its cursor is collected: no writer could begin meanwhile.
     """
 
     def close(self) -> None:
-        """Roll back what is open, then close."""
+        """Roll back an open transaction, then close."""
         try:
             if self.in_transaction:
                 self.rollback()
         except sqlite3.Error:
-            # What cannot even roll back is closed all the same.
+            # Close even a connection that cannot roll back.
             log.warning("rollback failed while closing")
         finally:
             super().close()
 
 
 def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
-    """Return an engine whose connections carry the time-outs and settings of their dialect."""
+    """Return an engine whose connections have the time-outs and settings of their dialect."""
     common: dict[str, Any] = {"pool_size": pool_size, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "sqlite":
         prepare_file(url)
-        # Requests queue for the one write lock of SQLite in memory, so the pool never is the bottleneck.
+        # Requests queue in memory for SQLite's one write lock, so the pool is never the bottleneck.
         engine = create_async_engine(
             url,
             connect_args={"timeout": LOCK_S * 2, "factory": SQLiteConnection},
@@ -146,7 +146,7 @@ def _configure_sqlite(connection: Any, _record: Any) -> None:
 
 
 def _begin_sqlite(connection: Any) -> None:
-    # A transaction that reads first and writes later could fail in the middle; so a writer says it at the start.
+    # A transaction that reads first and writes later could fail in the middle, so a writer locks at the start.
     write = connection.get_execution_options().get(WRITE, True)
     statement = "BEGIN IMMEDIATE" if write else "BEGIN"
     connection.connection.dbapi_connection.run_async(lambda raw: raw.execute_fetchall(statement))
@@ -158,7 +158,7 @@ def _limit_silence(connection: Any, _record: Any) -> None:
 
 
 def _cut_silent(context: ExceptionContext) -> None:
-    """Cut a connection whose statement got no answer: SQLAlchemy would say goodbye first, and wait for the reply."""
+    """Cut a connection whose statement got no answer: SQLAlchemy would close it politely and wait for the reply."""
     if context.connection is not None and isinstance(
         context.original_exception, TimeoutError | asyncio.CancelledError
     ):
@@ -177,7 +177,7 @@ def limit_silence(driver_connection: Any) -> None:
 
 
 async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
-    """Raise ``UnsafeDatabaseError`` where an acknowledged commit could be lost or isolation be bypassed."""
+    """Raise ``UnsafeDatabaseError`` where an acknowledged commit could be lost or isolation bypassed."""
     if tx.dialect.name == "sqlite":
         journal = (await tx.execute(text("PRAGMA journal_mode"))).scalar_one()
         synchronous = (await tx.execute(text("PRAGMA synchronous"))).scalar_one()

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 async def insert_absent(tx: AsyncConnection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert one row and return True; return False, and change nothing, where a unique key is taken."""
+    """Insert one row and return True; return False and change nothing where a unique key is taken."""
     insert = postgresql.insert if tx.dialect.name == "postgresql" else sqlite.insert
     done = await tx.execute(insert(table).values(**values).on_conflict_do_nothing())
     return bool(done.rowcount)

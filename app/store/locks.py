@@ -1,4 +1,4 @@
-"""One process at a time: a lock by name that ends with its connection."""
+"""A named lock for one process at a time, which ends with its connection."""
 
 import hashlib
 import logging
@@ -15,9 +15,9 @@ log = logging.getLogger("sluice.store")
 
 @asynccontextmanager
 async def only_here(database: Database, name: str) -> AsyncIterator[bool]:
-    """Yield True while no other process holds the lock ``name``, else False at once.
+    """Take the lock ``name`` and yield True; yield False at once where another process has it.
 
-    SQLite serves one process, so it is always True there. No transaction stays open meanwhile.
+    SQLite serves one process, so this is always True there. No transaction stays open meanwhile.
     """
     if database.embedded:
         yield True
@@ -25,16 +25,16 @@ async def only_here(database: Database, name: str) -> AsyncIterator[bool]:
     number = {"number": int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)}
     async with database.connection() as connection:
         taken = await connection.execute(text("SELECT pg_try_advisory_lock(:number)"), number)
-        held = bool(taken.scalar_one())
+        acquired = bool(taken.scalar_one())
         await connection.commit()
         try:
-            yield held
+            yield acquired
         finally:
-            if held:
+            if acquired:
                 try:
                     await connection.execute(text("SELECT pg_advisory_unlock(:number)"), number)
                     await connection.commit()
                 except (SQLAlchemyError, OSError) as error:
-                    # The lock must not go back into the pool: it ends with the connection.
-                    log.warning("a lock was given up with its connection: %s", type(error).__name__)
+                    # A connection that still has the lock must not return to the pool; closing it ends the lock.
+                    log.warning("a lock was released by closing its connection: %s", type(error).__name__)
                     await connection.invalidate()

@@ -25,45 +25,45 @@ _ADVISORY_LOCK = 0x51_C1_CE_01
 _LOCK_WAIT = "30s"
 _SQLITE_WAIT_S = 30.0
 
-# Alembic hands its environment to env.py through globals: one migration at a time in a process.
+# Alembic passes its environment to env.py through globals, so a process runs one migration at a time.
 _alembic = threading.Lock()
 
 T = TypeVar("T")
 
 
 class MigrationsMissingError(RuntimeError):
-    """The folder of migrations is not beside the package."""
+    """The migrations folder is missing beside the package."""
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Bring the database at ``url`` forward; call it in a thread from asynchronous code."""
+    """Upgrade the database at ``url`` to ``revision``; call it in a thread from asynchronous code."""
     with _alembic:
         with_connection(url, lambda connection: command.upgrade(_config(connection), revision))
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Take the database at ``url`` back to ``revision`` (``base``: empty); what that loses stands in the headers."""
+    """Downgrade the database at ``url`` to ``revision`` (``base``: empty); the migrations' headers say what is lost."""
     with _alembic:
         with_connection(url, lambda connection: command.downgrade(_config(connection), revision))
 
 
 def current(url: str) -> str | None:
-    """Return the revision of the database at ``url``, None when it is empty."""
+    """Return the revision of the database at ``url``, or None when it is empty."""
     return with_connection(
         url, lambda connection: MigrationContext.configure(connection).get_current_revision(), lock=False
     )
 
 
 def head() -> str:
-    """Return the newest revision that this release knows."""
-    found = ScriptDirectory.from_config(_config(None)).get_current_head()
-    if found is None:
+    """Return the newest revision of this release."""
+    revision = ScriptDirectory.from_config(_config(None)).get_current_head()
+    if revision is None:
         raise MigrationsMissingError("The folder of migrations is empty.")
-    return found
+    return revision
 
 
 def is_head(url: str) -> bool:
-    """Tell whether the database at ``url`` has the newest schema."""
+    """Return whether the database at ``url`` has the newest schema."""
     return current(url) == head()
 
 
@@ -84,7 +84,7 @@ def included(_object: Any, name: str | None, kind: str, reflected: bool, _compar
 
 
 def is_table_of_ours(name: str | None, kind: str, _parents: Any) -> bool:
-    """Leave out the search index of documents, which each engine keeps in its own way."""
+    """Leave out the search index of documents, which differs between the engines."""
     return not (kind == "table" and name is not None and name.startswith("document_search"))
 
 
@@ -131,7 +131,7 @@ def _with_sqlite(url: Any, work: Callable[[Connection], T]) -> T:
         connection.execute("PRAGMA synchronous = FULL")
 
     event.listen(engine, "connect", configure)
-    # DDL takes part in the transaction, and a second process waits here until the first has migrated.
+    # Include DDL in the transaction, and make a second process wait here until the first has migrated.
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     try:
         with engine.connect() as connection:

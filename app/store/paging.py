@@ -1,4 +1,4 @@
-"""Pages of a list that a key orders: the rows behind a place, and no more of them than asked for."""
+"""Pages of a list ordered by a key: the rows after a place, and no more of them than requested."""
 
 from typing import Any, TypeVar
 
@@ -15,9 +15,9 @@ def paged(
     limit: int | None = None,
     newest_first: bool = False,
 ) -> Q:
-    """Order ``query`` by ``key``; return the rows behind the key ``behind`` (None: from the start).
+    """Order ``query`` by ``key`` and limit it to the rows after the key ``behind`` (None: from the start).
 
-    ``behind`` is a tuple where the key has several columns. ``newest_first`` turns the order round.
+    ``behind`` is a tuple where the key has several columns. ``newest_first`` reverses the order.
     """
     query = query.order_by(*(column.desc() for column in key) if newest_first else key)
     if behind is not None:
@@ -27,5 +27,5 @@ def paged(
 
 
 def by_code_point(tx: AsyncConnection, column: ColumnElement[str]) -> ColumnElement[str]:
-    """Return ``column`` in the order of Python's strings; databases order text by rules of their own."""
+    """Return ``column`` with the order of Python's strings; databases order text by their own rules."""
     return column.collate("C" if tx.dialect.name == "postgresql" else "BINARY")

@@ -21,7 +21,7 @@ Origin = Literal["file", "api"]
 
 @dataclass(frozen=True, slots=True)
 class StoredPipeline:
-    """One version of a pipeline; versions are kept and count from 1, through removals too."""
+    """One version of a pipeline; versions are never deleted and count from 1, across removals too."""
 
     name: str
     version: int
@@ -33,7 +33,7 @@ class StoredPipeline:
 
 
 async def add_pipeline(tx: AsyncConnection, tenant: str, added: StoredPipeline) -> bool:
-    """Store a version; return False, and change nothing, where that number is taken."""
+    """Store a version; return False and change nothing where that number is taken."""
     values = {
         "tenant": tenant,
         "name": added.name,
@@ -55,7 +55,7 @@ async def list_pipelines(
     after: str | None = None,
     limit: int | None = None,
 ) -> list[StoredPipeline]:
-    """Return the newest version of each pipeline by name, those behind ``after``; removed ones unless ``active``."""
+    """Return the newest version of each pipeline by name, after ``after``; ``active`` leaves out removed ones."""
     mine = pipeline.c.tenant == tenant
     newest = (
         select(pipeline.c.name, func.max(pipeline.c.version).label("version"))
@@ -63,8 +63,8 @@ async def list_pipelines(
         .group_by(pipeline.c.name)
         .subquery()
     )
-    held = (pipeline.c.name == newest.c.name) & (pipeline.c.version == newest.c.version)
-    query = select(pipeline).join(newest, held).where(mine)
+    is_newest = (pipeline.c.name == newest.c.name) & (pipeline.c.version == newest.c.version)
+    query = select(pipeline).join(newest, is_newest).where(mine)
     if active:
         query = query.where(pipeline.c.state == "active")
     query = paged(query, pipeline.c.name, behind=after, limit=limit)
@@ -74,7 +74,7 @@ async def list_pipelines(
 async def list_pipeline_versions(
     tx: AsyncConnection, tenant: str, name: str, *, before: int | None = None, limit: int = 1
 ) -> Sequence[StoredPipeline]:
-    """Return the versions of one pipeline, newest first, those older than ``before``."""
+    """Return the versions of one pipeline older than ``before``, newest first."""
     named = (pipeline.c.tenant == tenant) & (pipeline.c.name == name)
     query = paged(
         select(pipeline).where(named), pipeline.c.version, behind=before, limit=limit, newest_first=True

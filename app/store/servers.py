@@ -1,4 +1,4 @@
-"""Queries on the MCP servers of a tenant and on the definitions that were approved of each."""
+"""Queries on the MCP servers of a tenant and on the approved definitions of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ Origin = Literal["file", "api"]
 class StoredServer:
     """One server; ``document`` is its entry without name and secrets, ``secrets`` is ciphertext.
 
-    ``pinned`` is when the definitions of the present settings were first approved, None: they never were.
+    ``pinned`` is when the definitions under the present settings were first approved (None: never).
     """
 
     tenant: str
@@ -41,7 +41,7 @@ class StoredServer:
 
 @dataclass(frozen=True, slots=True)
 class StoredPin:
-    """One approved definition of a server: the digest decides, the definition is for people to compare."""
+    """One approved definition of a server: the digest decides; the definition is there for people to compare."""
 
     tenant: str
     server: str
@@ -54,7 +54,7 @@ class StoredPin:
 
 
 async def add_server(tx: AsyncConnection, added: StoredServer) -> bool:
-    """Store a server; return False, and change nothing, where the name is taken."""
+    """Store a server; return False and change nothing where the name is taken."""
     return await insert_absent(tx, server, _values(added))
 
 
@@ -70,7 +70,7 @@ async def find_server(
 async def list_servers(
     tx: AsyncConnection, tenant_name: str, *, after: str | None = None, limit: int | None = None
 ) -> Sequence[StoredServer]:
-    """Return a tenant's servers by name, those behind ``after``."""
+    """Return a tenant's servers in order of name, after the name ``after``."""
     query = select(server).where(server.c.tenant == tenant_name)
     query = paged(query, server.c.name, behind=after, limit=limit)
     return [_server(row) for row in await tx.execute(query)]
@@ -88,7 +88,7 @@ async def list_server_names(tx: AsyncConnection) -> Sequence[tuple[str, str]]:
 
 
 async def update_server(tx: AsyncConnection, changed: StoredServer) -> None:
-    """Replace everything of a server but who made it and when."""
+    """Replace everything of a server except who made it and when."""
     values = _values(changed)
     for fixed in ("tenant", "name", "created", "created_by"):
         del values[fixed]
@@ -96,13 +96,13 @@ async def update_server(tx: AsyncConnection, changed: StoredServer) -> None:
 
 
 async def remove_server(tx: AsyncConnection, tenant_name: str, name: str) -> bool:
-    """Forget a server and its approved definitions; return False where it was gone."""
+    """Delete a server and its approved definitions; return False where there was none."""
     done = await tx.execute(delete(server).where(_named(tenant_name, name)))
     return bool(done.rowcount)
 
 
 async def list_pins(tx: AsyncConnection, tenant_name: str, server_name: str) -> Sequence[StoredPin]:
-    """Return what was approved of a server, by kind and name."""
+    """Return the approved definitions of a server in order of kind and name."""
     query = (
         select(server_pin).where(_of(tenant_name, server_name)).order_by(server_pin.c.kind, server_pin.c.name)
     )
@@ -110,14 +110,14 @@ async def list_pins(tx: AsyncConnection, tenant_name: str, server_name: str) -> 
 
 
 async def list_pin_digests(tx: AsyncConnection, tenant_name: str) -> Mapping[tuple[str, str, str], str]:
-    """Return the digests of all that was approved, by server, kind and name."""
+    """Return the digests of all approved definitions by server, kind and name."""
     columns = (server_pin.c.server, server_pin.c.kind, server_pin.c.name, server_pin.c.digest)
     query = select(*columns).where(server_pin.c.tenant == tenant_name)
     return {(row.server, row.kind, row.name): row.digest for row in await tx.execute(query)}
 
 
 async def add_pins(tx: AsyncConnection, pins: Sequence[StoredPin]) -> None:
-    """Store approved definitions whose places are free (``remove_pins`` makes room)."""
+    """Store approved definitions whose keys are free (``remove_pins`` frees them)."""
     if pins:
         await tx.execute(insert(server_pin), [_pin_values(pin) for pin in pins])
 
@@ -125,7 +125,7 @@ async def add_pins(tx: AsyncConnection, pins: Sequence[StoredPin]) -> None:
 async def remove_pins(
     tx: AsyncConnection, tenant_name: str, server_name: str, named: Iterable[tuple[str, str]] | None = None
 ) -> None:
-    """Forget what was approved of a server: all of it, or the ``named`` kinds and names."""
+    """Delete approved definitions of a server: all of them, or those with the ``named`` kinds and names."""
     chosen = _of(tenant_name, server_name)
     if named is not None:
         chosen &= tuple_(server_pin.c.kind, server_pin.c.name).in_(list(named))

@@ -1,4 +1,4 @@
-"""Every table; each key begins with the tenant, so that a cluster can shard by it."""
+"""The tables; each key begins with the tenant, so that a cluster can shard by it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -33,7 +33,7 @@ class Instant(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Refuse a moment without a zone and bring the others to UTC."""
+        """Refuse a moment without a time zone and convert the others to UTC."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -96,7 +96,7 @@ api_key = Table(
     _text("tenant"),
     _text("id"),
     _blob("digest"),
-    # While a rotation is under way the old secret stays good until previous_expires.
+    # During a rotation the old secret stays valid until previous_expires.
     _blob("previous_digest", nullable=True),
     _moment("previous_expires", nullable=True),
     _text("name", nullable=True),
@@ -124,7 +124,7 @@ policy = Table(
 )
 
 # A scope that is erased or purged stays as a tombstone: its counters outlive its entries, so that no ordinal
-# is ever given twice. ``generation`` counts the data keys the scope has had and is sealed into every entry.
+# is ever used twice. ``generation`` counts the data keys the scope has had and is sealed into every entry.
 scope = Table(
     "scope",
     metadata,
@@ -143,7 +143,7 @@ scope = Table(
     Index(None, "expires"),
 )
 
-# ``origin`` says how the look-up was made: exact, spelled (exact, with its spelling inside JSON) or canonical.
+# ``origin`` states how the look-up was made: exact, spelled (exact, with its spelling inside JSON) or canonical.
 entry = Table(
     "entry",
     metadata,
@@ -199,7 +199,7 @@ audit_event = Table(
     _document("details"),
     _blob("sealed", nullable=True),
     _blob("mac"),
-    # PostgreSQL wants the partition column in the key.
+    # PostgreSQL requires the partition column in the key.
     PrimaryKeyConstraint("tenant", "id", "at"),
     Index(None, "tenant", "request_id"),
     Index(None, "tenant", "scope_ref"),
@@ -210,7 +210,7 @@ session = Table(
     "session",
     metadata,
     _text("tenant"),
-    # A digest of the session's name: a reader of the table cannot join a session.
+    # A digest of the session's id, so that a reader of the table cannot join a session.
     _text("id"),
     _text("principal"),
     _text("revision"),
@@ -241,7 +241,7 @@ key_canary = Table(
     PrimaryKeyConstraint("version"),
 )
 
-# Facts about the whole installation: the restore epoch, the last readiness write.
+# Values of the whole installation: the restore epoch, the last readiness write.
 installation = Table(
     "installation",
     metadata,
@@ -335,7 +335,7 @@ concern_mapping = Table(
     PrimaryKeyConstraint("tenant", "kind", "name"),
 )
 
-# What a caller prefers where its session and its requests say nothing.
+# A caller's preference, for where its session and its requests set nothing.
 concern_preference = Table(
     "concern_preference",
     metadata,
@@ -357,7 +357,7 @@ tool_description = Table(
     PrimaryKeyConstraint("tenant", "name"),
 )
 
-# Which descriptions a caller has read, where a policy remembers that per caller; sessions remember theirs.
+# The descriptions that a caller has read, where a policy records that per caller; sessions record their own.
 disclosure = Table(
     "disclosure",
     metadata,
@@ -370,7 +370,7 @@ disclosure = Table(
     Index(None, "expires"),
 )
 
-# Versions are kept; the newest one's ``state`` says whether it is removed, so that no number is given twice.
+# Versions are never deleted, so that no number is used twice; the newest one's ``state`` may be removed.
 pipeline = Table(
     "pipeline",
     metadata,

@@ -16,9 +16,9 @@ from app.store.tables import api_key, tenant
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """What may be known of an API key: everything but its secret.
+    """The public facts of an API key: everything except its secrets.
 
-    ``rotating_until`` is the moment at which the secret before the last rotation ends.
+    ``rotating_until`` is the moment at which the secret from before the last rotation ends.
     """
 
     tenant: str
@@ -35,7 +35,7 @@ class KeyInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key and the digests of its one or two live secrets."""
+    """A key with the digests of its one or two valid secrets."""
 
     info: KeyInfo
     digest: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class StoredKey:
 
 
 async def add_key(tx: AsyncConnection, key: StoredKey) -> bool:
-    """Store a key; return False, and change nothing, where its id is taken."""
+    """Store a key; return False and change nothing where its id is taken."""
     info = key.info
     values = {
         "tenant": info.tenant,
@@ -63,7 +63,7 @@ async def add_key(tx: AsyncConnection, key: StoredKey) -> bool:
 async def find_key(
     tx: AsyncConnection, key_id: str, *, tenant_name: str | None, lock: bool = False
 ) -> StoredKey | None:
-    """Return a key of a tenant, None: of any; ``lock`` keeps others from changing it meanwhile."""
+    """Return a key of a tenant (None: of any tenant); ``lock`` keeps others from changing it meanwhile."""
     query = select(api_key).where(api_key.c.id == key_id)
     if tenant_name is not None:
         query = query.where(api_key.c.tenant == tenant_name)
@@ -72,7 +72,7 @@ async def find_key(
 
 
 async def find_key_with_tenant(tx: AsyncConnection, key_id: str) -> StoredKey | None:
-    """Return a key together with the state of its tenant, for authentication."""
+    """Return a key with the state of its tenant, for authentication."""
     query = (
         select(api_key, tenant.c.disabled.label("tenant_disabled"))
         .join(tenant, tenant.c.id == api_key.c.tenant)
@@ -85,7 +85,7 @@ async def find_key_with_tenant(tx: AsyncConnection, key_id: str) -> StoredKey | 
 async def list_keys(
     tx: AsyncConnection, tenant_name: str, *, after: str | None = None, limit: int = 1000
 ) -> Sequence[KeyInfo]:
-    """Return the keys of a tenant by id, those behind ``after``."""
+    """Return the keys of a tenant in order of id, after the id ``after``."""
     query = select(api_key).where(api_key.c.tenant == tenant_name)
     query = paged(query, api_key.c.id, behind=after, limit=limit)
     return [_key(row).info for row in await tx.execute(query)]
@@ -98,12 +98,12 @@ async def list_keys_made_by(tx: AsyncConnection, maker: str) -> Sequence[KeyInfo
 
 
 async def count_keys(tx: AsyncConnection) -> int:
-    """Return how many keys there are, revoked and expired ones too."""
+    """Return the number of keys, including revoked and expired ones."""
     return (await tx.execute(select(func.count()).select_from(api_key))).scalar_one()
 
 
 async def update_key_revoked(tx: AsyncConnection, tenant_name: str, key_id: str, revoked: datetime) -> None:
-    """End a key with all its secrets."""
+    """Revoke a key and all its secrets."""
     await tx.execute(
         update(api_key)
         .where(_named(tenant_name, key_id))
@@ -114,7 +114,7 @@ async def update_key_revoked(tx: AsyncConnection, tenant_name: str, key_id: str,
 async def update_key_secret(
     tx: AsyncConnection, before: StoredKey, digest: bytes, until: datetime | None
 ) -> None:
-    """Give a key a new secret; the old one stays good until ``until``, None ends it at once."""
+    """Give a key a new secret; the old one stays valid until ``until`` (None: it ends at once)."""
     old = before.digest if until is not None else None
     await tx.execute(
         update(api_key)
@@ -124,7 +124,7 @@ async def update_key_secret(
 
 
 async def remove_old_secrets(tx: AsyncConnection, now: datetime) -> int:
-    """Forget the secrets whose rotation is over; return how many."""
+    """Delete the old secrets whose rotation is over; return how many."""
     done = await tx.execute(
         update(api_key)
         .where(api_key.c.previous_expires <= now)

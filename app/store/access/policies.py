@@ -15,7 +15,7 @@ from app.store.tables import policy
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
-    """One version of a policy; versions are kept and count from 1."""
+    """One version of a policy; versions are never deleted and count from 1."""
 
     tenant: str
     version: int
@@ -25,7 +25,7 @@ class StoredPolicy:
 
 
 async def add_policy(tx: AsyncConnection, added: StoredPolicy) -> bool:
-    """Store a version; return False, and change nothing, where that number is taken."""
+    """Store a version; return False and change nothing where that number is taken."""
     values = {
         "tenant": added.tenant,
         "version": added.version,
@@ -46,7 +46,7 @@ async def find_policy(tx: AsyncConnection, tenant: str) -> StoredPolicy | None:
 async def list_policies(
     tx: AsyncConnection, tenant: str, *, before: int | None, limit: int
 ) -> Sequence[StoredPolicy]:
-    """Return the versions, newest first, those older than ``before``."""
+    """Return the versions older than ``before``, newest first."""
     query = select(policy).where(policy.c.tenant == tenant)
     query = paged(query, policy.c.version, behind=before, limit=limit, newest_first=True)
     return [_policy(row) for row in await tx.execute(query)]

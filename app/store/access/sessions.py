@@ -1,4 +1,4 @@
-"""Queries on the virtual sessions of handshake clients; a session is found by a digest of its id only."""
+"""Queries on the virtual sessions of handshake clients; a session is stored under a digest of its id only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from app.store.tables import session
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """One row; ``id`` is the digest, ``principal`` the credential that began the session."""
+    """One session; ``id`` is the digest, ``principal`` the credential that began the session."""
 
     tenant: str
     id: str
@@ -53,7 +53,7 @@ async def find_session(
 
 
 async def update_session_seen(tx: AsyncConnection, tenant: str, digest: str, seen: datetime) -> bool:
-    """Note that a session is in use; return False where it is gone."""
+    """Record that a session is in use; return False where it no longer exists."""
     done = await tx.execute(update(session).where(_named(tenant, digest)).values(last_seen=seen))
     return bool(done.rowcount)
 
@@ -66,15 +66,15 @@ async def update_session_data(
 
 
 async def remove_session(tx: AsyncConnection, tenant: str, digest: str) -> bool:
-    """Forget a session; return False where it was gone."""
+    """Delete a session; return False where there was none."""
     done = await tx.execute(delete(session).where(_named(tenant, digest)))
     return bool(done.rowcount)
 
 
 async def remove_idle_sessions(tx: AsyncConnection, before: datetime, *, limit: int) -> int:
-    """Forget up to ``limit`` sessions last used before ``before``; return how many.
+    """Delete up to ``limit`` sessions last used before ``before``; return how many.
 
-    The time is looked at again by the deletion, so a session that wakes up meanwhile stays.
+    The deletion checks the time again, so a session that is used meanwhile stays.
     """
     idle = select(session.c.tenant, session.c.id).where(session.c.last_seen < before).limit(limit)
     chosen = tuple_(session.c.tenant, session.c.id).in_(idle)

@@ -15,7 +15,7 @@ from app.store.tables import tenant
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One customer of this service; a disabled one keeps its data and is refused at the door."""
+    """One customer of this service; a disabled tenant keeps its data, but its requests are refused."""
 
     name: str
     created: datetime
@@ -24,7 +24,7 @@ class Tenant:
 
 
 async def add_tenant(tx: AsyncConnection, added: Tenant) -> bool:
-    """Store a tenant; return False, and change nothing, where the name is taken."""
+    """Store a tenant; return False and change nothing where the name is taken."""
     values = {"id": added.name, "created": added.created, "created_by": added.created_by}
     return await insert_absent(tx, tenant, values)
 
@@ -37,13 +37,13 @@ async def find_tenant(tx: AsyncConnection, name: str, *, lock: bool = False) -> 
 
 
 async def list_tenants(tx: AsyncConnection, *, after: str | None, limit: int) -> Sequence[Tenant]:
-    """Return tenants by name, those behind ``after``."""
+    """Return tenants in order of name, after the name ``after``."""
     query = paged(select(tenant), tenant.c.id, behind=after, limit=limit)
     return [_tenant(row) for row in await tx.execute(query)]
 
 
 async def update_tenant(tx: AsyncConnection, name: str, *, disabled: datetime | None) -> None:
-    """Close the door to a tenant, or open it again."""
+    """Disable a tenant from a moment on, or enable it again (None)."""
     await tx.execute(update(tenant).where(tenant.c.id == name).values(disabled=disabled))
 
 

@@ -14,14 +14,14 @@ from app.store.paging import paged
 from app.store.tables import audit_event
 
 Transaction: TypeAlias = AsyncConnection
-"""An open transaction, for services that hand one on without looking into it."""
+"""An open transaction, for services that pass it on without using it."""
 
 _EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """Which events are asked for; None does not filter. ``since`` is included, ``until`` is not."""
+    """Which events to return; None does not filter. ``since`` is inclusive, ``until`` is exclusive."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -39,7 +39,7 @@ class AuditFilters:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event as it lies in the record, with the MAC over its payload."""
+    """An event as stored in the record, with the MAC over its payload."""
 
     event: AuditEvent
     mac: bytes
@@ -55,14 +55,14 @@ async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> Record
 async def list_events(
     tx: AsyncConnection, tenant: str, filters: AuditFilters, *, before: UUID | None, limit: int
 ) -> Sequence[RecordedEvent]:
-    """Return events newest first, those made before the event ``before``; ids sort by time."""
+    """Return the events made before the event ``before``, newest first; ids sort by time."""
     query = select(audit_event).where(audit_event.c.tenant == tenant)
     query = paged(_filtered(query, filters), audit_event.c.id, behind=before, limit=limit, newest_first=True)
     return [_recorded(row) for row in await tx.execute(query)]
 
 
 async def make_partitions(tx: AsyncConnection, months: int = 3) -> None:
-    """Make the record's partitions of this and the next months; SQLite has none."""
+    """Create the record's partitions of this and the next months; SQLite has none."""
     if tx.dialect.name == "postgresql":
         await tx.execute(text("SELECT sluice_make_audit_partitions(:months)"), {"months": months})
 

@@ -1,4 +1,4 @@
-"""Commit the vault writes and audit rows of concurrent requests together: one task, one commit for many."""
+"""Commit the vault writes and audit rows of concurrent requests together: one task and one commit for many."""
 
 import asyncio
 import json
@@ -23,11 +23,11 @@ from app.store.vault.allocation import Allocation, DataKeys, Want
 
 BATCH_ROWS = 256
 GATHER_S = 0.001
-"""How long a batch waits for company while requests are concurrent; a lone request never waits."""
+"""How long a batch waits for more writes while requests are concurrent; a single request never waits."""
 
 _QUEUE_LIMIT = 20_000
 _ROWS_PER_S = 2_000
-"""A write of very many values gets time in proportion before the database counts as gone."""
+"""Rate that extends the time limit of a large write in proportion to its rows."""
 _AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns)
 
 Conclude = Callable[[Any, Sequence[int]], Awaitable[Sequence[AuditEvent]]]
@@ -47,10 +47,10 @@ class _Work:
 
 @dataclass(slots=True)
 class GroupWriter:
-    """Collects writes while a commit is under way and stores them with the next one.
+    """Collects writes while a commit is in progress and stores them with the next one.
 
-    ``mac`` returns the authentication code of an event. Use it as ``async with GroupWriter(…)``: leaving it
-    stores what is still waiting.
+    ``mac`` returns the authentication code of an event. Use it as ``async with GroupWriter(…)``: leaving the block
+    stores the writes that still wait.
     """
 
     database: Database
@@ -79,20 +79,22 @@ class GroupWriter:
     async def allocate(self, tenant: str, want: Want, conclude: Conclude) -> None:
         """Store the values of ``want`` and the events that ``conclude`` returns, in one transaction.
 
-        ``conclude`` receives the use of the scope's data key and the ordinals; it may run again where the
-        transaction does, and runs inside it, so it must be quick. This returns once all is durable.
+        ``conclude`` receives the opened data key of the scope and the ordinals. It runs inside the transaction, so it
+        must be quick, and runs again where the transaction is retried. Returns once everything is durable.
         """
         await self._submit(tenant, want, conclude)
 
     async def record(self, events: Sequence[AuditEvent]) -> None:
-        """Store events; return once they are durable. Events of one call may be of several tenants."""
+        """Store events and return once they are durable; one call may bring events of several tenants."""
         ordered = sorted(events, key=lambda event: event.tenant)
         for tenant, own in groupby(ordered, key=lambda event: event.tenant):
             await self._submit(tenant, None, _only(list(own)))
 
     async def _submit(self, tenant: str, want: Want | None, conclude: Conclude) -> None:
         if self._task is None or self._closing or len(self._waiting) >= _QUEUE_LIMIT:
-            raise StoreUnavailableError("The service takes no more writes now.", retry_after_s=1.0)
+            raise StoreUnavailableError(
+                "The service accepts no more writes at the moment.", retry_after_s=1.0
+            )
         work = _Work(tenant, want, conclude, asyncio.get_running_loop().create_future())
         self._waiting.append(work)
         self._arrived.set()
@@ -125,12 +127,12 @@ class GroupWriter:
         return batch
 
     async def _store(self, batch: list[_Work]) -> None:
-        """Store ``batch`` in one transaction; where one write spoils it, each in its own."""
+        """Store ``batch`` in one transaction; where one write makes it fail, store each in its own."""
         if not batch:
             return
         try:
             await self.database.retried(lambda: self._attempt(batch))
-        except Exception as error:  # noqa: BLE001 - each requester gets it
+        except Exception as error:  # noqa: BLE001 - it is passed on to each caller
             if len(batch) > 1 and type(error) is not StoreUnavailableError:
                 for work in batch:
                     await self._store([work])
@@ -148,7 +150,7 @@ class GroupWriter:
         for work in batch:
             by_tenant.setdefault(work.tenant, []).append(work)
         if self.database.embedded and all(work.want is None for work in batch):
-            # Only SQLite has no roles to take on, so rows of all tenants may go in one statement.
+            # SQLite has no roles to switch to, so one statement can insert the rows of all tenants.
             events = [event for work in batch for event in await work.conclude(None, [])]
             rows = [_audit_row(event, self.mac) for event in events]
             await self.database.append(*appending(audit_event, _AUDIT_COLUMNS, rows))
@@ -180,7 +182,7 @@ class GroupWriter:
 
 
 def _only(events: Sequence[AuditEvent]) -> Conclude:
-    """Return a conclusion that adds just these events."""
+    """Return a ``conclude`` function that adds just these events."""
 
     async def conclude(_use: Any, _ordinals: Sequence[int]) -> Sequence[AuditEvent]:
         return events

@@ -1,4 +1,4 @@
-"""Queries on concerns, on what primitives are mapped to and on what callers prefer."""
+"""Queries on concerns, on the mappings of primitives and on callers' preferences."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ ConcernTransaction = AsyncConnection
 
 @dataclass(frozen=True, slots=True)
 class StoredConcern:
-    """One definition; ``document`` is all of it but the name."""
+    """One definition; ``document`` is all of it except the name."""
 
     name: str
     document: Mapping[str, Any]
@@ -31,7 +31,7 @@ class StoredConcern:
 
 @dataclass(frozen=True, slots=True)
 class StoredMapping:
-    """What the primitives that a pattern names are mapped to; ``document`` is by name of the concern."""
+    """The mapping of the primitives that match a pattern; the keys of ``document`` are names of concerns."""
 
     kind: PrimitiveKind
     name: str
@@ -42,7 +42,7 @@ class StoredMapping:
 
 
 async def lock_concerns(tx: AsyncConnection, tenant: str) -> None:
-    """Keep others from changing the tenant's concerns until ``tx`` ends: mappings must fit definitions."""
+    """Keep others from changing the tenant's concerns until ``tx`` ends, because mappings must fit definitions."""
     if tx.dialect.name == "postgresql":
         digest = hashlib.sha256(f"concerns {tenant}".encode()).digest()
         number = int.from_bytes(digest[:8], signed=True)
@@ -52,7 +52,7 @@ async def lock_concerns(tx: AsyncConnection, tenant: str) -> None:
 async def list_concerns(
     tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
 ) -> Sequence[StoredConcern]:
-    """Return a tenant's definitions by name, those behind ``after``."""
+    """Return a tenant's definitions in order of name, after the name ``after``."""
     query = select(concern).where(concern.c.tenant == tenant)
     query = paged(query, by_code_point(tx, concern.c.name), behind=after, limit=limit)
     return [
@@ -62,7 +62,7 @@ async def list_concerns(
 
 
 async def put_concern(tx: AsyncConnection, tenant: str, stored: StoredConcern) -> None:
-    """Store a definition or replace it; one that was there keeps its time of creation."""
+    """Store or replace a definition; an existing one keeps its time of creation."""
     key = {"tenant": tenant, "name": stored.name}
     changing = {"document": dict(stored.document), "origin": stored.origin, "updated": stored.updated}
     await _put(tx, concern, key, changing, {"created": stored.created})
@@ -76,7 +76,7 @@ async def remove_concern(tx: AsyncConnection, tenant: str, name: str) -> None:
 async def list_mappings(
     tx: AsyncConnection, tenant: str, *, after: tuple[str, str] | None = None, limit: int | None = None
 ) -> Sequence[StoredMapping]:
-    """Return a tenant's mappings by kind and name, those behind ``after``."""
+    """Return a tenant's mappings in order of kind and name, after the key ``after``."""
     query = select(concern_mapping).where(concern_mapping.c.tenant == tenant)
     key = (by_code_point(tx, column) for column in (concern_mapping.c.kind, concern_mapping.c.name))
     query = paged(query, *key, behind=after, limit=limit)
@@ -87,7 +87,7 @@ async def list_mappings(
 
 
 async def put_mapping(tx: AsyncConnection, tenant: str, stored: StoredMapping) -> None:
-    """Store a mapping or replace it; one that was there keeps its time of creation."""
+    """Store or replace a mapping; an existing one keeps its time of creation."""
     key = {"tenant": tenant, "kind": stored.kind.value, "name": stored.name}
     changing = {"document": dict(stored.document), "origin": stored.origin, "updated": stored.updated}
     await _put(tx, concern_mapping, key, changing, {"created": stored.created})
@@ -100,17 +100,17 @@ async def remove_mapping(tx: AsyncConnection, tenant: str, kind: PrimitiveKind, 
 
 
 async def find_preference(tx: AsyncConnection, tenant: str, principal: str) -> Mapping[str, Any] | None:
-    """Return what a caller prefers, None where nothing is stored."""
+    """Return a caller's preference, or None where none is stored."""
     key = {"tenant": tenant, "principal": principal}
     query = select(concern_preference.c.document).where(_keyed(concern_preference, key))
-    found: Mapping[str, Any] | None = (await tx.execute(query)).scalar_one_or_none()
-    return found
+    document: Mapping[str, Any] | None = (await tx.execute(query)).scalar_one_or_none()
+    return document
 
 
 async def put_preference(
     tx: AsyncConnection, tenant: str, principal: str, document: Mapping[str, Any], updated: datetime
 ) -> None:
-    """Replace what a caller prefers; an empty document removes it."""
+    """Replace a caller's preference; an empty document removes it."""
     key = {"tenant": tenant, "principal": principal}
     if document:
         await _put(tx, concern_preference, key, {"document": dict(document), "updated": updated}, {})

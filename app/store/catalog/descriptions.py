@@ -1,4 +1,4 @@
-"""Queries on what operators write about tools, and on the descriptions that callers have read."""
+"""Queries on the descriptions that operators write of tools, and on those that callers have read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ORIGIN_API = "api"
 
 @dataclass(frozen=True, slots=True)
 class StoredDescription:
-    """What was written about the tool of one exposed name."""
+    """The description of the tool with one exposed name."""
 
     name: str
     document: Mapping[str, Any]
@@ -27,7 +27,7 @@ class StoredDescription:
 async def list_descriptions(
     tx: AsyncConnection, tenant: str, names: Sequence[str] | None = None
 ) -> Sequence[StoredDescription]:
-    """Return what is written about the tools of these names (None: all)."""
+    """Return the descriptions of the tools with these names (None: all)."""
     query = select(tool_description).where(tool_description.c.tenant == tenant)
     if names is not None:
         query = query.where(tool_description.c.name.in_(names))
@@ -37,27 +37,27 @@ async def list_descriptions(
 async def list_described(
     tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
 ) -> Sequence[str]:
-    """Return the names of the tools that something is written about, in order, those behind ``after``."""
+    """Return the names of the described tools in order, after the name ``after``."""
     query = select(tool_description.c.name).where(tool_description.c.tenant == tenant)
     query = paged(query, by_code_point(tx, tool_description.c.name), behind=after, limit=limit)
     return list((await tx.execute(query)).scalars())
 
 
 async def count_descriptions(tx: AsyncConnection, tenant: str) -> int:
-    """Return about how many tools something is written."""
+    """Return the number of described tools."""
     query = select(func.count()).select_from(tool_description).where(tool_description.c.tenant == tenant)
     return int((await tx.execute(query)).scalar_one())
 
 
 async def put_description(tx: AsyncConnection, tenant: str, stored: StoredDescription) -> None:
-    """Store what is written about a tool, in the place of what was."""
+    """Store or replace the description of a tool."""
     key = {"tenant": tenant, "name": stored.name}
     values = {"document": dict(stored.document), "origin": ORIGIN_API, "updated": stored.updated}
     await _put(tx, tool_description, [{**key, **values}], list(key))
 
 
 async def remove_description(tx: AsyncConnection, tenant: str, name: str) -> bool:
-    """Remove what is written about a tool; return False where that is nothing."""
+    """Remove the description of a tool; return False where there is none."""
     query = delete(tool_description).where(
         (tool_description.c.tenant == tenant) & (tool_description.c.name == name)
     )
@@ -67,10 +67,10 @@ async def remove_description(tx: AsyncConnection, tenant: str, name: str) -> boo
 async def put_disclosures(
     tx: AsyncConnection, tenant: str, principal: str, digests: Mapping[str, str], expires: datetime
 ) -> None:
-    """Note which definitions a caller has read, until ``expires``."""
+    """Record which definitions a caller has read; the record is valid until ``expires``."""
     rows = [
         {"tenant": tenant, "principal": principal, "name": name, "digest": digests[name], "expires": expires}
-        for name in sorted(digests)  # one order for all, so that two readers never wait for each other
+        for name in sorted(digests)  # all writers use one order, so that they cannot deadlock
     ]
     await _put(tx, disclosure, rows, ["tenant", "principal", "name"])
 
@@ -78,19 +78,19 @@ async def put_disclosures(
 async def find_disclosure(
     tx: AsyncConnection, tenant: str, principal: str, name: str, moment: datetime
 ) -> str | None:
-    """Return the digest of the definition that a caller has read, None where it read none or too long ago."""
+    """Return the digest of the definition that a caller has read, or None where it read none or that expired."""
     query = select(disclosure.c.digest).where(
         (disclosure.c.tenant == tenant)
         & (disclosure.c.principal == principal)
         & (disclosure.c.name == name)
         & (disclosure.c.expires > moment)
     )
-    found: str | None = (await tx.execute(query)).scalar_one_or_none()
-    return found
+    digest: str | None = (await tx.execute(query)).scalar_one_or_none()
+    return digest
 
 
 async def remove_expired_disclosures(tx: AsyncConnection, moment: datetime) -> int:
-    """Forget, for all tenants, what expired; return how many."""
+    """Delete expired disclosures of all tenants; return how many."""
     done = await tx.execute(delete(disclosure).where(disclosure.c.expires <= moment))
     return done.rowcount
 

@@ -31,7 +31,7 @@ class StoredGroup:
 
 
 async def lock_groups(tx: AsyncConnection, tenant: str) -> None:
-    """Keep others from changing the tenant's groups until ``tx`` ends: two changes could make a cycle together."""
+    """Keep others from changing the tenant's groups until ``tx`` ends: two changes together could make a cycle."""
     if tx.dialect.name == "postgresql":
         digest = hashlib.sha256(f"groups {tenant}".encode()).digest()
         number = int.from_bytes(digest[:8], signed=True)
@@ -41,7 +41,7 @@ async def lock_groups(tx: AsyncConnection, tenant: str) -> None:
 async def list_groups(
     tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
 ) -> list[StoredGroup]:
-    """Return a tenant's groups by name, those behind ``after``."""
+    """Return a tenant's groups in order of name, after the name ``after``."""
     query = select(primitive_group).where(primitive_group.c.tenant == tenant)
     rows = (await tx.execute(paged(query, primitive_group.c.name, behind=after, limit=limit))).all()
     members: dict[str, list[Member]] = {row.name: [] for row in rows}
@@ -50,7 +50,7 @@ async def list_groups(
         wanted = wanted.where(group_member.c.group_name.in_(members))
     for row in await tx.execute(wanted.order_by(group_member.c.group_name, *_MEMBER_ORDER)):
         member = Member(kind=PrimitiveKind(row.kind), name=row.name, server=row.server or None)
-        if row.group_name in members:  # not one that was added since the query above
+        if row.group_name in members:  # skips members of a group that was added since the query above
             members[row.group_name].append(member)
     return [
         StoredGroup(row.name, row.document, members[row.name], row.origin, row.created, row.updated)
@@ -84,8 +84,8 @@ async def update_group(tx: AsyncConnection, tenant: str, changed: StoredGroup) -
     """Replace a group and its members."""
     named = (primitive_group.c.tenant == tenant) & (primitive_group.c.name == changed.name)
     await tx.execute(update(primitive_group).where(named).values(**_changing(changed)))
-    held = (group_member.c.tenant == tenant) & (group_member.c.group_name == changed.name)
-    await tx.execute(delete(group_member).where(held))
+    members = (group_member.c.tenant == tenant) & (group_member.c.group_name == changed.name)
+    await tx.execute(delete(group_member).where(members))
     await _add_members(tx, tenant, changed)
 
 
@@ -100,27 +100,27 @@ async def remove_group(tx: AsyncConnection, tenant: str, name: str) -> None:
 
 async def list_server_names(tx: AsyncConnection, tenant: str) -> frozenset[str]:
     """Return the names of the tenant's servers, approved or not."""
-    found = await tx.execute(select(server.c.name).where(server.c.tenant == tenant))
-    return frozenset(row.name for row in found)
+    rows = await tx.execute(select(server.c.name).where(server.c.tenant == tenant))
+    return frozenset(row.name for row in rows)
 
 
 _MEMBER_ORDER = (group_member.c.kind, group_member.c.name, group_member.c.server)
 
 
-def _changing(one: StoredGroup) -> dict[str, Any]:
-    return {"document": dict(one.document), "origin": one.origin, "updated": one.updated}
+def _changing(group: StoredGroup) -> dict[str, Any]:
+    return {"document": dict(group.document), "origin": group.origin, "updated": group.updated}
 
 
-async def _add_members(tx: AsyncConnection, tenant: str, one: StoredGroup) -> None:
+async def _add_members(tx: AsyncConnection, tenant: str, group: StoredGroup) -> None:
     rows = [
         {
             "tenant": tenant,
-            "group_name": one.name,
+            "group_name": group.name,
             "kind": member.kind.value,
             "name": member.name,
             "server": member.server or "",
         }
-        for member in one.members
+        for member in group.members
     ]
     if rows:
         await tx.execute(insert(group_member), rows)

@@ -1,4 +1,4 @@
-"""Queries on the documents of collections and on the chunks they are cut into."""
+"""Queries on the documents of collections and on their chunks."""
 
 import array
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _MARK = "UPDATE document_search SET embedder = :embedder{} WHERE tenant = :tenan
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What is known of a document besides its chunks; ``access`` (empty: the collection's) are its own readers."""
+    """A document without its chunks; ``access`` are its own readers (empty: those of the collection)."""
 
     id: str
     collection: str
@@ -55,7 +55,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A part of a document; ``vector`` is None where nothing embedded it."""
+    """A chunk of a document; ``vector`` is None where it was not embedded."""
 
     headings: str
     text: str
@@ -90,7 +90,7 @@ async def list_documents(
     after: tuple[str, str] | None = None,
     limit: int,
 ) -> list[StoredDocument]:
-    """Return documents by source and external id, those behind ``after``."""
+    """Return documents in order of source and external id, after the key ``after``."""
     column = collection_document.c
     query = _documents().where(column.tenant == tenant, column.collection == collection)
     if source is not None:
@@ -108,10 +108,10 @@ async def write_document(
     *,
     vectors: bool,
 ) -> None:
-    """Store a document in the place of an older one of the same name; readers see the one or the other.
+    """Store a document and replace an older one of the same name; readers see either the one or the other.
 
-    ``embedder`` made the vectors of the chunks (empty: they have none); ``vectors`` says that the database itself
-    compares them.
+    ``embedder`` made the vectors of the chunks (empty: they have none); ``vectors``: the database itself compares
+    them.
     """
     old = await find_document(tx, tenant, document.collection, named=(document.source, document.external_id))
     if old is not None:
@@ -143,7 +143,7 @@ async def write_document(
 
 
 async def remove_document(tx: AsyncConnection, tenant: str, document: StoredDocument) -> None:
-    """Forget a document, its chunks and its place in the index."""
+    """Delete a document, its chunks and its entries in the index."""
     await _remove(tx, tenant, document)
     await remove_empty_parts(tx, tenant, document.collection)
 
@@ -151,7 +151,7 @@ async def remove_document(tx: AsyncConnection, tenant: str, document: StoredDocu
 async def list_unembedded(
     tx: AsyncConnection, tenant: str, part: int, embedder: str, *, limit: int
 ) -> list[tuple[int, str]]:
-    """Return numbers and texts (as they are embedded) of chunks without a vector of ``embedder``."""
+    """Return number and text to embed of chunks without a vector of ``embedder``."""
     column = document_chunk.c
     query = (
         select(column.number, column.title, column.headings, column.text)
@@ -163,11 +163,11 @@ async def list_unembedded(
 
 
 async def set_vectors(
-    tx: AsyncConnection, tenant: str, embedder: str, found: Sequence[tuple[int, bytes]], *, vectors: bool
+    tx: AsyncConnection, tenant: str, embedder: str, embedded: Sequence[tuple[int, bytes]], *, vectors: bool
 ) -> None:
-    """Give chunks, by number, the vectors of ``embedder``; chunks that are gone meanwhile stay gone."""
+    """Store the vectors of ``embedder`` by number of chunk; chunks deleted meanwhile are skipped."""
     column = document_chunk.c
-    for number, vector in found:
+    for number, vector in embedded:
         named = (column.tenant == tenant) & (column.number == number)
         await tx.execute(update(document_chunk).where(named).values(embedder=embedder, vector=vector))
         if tx.dialect.name == "postgresql":
@@ -177,12 +177,12 @@ async def set_vectors(
 
 
 def embedded_text(title: str, headings: str, body: str) -> str:
-    """Return what is embedded of a chunk: where it stands, and what it says."""
+    """Return the text of a chunk to embed: its title, its headings and its body."""
     return "\n".join(part for part in (title, headings, body) if part)
 
 
 def spelled(vector: bytes) -> str:
-    """Return a vector as pgvector reads it."""
+    """Return a vector in pgvector's text form."""
     return f"[{','.join(map(repr, array.array('f', vector)))}]"
 
 
@@ -204,11 +204,11 @@ async def _remove(tx: AsyncConnection, tenant: str, document: StoredDocument) ->
 
 
 async def _numbers(tx: AsyncConnection, count: int) -> list[int]:
-    """Return numbers that no chunk has."""
+    """Return ``count`` unused numbers for chunks."""
     if tx.dialect.name == "postgresql":
         drawn = "SELECT nextval('document_chunk_number') FROM generate_series(1, :count)"
         return [int(number) for number in (await tx.execute(text(drawn), {"count": count})).scalars()]
-    # The index's own table has the greatest number at its end; there is one writer at a time.
+    # The index's own table ends with the greatest number, and SQLite has one writer at a time.
     last = int(
         (await tx.execute(text("SELECT coalesce(max(id), 0) FROM document_search_docsize"))).scalar_one()
     )
@@ -216,7 +216,7 @@ async def _numbers(tx: AsyncConnection, count: int) -> list[int]:
 
 
 async def _index(tx: AsyncConnection, rows: Sequence[dict[str, Any]], *, vectors: bool) -> None:
-    """Add chunks to the index of PostgreSQL; SQLite's follows by triggers."""
+    """Add chunks to the index of PostgreSQL; triggers update that of SQLite."""
     values = [
         {name: row[name] for name in ("tenant", "number", "part", "title", "headings", "text", "embedder")}
         | ({"vector": spelled(row["vector"]) if row["vector"] is not None else None} if vectors else {})

@@ -17,10 +17,10 @@ from app.store.insertion import insert_absent
 from app.store.paging import paged
 
 _PART_BITS = 53
-"""Numbers of parts fit into every JSON reader's integers."""
+"""Keeps the numbers of parts within the integers of every JSON reader."""
 
 
-_HELD_PARTS = (
+_FILLED_PARTS = (
     "SELECT p.id, p.collection, p.source, p.access, p.documents, p.chunks, p.words, p.embedder, p.revision, c.document "
     "FROM collection_part p JOIN collection c ON c.tenant = p.tenant AND c.name = p.collection "
     "WHERE p.tenant = {} AND p.chunks > 0 ORDER BY p.id"
@@ -29,7 +29,7 @@ _HELD_PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class StoredCollection:
-    """A collection; ``document`` holds its description and access list."""
+    """A collection; ``document`` contains its description and access list."""
 
     name: str
     document: Mapping[str, Any]
@@ -42,7 +42,8 @@ class StoredCollection:
 class StoredPart:
     """Documents of one source and one access list; ``embedder`` is empty where vectors are missing or mixed.
 
-    ``access`` are the principals that may read (empty: those of the collection). ``revision`` grows with every change.
+    ``access`` are the principals that may read it (empty: those of the collection). ``revision`` grows with every
+    change.
     """
 
     id: int
@@ -56,7 +57,7 @@ class StoredPart:
     revision: int
 
 
-class _HeldPart(NamedTuple):
+class _FilledPart(NamedTuple):
     """A row of the statement above."""
 
     id: int
@@ -72,7 +73,7 @@ class _HeldPart(NamedTuple):
 
 
 async def put_collection(tx: AsyncConnection, tenant: str, stored: StoredCollection) -> bool:
-    """Store a collection, or replace what it says; return whether it is new."""
+    """Store a collection or replace its document; return whether it is new."""
     values = {
         "tenant": tenant,
         "name": stored.name,
@@ -99,14 +100,14 @@ async def find_collection(tx: AsyncConnection, tenant: str, name: str) -> Stored
 async def list_collections(
     tx: AsyncConnection, tenant: str, *, after: str | None = None, limit: int | None = None
 ) -> list[StoredCollection]:
-    """Return a tenant's collections by name, those behind ``after``."""
+    """Return a tenant's collections in order of name, after the name ``after``."""
     query = select(collection).where(collection.c.tenant == tenant)
     query = paged(query, collection.c.name, behind=after, limit=limit)
     return [_collection(row) for row in await tx.execute(query)]
 
 
 async def remove_collection(tx: AsyncConnection, tenant: str, name: str) -> None:
-    """Forget a collection with its documents, their chunks and what was to be read."""
+    """Delete a collection with its documents, their chunks and its waiting ingestions."""
     await tx.execute(delete(collection).where(collection.c.tenant == tenant, collection.c.name == name))
 
 
@@ -121,21 +122,21 @@ async def list_parts(
 
 
 async def list_held_parts(tx: AsyncConnection, tenant: str) -> list[tuple[StoredPart, frozenset[str]]]:
-    """Return the parts of a tenant that hold anything, with the readers of their collections.
+    """Return the parts of a tenant that have chunks, with the readers of their collections.
 
-    Every question begins with this, so it is one statement without what SQLAlchemy adds.
+    Every retrieval begins with this, so it is one statement without SQLAlchemy's overhead.
     """
     mark = "$1" if tx.dialect.name == "postgresql" else "?"
     return [
         (_part(row), frozenset(document(row.document).get("access", ())))
-        for row in map(_HeldPart._make, await fetch(tx, _HELD_PARTS.format(mark), (tenant,)))
+        for row in map(_FilledPart._make, await fetch(tx, _FILLED_PARTS.format(mark), (tenant,)))
     ]
 
 
 async def reach_part(
     tx: AsyncConnection, tenant: str, collection_name: str, source: str, access: Sequence[str]
 ) -> int:
-    """Return the part for such documents, made where there is none."""
+    """Return the id of the part for such documents; create the part where there is none."""
     readers = sorted(set(access))
     key = hashlib.sha256(json.dumps(readers).encode()).hexdigest()[:32] if readers else ""
     values = {
@@ -161,7 +162,7 @@ async def reach_part(
 async def grow_part(
     tx: AsyncConnection, tenant: str, part: int, *, chunks: int, words: int, embedder: str
 ) -> None:
-    """Count a document that came into a part."""
+    """Add a document to the counts of a part."""
     column = collection_part.c
     kept = case((column.chunks == 0, embedder), (column.embedder == embedder, embedder), else_="")
     grown = {
@@ -177,7 +178,7 @@ async def grow_part(
 
 
 async def shrink_part(tx: AsyncConnection, tenant: str, part: int, *, chunks: int, words: int) -> None:
-    """Count a document that left a part."""
+    """Subtract a document from the counts of a part."""
     column = collection_part.c
     shrunk = {
         "documents": column.documents - 1,
@@ -190,7 +191,7 @@ async def shrink_part(tx: AsyncConnection, tenant: str, part: int, *, chunks: in
 
 
 async def remove_empty_parts(tx: AsyncConnection, tenant: str, collection_name: str) -> None:
-    """Forget parts without documents, and with them the names of who could read there."""
+    """Delete parts without documents, and with them the names of their readers."""
     column = collection_part.c
     await tx.execute(
         delete(collection_part).where(
@@ -200,7 +201,7 @@ async def remove_empty_parts(tx: AsyncConnection, tenant: str, collection_name: 
 
 
 async def mark_embedded(tx: AsyncConnection, tenant: str, part: int, embedder: str) -> None:
-    """Say that all chunks of a part have vectors of ``embedder``."""
+    """Record that all chunks of a part have vectors of ``embedder``."""
     column = collection_part.c
     changed = {"embedder": embedder, "revision": column.revision + 1}
     await tx.execute(
@@ -228,7 +229,7 @@ async def list_large_tenants(tx: AsyncConnection, *, least: int) -> list[str]:
 
 
 async def count_held(tx: AsyncConnection, tenant: str) -> tuple[int, int]:
-    """Return how many documents and chunks a tenant has."""
+    """Return the numbers of documents and chunks of a tenant."""
     column = collection_part.c
     query = select(func.sum(column.documents), func.sum(column.chunks)).where(column.tenant == tenant)
     documents, chunks = (await tx.execute(query)).one()
@@ -239,7 +240,7 @@ def _collection(row: Row[Any]) -> StoredCollection:
     return StoredCollection(row.name, row.document, row.created, row.created_by, row.updated)
 
 
-def _part(row: "Row[Any] | _HeldPart") -> StoredPart:
+def _part(row: "Row[Any] | _FilledPart") -> StoredPart:
     return StoredPart(
         row.id,
         row.collection,

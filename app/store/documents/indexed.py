@@ -1,4 +1,4 @@
-"""Queries on what indexes on other servers hold of a tenant's documents, and on what they lack."""
+"""Queries on which of a tenant's documents the indexes on other servers contain, and which they lack."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from app.store.documents.tables import (
 
 
 class ChunkRow(NamedTuple):
-    """A chunk as an index is given it; ``vector`` is None where nothing embedded it."""
+    """A chunk as it is sent to an index; ``vector`` is None where it was not embedded."""
 
     number: int
     part: int
@@ -52,13 +52,13 @@ async def list_tenants_behind(tx: AsyncConnection, target: str) -> list[str]:
 
 
 async def list_targets(tx: AsyncConnection) -> list[str]:
-    """Return the names of all indexes that anything is known of (system transactions)."""
+    """Return the names of all indexes that have records here (system transactions)."""
     names = select(indexed_document.c.target).union(select(indexed_part.c.target))
     return sorted(str(name) for name in (await tx.execute(names)).scalars())
 
 
 async def list_tenants_of(tx: AsyncConnection, target: str) -> list[str]:
-    """Return the tenants that an index may hold anything of (system transactions)."""
+    """Return the tenants of which an index may contain documents (system transactions)."""
     document, part = indexed_document.c, indexed_part.c
     names = select(document.tenant).where(document.target == target)
     names_of_parts = select(part.tenant).where(part.target == target)
@@ -66,14 +66,14 @@ async def list_tenants_of(tx: AsyncConnection, target: str) -> list[str]:
 
 
 async def forget_index(tx: AsyncConnection, target: str, tenant: str | None = None) -> None:
-    """Forget what an index was said to hold (of one tenant)."""
+    """Delete the records of what an index contains (of one tenant, or of all)."""
     for table in (indexed_document, indexed_part):
         query = delete(table).where(table.c.target == target)
         await tx.execute(query if tenant is None else query.where(table.c.tenant == tenant))
 
 
 async def list_marks(tx: AsyncConnection, tenant: str) -> list[tuple[str, int, int]]:
-    """Return index, part and the revision at which it is whole there (below 0: it is not)."""
+    """Return index, part and the revision at which the part is complete there (below 0: it is incomplete)."""
     column = indexed_part.c
     query = select(column.target, column.part, column.revision).where(column.tenant == tenant)
     return [(row.target, row.part, row.revision) for row in await tx.execute(query)]
@@ -82,27 +82,30 @@ async def list_marks(tx: AsyncConnection, tenant: str) -> list[tuple[str, int, i
 async def list_stale(
     tx: AsyncConnection, tenant: str, target: str, *, limit: int, deleted: bool = False
 ) -> list[str]:
-    """Return documents that an index holds otherwise than they are now, or half (``deleted``: those that are gone)."""
-    held, now = indexed_document.c, collection_document.c
-    query = select(held.document_id).where(held.tenant == tenant, held.target == target)
-    same = and_(now.tenant == held.tenant, now.id == held.document_id)
+    """Return documents whose copy in an index is outdated or incomplete (``deleted``: those deleted since)."""
+    indexed, now = indexed_document.c, collection_document.c
+    query = select(indexed.document_id).where(indexed.tenant == tenant, indexed.target == target)
+    same = and_(now.tenant == indexed.tenant, now.id == indexed.document_id)
     if deleted:
-        query = query.where(held.done == 1, ~exists(select(now.id).where(same)))
+        query = query.where(indexed.done == 1, ~exists(select(now.id).where(same)))
     else:
-        same = and_(same, now.updated == held.updated, now.part == held.part)
-        query = query.where(or_(held.done == 0, ~exists(select(now.id).where(same))))
-    return [str(one) for one in (await tx.execute(query.order_by(held.document_id).limit(limit))).scalars()]
+        same = and_(same, now.updated == indexed.updated, now.part == indexed.part)
+        query = query.where(or_(indexed.done == 0, ~exists(select(now.id).where(same))))
+    return [
+        str(document_id)
+        for document_id in (await tx.execute(query.order_by(indexed.document_id).limit(limit))).scalars()
+    ]
 
 
 async def list_pending(
     tx: AsyncConnection, tenant: str, target: str, part: int, *, limit: int
 ) -> list[PendingDocument]:
     """Return documents of a part that an index lacks."""
-    held, now = indexed_document.c, collection_document.c
-    same = and_(held.tenant == now.tenant, held.target == target, held.document_id == now.id)
+    indexed, now = indexed_document.c, collection_document.c
+    same = and_(indexed.tenant == now.tenant, indexed.target == target, indexed.document_id == now.id)
     query = (
         select(now.id, now.updated, now.chunks)
-        .where(now.tenant == tenant, now.part == part, ~exists(select(held.document_id).where(same)))
+        .where(now.tenant == tenant, now.part == part, ~exists(select(indexed.document_id).where(same)))
         .order_by(now.id)
         .limit(limit)
     )
@@ -112,40 +115,40 @@ async def list_pending(
 async def begin_indexing(
     tx: AsyncConnection, tenant: str, target: str, part: int, documents: Sequence[PendingDocument]
 ) -> None:
-    """Say that an index may hold these documents, before it is given any of them."""
+    """Record that an index may contain these documents, before any of them is sent."""
     rows = [
         {
             "tenant": tenant,
             "target": target,
-            "document_id": one.id,
+            "document_id": document.id,
             "part": part,
-            "updated": one.updated,
+            "updated": document.updated,
             "done": 0,
         }
-        for one in documents
+        for document in documents
     ]
     await tx.execute(insert(indexed_document), rows)
 
 
 async def finish_indexing(tx: AsyncConnection, tenant: str, target: str, documents: Sequence[str]) -> None:
-    """Say that an index holds these documents whole."""
+    """Record that an index contains these documents completely."""
     named = _named(tenant, target, documents)
     await tx.execute(update(indexed_document).where(named).values(done=1))
 
 
 async def forget_indexed(tx: AsyncConnection, tenant: str, target: str, documents: Sequence[str]) -> None:
-    """Say that an index no longer holds any of these documents."""
+    """Record that an index no longer contains any of these documents."""
     await tx.execute(delete(indexed_document).where(_named(tenant, target, documents)))
 
 
 async def count_indexed(tx: AsyncConnection, tenant: str, target: str) -> int:
-    """Return how many chunks an index should have of the documents that it holds as they are now."""
-    held, now = indexed_document.c, collection_document.c
-    same = and_(now.tenant == held.tenant, now.id == held.document_id, now.updated == held.updated)
+    """Return how many chunks an index should have of the documents that are complete and current there."""
+    indexed, now = indexed_document.c, collection_document.c
+    same = and_(now.tenant == indexed.tenant, now.id == indexed.document_id, now.updated == indexed.updated)
     query = (
         select(func.coalesce(func.sum(now.chunks), 0))
         .select_from(indexed_document.join(collection_document, same))
-        .where(held.tenant == tenant, held.target == target, held.done == 1)
+        .where(indexed.tenant == tenant, indexed.target == target, indexed.done == 1)
     )
     return int((await tx.execute(query)).scalar_one())
 
@@ -153,7 +156,7 @@ async def count_indexed(tx: AsyncConnection, tenant: str, target: str) -> int:
 async def set_marks(
     tx: AsyncConnection, tenant: str, target: str, whole: Mapping[int, int], compared: Mapping[int, int]
 ) -> None:
-    """Say which of the parts that were ``compared`` an index holds whole; both are revisions by part."""
+    """Record which of the ``compared`` parts are complete in an index; both mappings are revisions by part."""
     column = indexed_part.c
     await tx.execute(delete(indexed_part).where(column.tenant == tenant, column.target == target))
     rows = [
@@ -172,7 +175,7 @@ async def set_marks(
 async def list_document_chunks(
     tx: AsyncConnection, tenant: str, document: str, *, after: int, limit: int
 ) -> list[ChunkRow]:
-    """Return chunks of a document in their order, those behind the ordinal ``after``."""
+    """Return chunks of a document in order, after the ordinal ``after``."""
     column = document_chunk.c
     query = (
         select(

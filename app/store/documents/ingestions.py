@@ -1,4 +1,4 @@
-"""Queries on documents that wait to be read."""
+"""Queries on documents that wait to be ingested."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _UNFINISHED = ("queued", "running")
 
 @dataclass(frozen=True, slots=True)
 class StoredIngestion:
-    """A document on its way; ``result`` is the id of the document when done, or why it failed."""
+    """A document being ingested; ``result`` is the id of the document when done, or why it failed."""
 
     tenant: str
     id: str
@@ -34,7 +34,7 @@ class StoredIngestion:
 
 
 async def add_ingestion(tx: AsyncConnection, added: StoredIngestion, body: bytes) -> None:
-    """Store a document that is to be read."""
+    """Queue a document for ingestion."""
     values = {name: getattr(added, name) for name in StoredIngestion.__slots__}
     await tx.execute(insert(ingestion).values(**values | {"document": dict(added.document), "body": body}))
 
@@ -42,7 +42,7 @@ async def add_ingestion(tx: AsyncConnection, added: StoredIngestion, body: bytes
 async def find_ingestion(
     tx: AsyncConnection, tenant: str, collection: str, id_: str
 ) -> StoredIngestion | None:
-    """Return one, without its content."""
+    """Return one ingestion, without its content."""
     column = ingestion.c
     query = _ingestions().where(column.tenant == tenant, column.collection == collection, column.id == id_)
     row = (await tx.execute(query)).one_or_none()
@@ -52,7 +52,7 @@ async def find_ingestion(
 async def list_ingestions(
     tx: AsyncConnection, tenant: str, collection: str, *, after: str | None, limit: int
 ) -> list[StoredIngestion]:
-    """Return them in the order of their coming, those behind ``after`` (an id)."""
+    """Return ingestions in order of arrival, after the id ``after``."""
     column = ingestion.c
     query = _ingestions().where(column.tenant == tenant, column.collection == collection)
     query = paged(query, column.id, behind=after, limit=limit)
@@ -60,14 +60,14 @@ async def list_ingestions(
 
 
 async def count_waiting(tx: AsyncConnection, tenant: str) -> int:
-    """Return how many of a tenant wait or are being read."""
+    """Return how many ingestions of a tenant wait or run."""
     column = ingestion.c
     query = select(column.id).where(column.tenant == tenant, column.state.in_(_UNFINISHED))
     return len((await tx.execute(query)).all())
 
 
 async def find_waiting(tx: AsyncConnection, *, silent_since: datetime) -> StoredIngestion | None:
-    """Return the oldest that waits, or that nobody has been heard of since (system transactions)."""
+    """Return the oldest ingestion that waits, or that runs without progress since a moment (system transactions)."""
     column = ingestion.c
     abandoned = (column.state == "running") & (column.updated < silent_since)
     query = _ingestions().where((column.state == "queued") | abandoned).order_by(column.id).limit(1)
@@ -75,12 +75,12 @@ async def find_waiting(tx: AsyncConnection, *, silent_since: datetime) -> Stored
     return _ingestion(row) if row is not None else None
 
 
-async def claim_ingestion(tx: AsyncConnection, found: StoredIngestion, moment: datetime) -> bytes | None:
-    """Take one that ``find_waiting`` gave and return its content; None where another process was faster."""
+async def claim_ingestion(tx: AsyncConnection, waiting: StoredIngestion, moment: datetime) -> bytes | None:
+    """Claim an ingestion from ``find_waiting`` and return its content; None where another process was faster."""
     column = ingestion.c
-    named = (column.tenant == found.tenant) & (column.id == found.id)
-    unchanged = named & (column.attempts == found.attempts) & (column.state == found.state)
-    changed = {"state": "running", "attempts": found.attempts + 1, "updated": moment}
+    named = (column.tenant == waiting.tenant) & (column.id == waiting.id)
+    unchanged = named & (column.attempts == waiting.attempts) & (column.state == waiting.state)
+    changed = {"state": "running", "attempts": waiting.attempts + 1, "updated": moment}
     taken = await tx.execute(update(ingestion).where(unchanged).values(**changed).returning(column.body))
     body: bytes | None = taken.scalar_one_or_none()
     return body
@@ -89,7 +89,7 @@ async def claim_ingestion(tx: AsyncConnection, found: StoredIngestion, moment: d
 async def note_progress(
     tx: AsyncConnection, tenant: str, id_: str, *, done: int, total: int, moment: datetime
 ) -> None:
-    """Say how far the reading of a document is, and that somebody is at it."""
+    """Record the progress of an ingestion, which also shows that its process is alive."""
     column = ingestion.c
     changed = {"done": done, "total": total, "updated": moment}
     await tx.execute(update(ingestion).where(column.tenant == tenant, column.id == id_).values(**changed))
@@ -98,7 +98,7 @@ async def note_progress(
 async def finish_ingestion(
     tx: AsyncConnection, tenant: str, id_: str, state: IngestionState, result: str, moment: datetime
 ) -> None:
-    """Say what came of it, and forget the content."""
+    """Record the outcome of an ingestion and delete its content."""
     column = ingestion.c
     changed: dict[str, Any] = {"state": state, "result": result, "body": None, "updated": moment}
     if state == "done":
@@ -109,7 +109,7 @@ async def finish_ingestion(
 async def remove_waiting(
     tx: AsyncConnection, tenant: str, collection: str, source: str, external_id: str
 ) -> None:
-    """Forget what waits to be read, or is being read, under the name of a document that is deleted."""
+    """Delete waiting and running ingestions under the name of a document that is deleted."""
     column = ingestion.c
     query = _ingestions().where(
         column.tenant == tenant, column.collection == collection, column.state.in_(_UNFINISHED)
@@ -124,7 +124,7 @@ async def remove_waiting(
 
 
 async def remove_finished(tx: AsyncConnection, before: datetime) -> None:
-    """Forget those that ended before a moment (system transactions)."""
+    """Delete ingestions that ended before a moment (system transactions)."""
     column = ingestion.c
     await tx.execute(delete(ingestion).where(column.state.in_(("done", "failed")), column.updated < before))
 

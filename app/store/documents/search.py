@@ -1,6 +1,6 @@
 """The search index of documents: FTS5 on SQLite; on PostgreSQL tsvector, and pgvector where it is installed.
 
-Every function is given the parts that may be read, and looks nowhere else: what a caller may not read is neither
+Every function takes the parts that may be read and searches nothing else: what a caller may not read is neither
 ranked nor counted. The index only proposes chunks; the service scores them, so that both databases agree.
 """
 
@@ -18,7 +18,7 @@ from app.store.documents.collection_documents import spelled
 from app.store.documents.tables import document_chunk
 
 _MOST_NAMED_PARTS = 64
-"""More parts than these are looked up in a join instead of being named in the query of the index."""
+"""Above this number, parts are looked up in a join instead of being named in the query of the index."""
 
 _CHUNKS = (
     "SELECT c.number, c.part, c.document, c.ordinal, c.title, c.headings, c.text, "
@@ -32,7 +32,7 @@ _MERGED_PAGES = 400
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk with what is told of its document."""
+    """A chunk with the facts of its document that a result shows."""
 
     number: int
     part: int
@@ -50,7 +50,7 @@ class FoundChunk:
 async def count_matches(
     tx: AsyncConnection, tenant: str, parts: Sequence[int], words: Sequence[str]
 ) -> list[int]:
-    """Return for each of ``words`` how many readable chunks have it."""
+    """Return for each of ``words`` how many readable chunks contain it."""
     if not words or not parts:
         return [0] * len(words)
     if tx.dialect.name == "postgresql":
@@ -58,12 +58,12 @@ async def count_matches(
         statement = f"SELECT {counts} FROM document_search WHERE {_readable(words)}"  # noqa: S608 - our own words
         row = (await tx.execute(text(statement), _values(tenant, parts, words))).one()
         return [int(count) for count in row]
-    source, given = _sqlite_source(tenant, parts)
+    source, source_values = _sqlite_source(tenant, parts)
     count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH ?)"  # noqa: S608 - as above
     statement = f"SELECT {', '.join([count] * len(words))}"
-    values = [value for word in words for value in (*given, _match(parts, [word]))]
-    (found,) = await fetch(tx, statement, values)
-    return [int(one) for one in found]
+    values = [value for word in words for value in (*source_values, _match(parts, [word]))]
+    (totals,) = await fetch(tx, statement, values)
+    return [int(total) for total in totals]
 
 
 async def match_words(
@@ -75,7 +75,7 @@ async def match_words(
     *,
     limit: int,
 ) -> list[int]:
-    """Return the numbers of the readable chunks that match best; ``weights`` say how rare each word is."""
+    """Return the numbers of the readable chunks that match best; ``weights`` state how rare each word is."""
     if not words or not parts:
         return []
     if tx.dialect.name == "postgresql":
@@ -87,12 +87,14 @@ async def match_words(
         values = _values(tenant, parts, words) | {"limit": limit}
         values |= {f"weight{at}": float(weight) for at, weight in enumerate(weights)}
         return [int(number) for number in (await tx.execute(text(statement), values)).scalars()]
-    source, given = _sqlite_source(tenant, parts)
+    source, source_values = _sqlite_source(tenant, parts)
     statement = (
         f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH ? "  # noqa: S608 - as above
         "ORDER BY bm25(document_search, 2.0, 1.0, 1.0, 0.0), document_search.rowid LIMIT ?"
     )
-    return [int(number) for (number,) in await fetch(tx, statement, (*given, _match(parts, words), limit))]
+    return [
+        int(number) for (number,) in await fetch(tx, statement, (*source_values, _match(parts, words), limit))
+    ]
 
 
 async def compare_vectors(
@@ -125,16 +127,16 @@ async def read_chunks(
     """Return chunks by number, those of readable parts only."""
     postgres = tx.dialect.name == "postgresql"
     chosen = ("$1", "= ANY($2)") if postgres else ("?", "IN (SELECT value FROM json_each(?))")
-    given = list(numbers) if postgres else json.dumps(list(numbers))
+    wanted = list(numbers) if postgres else json.dumps(list(numbers))
     readable = frozenset(parts)
-    rows = await fetch(tx, _CHUNKS.format(*chosen), (tenant, given))
+    rows = await fetch(tx, _CHUNKS.format(*chosen), (tenant, wanted))
     return [FoundChunk(*row) for row in rows if row[1] in readable]
 
 
 async def list_chunk_texts(
     tx: AsyncConnection, tenant: str, part: int, *, after: int, limit: int
 ) -> list[tuple[int, int, str, str, str]]:
-    """Return number, part, title, headings and text of a part's chunks, those behind the number ``after``."""
+    """Return number, part, title, headings and text of a part's chunks, after the number ``after``."""
     column = document_chunk.c
     query = (
         select(column.number, column.part, column.title, column.headings, column.text)
@@ -157,7 +159,7 @@ async def read_vectors(tx: AsyncConnection, tenant: str, part: int, embedder: st
 
 
 async def compares_vectors(tx: AsyncConnection) -> bool:
-    """Tell whether the database itself compares vectors."""
+    """Return whether the database itself compares vectors."""
     if tx.dialect.name != "postgresql":
         return False
     statement = (
@@ -168,10 +170,10 @@ async def compares_vectors(tx: AsyncConnection) -> bool:
 
 
 async def scrub_index(database: Database) -> None:
-    """Remove what was deleted from the files of SQLite too: out of the text index, and out of the log.
+    """Remove deleted text from the files of SQLite, too: from the text index and from the write-ahead log.
 
-    FTS5 keeps the words of a deleted row until its segments are merged. That is done in short steps, so that other
-    writers get their turn. PostgreSQL does the like by itself (vacuum).
+    FTS5 keeps the words of a deleted row until its segments are merged. This merges in short steps, so that other
+    writers get their turn. PostgreSQL does the same by itself (vacuum).
     """
     if not database.embedded:
         return
@@ -204,7 +206,7 @@ def _values(tenant: str, parts: Sequence[int], words: Sequence[str]) -> dict[str
 
 
 def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
-    """Return the table to search; many parts are too long for the query of the index itself."""
+    """Return the table to search and its parameters; many parts would be too long for the query of the index."""
     if len(parts) <= _MOST_NAMED_PARTS:
         return "document_search", ()
     joined = (
@@ -215,10 +217,10 @@ def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, .
 
 
 def _match(parts: Sequence[int], words: Sequence[str]) -> str:
-    """Return the query of FTS5: words are quoted, so that nothing in them is an operator."""
+    """Return the FTS5 query; words are quoted, so that nothing in them is an operator."""
     wanted = " OR ".join(f'"{_NOT_A_WORD.sub(" ", word)}"' for word in words)
-    found = f"{{title headings text}} : ({wanted})"
+    words_query = f"{{title headings text}} : ({wanted})"
     if len(parts) > _MOST_NAMED_PARTS:
-        return found
-    held = " OR ".join(f'"{part}"' for part in parts)
-    return f"(part : ({held})) AND ({found})"
+        return words_query
+    part_query = " OR ".join(f'"{part}"' for part in parts)
+    return f"(part : ({part_query})) AND ({words_query})"

@@ -1,7 +1,7 @@
-"""Tables of documents: collections, their parts by source and access, documents, chunks and what waits to be read.
+"""Tables of documents: collections, their parts by source and access, documents, chunks and ingestions.
 
-Documents lie here in clear, unlike what the vault keeps: an index cannot search ciphertext. The search index
-itself, ``document_search``, is no table of SQLAlchemy's: FTS5 on SQLite, tsvector and pgvector on PostgreSQL.
+Unlike the vault's originals, documents are stored unencrypted: an index cannot search ciphertext. The search index
+itself, ``document_search``, is not a SQLAlchemy table: FTS5 on SQLite, tsvector and pgvector on PostgreSQL.
 """
 
 from sqlalchemy import (
@@ -51,8 +51,8 @@ collection = Table(
     ForeignKeyConstraint(["tenant"], ["tenant.id"]),
 )
 
-# Documents of one source that the same principals may read. Access is decided by part, before anything is ranked;
-# ``chunks`` and ``words`` are what ranking needs to know of a part, ``embedder`` whose vectors it has throughout.
+# Documents of one source that the same principals may read. Access is decided by part, before anything is ranked.
+# Ranking needs ``chunks`` and ``words``; ``embedder`` names the model of all its vectors (empty: none or mixed).
 collection_part = Table(
     "collection_part",
     metadata,
@@ -101,7 +101,7 @@ collection_document = Table(
     Index(None, "tenant", "part"),
 )
 
-# ``number`` is what the search index knows a chunk by; ``embedder`` is empty where there is no vector.
+# ``number`` identifies a chunk in the search index; ``embedder`` is empty where there is no vector.
 document_chunk = Table(
     "document_chunk",
     metadata,
@@ -123,7 +123,7 @@ document_chunk = Table(
     ),
 )
 
-# A document on its way: its bytes lie here until it was read, so that a restart loses none.
+# A document being ingested: its bytes stay here until that is done, so that a restart loses none.
 ingestion = Table(
     "ingestion",
     metadata,
@@ -147,8 +147,8 @@ ingestion = Table(
     Index(None, "state", "updated"),
 )
 
-# What an index on another server holds, or may hold (``done`` 0: on its way). A row outlives its document, which is
-# how a deletion that the server did not answer is done later.
+# What an index on another server contains, or may contain (``done`` 0: being sent). A row outlives its document, so
+# that a deletion which the server did not confirm is repeated later.
 indexed_document = Table(
     "indexed_document",
     metadata,
@@ -162,7 +162,7 @@ indexed_document = Table(
     Index(None, "tenant", "target", "part"),
 )
 
-# At which revision a part is in the index with all its documents.
+# The revision at which a part is in the index with all its documents.
 indexed_part = Table(
     "indexed_part",
     metadata,

@@ -1,4 +1,4 @@
-"""Give values of a scope their ordinals: each value one, each ordinal once, whoever else is writing."""
+"""Allocate ordinals to the values of a scope: one for each value, each used once, also with concurrent writers."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from app.store.database import ContentionError
 from app.store.tables import SCOPE_ACTIVE, entry, scope
 
 EPOCH_STRIDE = 1_000_000
-"""How far a restore from a backup makes ordinals jump: more than could be lost with the backup's gap."""
+"""How far ordinals jump after a restore from a backup: more than the backup's gap could have lost."""
 
 _YIELD_EVERY = 256
 
@@ -23,7 +23,7 @@ _SCOPES = (
     "FROM {q} CROSS JOIN scope s WHERE s.id = q.id AND s.tenant = {0}"
 )
 _LOCKED = _SCOPES + " ORDER BY s.id FOR UPDATE OF s"
-# CROSS JOIN makes SQLite walk the wanted rows and look each up by its key.
+# CROSS JOIN makes SQLite iterate over the wanted rows and look up each by its key.
 ORDINALS = (
     "SELECT q.scope, q.type, q.lookup, e.ordinal FROM {q} CROSS JOIN entry e "
     "WHERE e.scope = q.scope AND e.type = q.type AND e.lookup = q.lookup AND e.tenant = {0}"
@@ -37,31 +37,31 @@ _ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", 
 
 
 class ScopeUse(Protocol):
-    """What allocation needs of a scope's data key (``engines.cipher.ScopeKeys``)."""
+    """The part of a scope's data key that allocation uses (``engines.cipher.ScopeKeys``)."""
 
     def lookup(self, label: str, payload: bytes, *, canonical: bool) -> bytes:
-        """Return the keyed look-up of a value."""
+        """Return the keyed look-up digest of a value."""
 
     def seal(self, label: str, ordinal: int, payload: bytes) -> bytes:
-        """Return the ciphertext of a value at its place."""
+        """Return the ciphertext of a value, bound to its label and ordinal."""
 
 
 class DataKeys(Protocol):
-    """What allocation needs of the holder of data keys (``engines.cipher.Custodian``)."""
+    """What allocation needs of the holder of data keys (``engines.cipher.KeyKeeper``)."""
 
     def create(self, tenant: str, scope: str, generation: int) -> tuple[int, bytes, Any]:
-        """Return the wrapping version, the wrapped key and the use of a new data key."""
+        """Make a new data key; return the wrapping version, the wrapped key and the opened key."""
 
     def open(self, tenant: str, scope: str, generation: int, version: int, wrapped: bytes) -> Any:
-        """Return the use of a stored data key."""
+        """Unwrap a stored data key and return the opened key."""
 
     def keep(self, name: tuple[str, str, int], keys: Any) -> None:
-        """Remember the use of a new data key, once it is stored."""
+        """Cache an opened new data key, once it is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value that wants a handle: its label, what is sealed, what is looked up and how (see ``entry.origin``)."""
+    """A value to allocate: its label, the bytes to seal and those to look up, and how (see ``entry.origin``)."""
 
     label: str
     payload: bytes
@@ -70,7 +70,7 @@ class Value:
 
     @property
     def canonical(self) -> bool:
-        """Tell whether equal values share a handle after folding."""
+        """Return whether values that are equal after folding share a handle."""
         return self.origin == "canonical"
 
 
@@ -98,11 +98,11 @@ class ScopeRow:
     kek_version: int | None
 
     def live(self, now: datetime) -> bool:
-        """Tell whether its entries may be read."""
+        """Return whether its entries may be read."""
         return self.state == SCOPE_ACTIVE and (self.expires is None or self.expires > now)
 
     def take(self, label: str) -> int:
-        """Return the next ordinal of ``label`` and count it as given."""
+        """Return the next ordinal of ``label`` and count it as used."""
         last = max(self.counters.get(label, 0), self.restore_epoch * EPOCH_STRIDE)
         self.counters[label] = last + 1
         return last + 1
@@ -115,7 +115,7 @@ Key = tuple[str, str, bytes]
 class Allocation:
     """One run for one tenant inside one transaction; ``uses`` are the opened data keys by scope.
 
-    ``made`` are new data keys by tenant, scope and generation: worth remembering once they are committed.
+    ``made`` are new data keys by tenant, scope and generation, to be cached once they are committed.
     """
 
     tx: AsyncConnection
@@ -138,14 +138,16 @@ class Allocation:
                 self._open(row)
         keys = await self._look_up(wants)
         lacking = {
-            want.scope for want, own in zip(wants, keys, strict=True) if own is None or not self._known(own)
+            want.scope
+            for want, own in zip(wants, keys, strict=True)
+            if own is None or not self._all_numbered(own)
         }
         if lacking:
             await self._write([want for want in wants if want.scope in lacking])
             keys = await self._keys(wants)
         return [[self.ordinals[key] for key in own or ()] for own in keys]
 
-    def _known(self, keys: Iterable[Key]) -> bool:
+    def _all_numbered(self, keys: Iterable[Key]) -> bool:
         return all(key in self.ordinals for key in keys)
 
     def _open(self, row: ScopeRow) -> None:
@@ -156,7 +158,7 @@ class Allocation:
         )
 
     async def _keys(self, wants: Sequence[Want]) -> list[list[Key] | None]:
-        """Return each want's look-ups, None where its scope has no key yet; computed once per data key."""
+        """Return each want's look-ups, or None where its scope has no key yet; computed once per data key."""
         keys: list[list[Key] | None] = []
         for want in wants:
             use = self.uses.get(want.scope)
@@ -189,10 +191,10 @@ class Allocation:
         return keys
 
     async def _write(self, wants: Sequence[Want]) -> None:
-        """Lock what exists, look again, number what is still unknown, and insert it in few statements."""
-        held = sorted({want.scope for want in wants} & self._rows.keys())
+        """Lock existing scopes, look up again, number the values still missing, and insert them in few statements."""
+        existing = sorted({want.scope for want in wants} & self._rows.keys())
         changed: list[ScopeRow] = []
-        for row in await lock_scopes(self.tx, self.tenant, held):
+        for row in await lock_scopes(self.tx, self.tenant, existing):
             self._rows[row.id] = row
             if not row.live(self.now):
                 await self._renew(row, next(want for want in wants if want.scope == row.id))
@@ -222,7 +224,7 @@ class Allocation:
                 await asyncio.sleep(0)
 
     async def _make(self, wants: Sequence[Want]) -> list[ScopeRow]:
-        """Prepare the scopes that do not exist yet; they are stored with their final counters."""
+        """Prepare the scopes that do not exist yet; they are stored later, with their final counters."""
         missing = {want.scope: want for want in reversed(wants) if want.scope not in self._rows}
         if not missing:
             return []
@@ -237,7 +239,7 @@ class Allocation:
         return made
 
     async def _renew(self, row: ScopeRow, want: Want) -> None:
-        """Give an erased or expired scope a new data key; the counters go on, so old handles stay unresolved."""
+        """Give an erased or expired scope a new data key; its counters continue, so old handles stay unresolved."""
         await self.tx.execute(entry.delete().where(entry.c.tenant == self.tenant, entry.c.scope == row.id))
         row.generation += 1
         row.state, row.expires = SCOPE_ACTIVE, want.expires
@@ -292,13 +294,13 @@ class Allocation:
 
 
 async def find_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) -> list[ScopeRow]:
-    """Return the scopes of ``tenant`` among ``names``, without waiting for anyone."""
+    """Return the scopes of ``tenant`` among ``names``, without waiting for locks."""
     wanted = [(name,) for name in sorted(names)]
     return [_scope_row(row) for row in await rows_matching(tx, _SCOPES, (("id", "text"),), wanted, tenant)]
 
 
 async def lock_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) -> list[ScopeRow]:
-    """Return the same, locked until the transaction ends, always in the order of their names.
+    """Return the same scopes, locked until the transaction ends, always in the order of their names.
 
     SQLite has one writer at a time and needs no row locks.
     """
@@ -309,7 +311,7 @@ async def lock_scopes(tx: AsyncConnection, tenant: str, names: Iterable[str]) ->
 
 
 async def get_restore_epoch(tx: AsyncConnection) -> int:
-    """Return how often this installation was restored from a backup."""
+    """Return the restore epoch of this installation (0: never restored from a backup)."""
     rows = await fetch(tx, "SELECT value FROM installation WHERE name = 'restore_epoch'", ())
     return int(document(rows[0][0])) if rows else 0
 

@@ -1,4 +1,4 @@
-"""Queries on what the key ring must match: canaries by version, and keys that are not of a scope."""
+"""Queries on what the key ring must match: canaries by version, and keys that belong to no scope."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -22,12 +22,12 @@ async def add_canary(tx: AsyncConnection, version: int, wrapped: bytes, created:
 
 
 async def remove_canary(tx: AsyncConnection, version: int) -> None:
-    """Forget a version that wraps nothing any more."""
+    """Delete the canary of a version that wraps nothing any more."""
     await tx.execute(delete(key_canary).where(key_canary.c.version == version))
 
 
 async def find_tenant_key(tx: AsyncConnection, tenant: str, purpose: str) -> tuple[int, bytes] | None:
-    """Return version and wrapped form of a key that is not of a scope."""
+    """Return version and wrapped form of a key that belongs to no scope."""
     query = select(tenant_key.c.kek_version, tenant_key.c.wrapped).where(
         tenant_key.c.tenant == tenant, tenant_key.c.purpose == purpose
     )
@@ -38,7 +38,7 @@ async def find_tenant_key(tx: AsyncConnection, tenant: str, purpose: str) -> tup
 async def add_tenant_key(
     tx: AsyncConnection, tenant: str, purpose: str, version: int, wrapped: bytes, created: datetime
 ) -> None:
-    """Store such a key unless another process was first."""
+    """Store a key that belongs to no scope, unless another process was first."""
     values = {
         "tenant": tenant,
         "purpose": purpose,
@@ -52,7 +52,7 @@ async def add_tenant_key(
 async def rewrap_tenant_keys(
     tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]]
 ) -> int:
-    """Wrap such keys of other versions anew; return how many."""
+    """Wrap keys of other versions again with the active one; return how many."""
     query = (
         select(tenant_key)
         .where(tenant_key.c.kek_version != active)

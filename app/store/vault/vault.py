@@ -24,7 +24,7 @@ _HANDLE_NAMES = (("type", "text"), ("ordinal", "bigint"))
 
 @dataclass(frozen=True, slots=True)
 class SealedEntry:
-    """An entry as stored, with what opens its scope's data key."""
+    """An entry as stored, with what is needed to open its scope's data key."""
 
     label: str
     ordinal: int
@@ -36,7 +36,7 @@ class SealedEntry:
 
 @dataclass(frozen=True, slots=True)
 class StoredScope:
-    """What the vault says of a scope without opening it."""
+    """The facts of a scope that the vault shows without opening it."""
 
     id: str
     created: datetime
@@ -47,7 +47,7 @@ class StoredScope:
 
 @dataclass(frozen=True, slots=True)
 class EntryPlace:
-    """Where one entry lies."""
+    """The key of one entry."""
 
     scope: str
     label: str
@@ -86,23 +86,23 @@ async def list_all_sealed(
 async def list_scopes(
     tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
 ) -> list[StoredScope]:
-    """Return live scopes with the number of their entries by label, in the order of their names."""
+    """Return live scopes in order of name, with the number of their entries by label."""
     query = select(scope).where(scope.c.tenant == tenant, *_live(now))
     query = paged(query, scope.c.id, behind=after, limit=limit)
     return await _counted(tx, tenant, query)
 
 
 async def find_scope(tx: AsyncConnection, tenant: str, name: str, now: datetime) -> StoredScope | None:
-    """Return one live scope; absent, expired and erased ones are None alike."""
+    """Return one live scope, or None whether it is absent, expired or erased."""
     query = select(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now))
-    found = await _counted(tx, tenant, query)
-    return found[0] if found else None
+    scopes = await _counted(tx, tenant, query)
+    return scopes[0] if scopes else None
 
 
 async def update_expiry(
     tx: AsyncConnection, tenant: str, name: str, expires: datetime | None, now: datetime
 ) -> bool:
-    """Set when a live scope ends; return False where there is none."""
+    """Set when a live scope expires; return False where there is none."""
     done = await tx.execute(
         update(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now)).values(expires=expires)
     )
@@ -137,21 +137,21 @@ async def list_spelled(
 
 
 async def remove_scope(tx: AsyncConnection, tenant: str, name: str) -> dict[str, int] | None:
-    """Delete a scope's entries and data key; return counts by label, None where it holds nothing alive.
+    """Delete a scope's entries and data key; return counts by label, or None where the scope is not active.
 
-    The row stays as a tombstone with its counters, so that no ordinal of it is ever given again.
+    The row stays as a tombstone with its counters, so that none of its ordinals is ever used again.
     """
     locked = select(scope.c.state).where(scope.c.tenant == tenant, scope.c.id == name).with_for_update()
     if (await tx.execute(locked)).scalar_one_or_none() != SCOPE_ACTIVE:
         return None
     counts = await _counts(tx, tenant, [name])
     await tx.execute(entry.delete().where(entry.c.tenant == tenant, entry.c.scope == name))
-    await _bury(tx, [(tenant, name)])
+    await _mark_erased(tx, [(tenant, name)])
     return counts.get(name, {})
 
 
 async def remove_entries(tx: AsyncConnection, tenant: str, places: Sequence[EntryPlace]) -> list[EntryPlace]:
-    """Delete single entries; return those that were there. Their ordinals stay given."""
+    """Delete single entries and return those that existed. Their ordinals stay used."""
     removed: list[EntryPlace] = []
     for start in range(0, len(places), 500):
         part = [(place.scope, place.label, place.ordinal) for place in places[start : start + 500]]
@@ -183,7 +183,7 @@ async def add_erasure(
 
 
 async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> int:
-    """Bury scopes of any tenant that have expired; return how many, those busy elsewhere left out."""
+    """Erase expired scopes of any tenant, except those locked by others; return how many."""
     query = (
         select(scope.c.tenant, scope.c.id)
         .where(scope.c.state == SCOPE_ACTIVE, scope.c.expires <= now)
@@ -194,14 +194,14 @@ async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> in
     names = [(row.tenant, row.id) for row in await tx.execute(query)]
     if names:
         await tx.execute(entry.delete().where(tuple_(entry.c.tenant, entry.c.scope).in_(names)))
-        await _bury(tx, names)
+        await _mark_erased(tx, names)
     return len(names)
 
 
 async def rewrap_scopes(
     tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]], *, limit: int
 ) -> int:
-    """Wrap data keys of older versions anew; return how many, those busy elsewhere left out."""
+    """Wrap data keys of older versions again, except those locked by others; return how many."""
     query = (
         select(scope.c.tenant, scope.c.id, scope.c.kek_version, scope.c.dek_wrapped)
         .where(scope.c.kek_version != active)
@@ -245,7 +245,7 @@ async def count_by_version(tx: AsyncConnection) -> dict[int, int]:
 async def find_highest_ordinal(
     tx: AsyncConnection, *, after: tuple[str, str] | None, limit: int
 ) -> tuple[int, tuple[str, str] | None]:
-    """Return the highest counter of the next ``limit`` scopes of any tenant, and the last of them (None: no more)."""
+    """Return the highest counter of the next ``limit`` scopes of any tenant, and the last scope (None: no more)."""
     query = select(scope.c.tenant, scope.c.id, scope.c.counters).order_by(scope.c.tenant, scope.c.id)
     if after is not None:
         query = query.where(tuple_(scope.c.tenant, scope.c.id) > after)
@@ -255,13 +255,13 @@ async def find_highest_ordinal(
 
 
 async def advance_restore_epoch(tx: AsyncConnection, highest: int) -> int:
-    """Begin a new epoch, whose ordinals lie above all that a lost commit may have given; return it.
+    """Begin and return a new epoch, whose ordinals are above all that a lost commit may have used.
 
-    ``highest`` is the highest counter that is left; ``lift_scopes`` carries the epoch to what exists.
+    ``highest`` is the highest counter still stored; ``lift_scopes`` applies the epoch to existing scopes.
     """
     stored = await tx.execute(select(installation.c.value).where(installation.c.name == "restore_epoch"))
     epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE) + 1
-    # The highest counter may itself be short of what was lost, so it gets a whole stride of room.
+    # Lost ordinals may be higher than the highest stored counter, so leave ample room above it.
     epoch += 1 if epoch * EPOCH_STRIDE - highest < EPOCH_STRIDE // 2 else 0
     await tx.execute(installation.delete().where(installation.c.name == "restore_epoch"))
     await tx.execute(insert(installation).values(name="restore_epoch", value=epoch))
@@ -271,7 +271,7 @@ async def advance_restore_epoch(tx: AsyncConnection, highest: int) -> int:
 async def lift_scopes(
     tx: AsyncConnection, epoch: int, *, after: tuple[str, str] | None, last: tuple[str, str]
 ) -> None:
-    """Let the scopes behind ``after``, up to ``last``, number from ``epoch`` on."""
+    """Set ``epoch`` as the start of numbering for the scopes after ``after``, up to ``last``."""
     name = tuple_(scope.c.tenant, scope.c.id)
     done = update(scope).where(name <= last).values(restore_epoch=epoch)
     await tx.execute(done if after is None else done.where(name > after))
@@ -299,7 +299,7 @@ async def _counts(tx: AsyncConnection, tenant: str, names: Sequence[str]) -> dic
     return counts
 
 
-async def _bury(tx: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
+async def _mark_erased(tx: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
     await tx.execute(
         update(scope)
         .where(tuple_(scope.c.tenant, scope.c.id).in_(names))
