@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,24 @@ from typing import Any
 
 from tests.mutation.reach import FOLDER, ROOMS
 
+COMMON_WORDS = frozenset(
+    [
+        "a",
+        "core",
+        "i",
+        "mcp",
+        "method",
+        "middleware",
+        "of",
+        "protocol",
+        "rest",
+        "service",
+        "store",
+        "test",
+        "the",
+        "wire",
+    ]
+)
 KINDS = ("tests/unit/", "tests/integration/", "tests/protocol/")
 
 
@@ -39,24 +58,36 @@ class Reach:
     libraries: list[str] = field(default_factory=list)
 
     def select(self, function: str, budget_s: float, most: int) -> list[RecordedTest]:
-        """Return the tests to run for a mutant of a function, the quick and narrow first.
+        """Return the tests to run for a mutant of a function, the most promising first.
 
-        Unit tests come before others, SQLite before PostgreSQL. Files take turns, so that one file of many variants
-        does not use up the budget.
+        Files that are named after the module, class or function come before others, unit tests before others, SQLite
+        before PostgreSQL, tests that call few functions before those that call many. Files take turns, so that one
+        file of many variants does not use up the budget.
         """
+        subject = words_of(function.partition(".")[2])
         turns: dict[str, int] = defaultdict(int)
         ranked = []
-        for test in sorted(
-            self.tests.get(function, ()), key=lambda test: (test.breadth, test.seconds, test.name)
-        ):
+        for test in sorted(self.tests.get(function, ()), key=lambda test: nearness(test, subject)):
             turns[test.file] += 1
-            ranked.append(((kind(test), turns[test.file], test.breadth, test.seconds, test.name), test))
+            apart = subject.isdisjoint(words_of(Path(test.file).stem))
+            ranked.append(((apart, kind(test), turns[test.file], nearness(test, subject)), test))
         chosen, spent = [], 0.0
         for _rank, test in sorted(ranked, key=lambda pair: pair[0]):
             if len(chosen) < most and spent + test.seconds <= budget_s:
                 chosen.append(test)
                 spent += test.seconds
         return chosen or sorted(self.tests.get(function, ()), key=lambda test: test.seconds)[:1]
+
+
+def nearness(test: RecordedTest, subject: frozenset[str]) -> tuple[int, int, float, str]:
+    """Return a key by which the tests of a file are sorted: the words of its name, how narrow and quick it is."""
+    return -len(subject & words_of(test.name.partition("::")[2])), test.breadth, test.seconds, test.name
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words in a name of Python, in lower case and without the plural's s, but for those of every name."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)
+    return frozenset(word.lower().removesuffix("s") for word in words) - COMMON_WORDS
 
 
 def kind(test: RecordedTest) -> tuple[int, bool]:

@@ -23,6 +23,16 @@ def test_unit_tests_come_first_and_postgresql_last():
     assert [name.split("::")[1] for name in names(found)] == ["u", "i[sqlite]", "i[postgresql]", "p"]
 
 
+def test_files_that_are_named_after_the_code_come_first():
+    tests = [
+        RecordedTest("tests/unit/test_boxes.py::t", 0.1, 1),
+        RecordedTest("tests/protocol/test_mcp_guards.py::t", 0.1, 900),
+        RecordedTest("tests/protocol/test_mcp_guards.py::test_what_permit_refuses", 0.1, 901),
+    ]
+    found = Reach({"app.protocol.guard:Guard.permit": tests}).select("app.protocol.guard:Guard.permit", 60, 9)
+    assert names(found) == [tests[2].name, tests[1].name, tests[0].name]
+
+
 def test_files_take_turns():
     many = [RecordedTest(f"tests/unit/test_many.py::t[{number}]", 0.1, 1) for number in range(5)]
     found = reach(*many, RecordedTest("tests/unit/test_one.py::t", 0.1, 50)).select("app.room:f", 60, 2)
