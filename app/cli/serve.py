@@ -53,7 +53,7 @@ def serve(
         typer.Option(
             min=1,
             max=64,
-            help="Processes; more than one needs PostgreSQL [SLUICE_HTTP__WORKERS; default: 1].",
+            help="Number of processes; more than one needs PostgreSQL [SLUICE_HTTP__WORKERS; default: 1].",
         ),
     ] = None,
     *,

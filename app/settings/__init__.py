@@ -1,6 +1,6 @@
-"""Every outside knob of the service: one frozen model with sections, read once at start.
+"""All settings of the service: one frozen model with sections, read once at start.
 
-``SLUICE_SECTION__NAME`` in the environment wins over ``name`` in ``[section]`` of the TOML file ``SLUICE_CONFIG``.
+``SLUICE_SECTION__NAME`` in the environment overrides ``name`` in ``[section]`` of the TOML file ``SLUICE_CONFIG``.
 """
 
 import os
@@ -77,7 +77,7 @@ __all__ = [
 PREFIX = "SLUICE_"
 CONFIG_VARIABLE = "SLUICE_CONFIG"
 TEST_PREFIX = "SLUICE_TEST_"
-CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # of commands that talk to a service
+CLIENT_VARIABLES = frozenset({"SLUICE_URL", "SLUICE_API_KEY"})  # read by commands that call a service
 
 _SAMPLE_WORDS = ("changeme", "change-me", "change_me", "example", "sample", "insecure", "placeholder")
 _SAMPLE_PASSWORDS = frozenset({"password", "passwd", "postgres", "secret", "sluice", "admin", "root", "test"})
@@ -85,7 +85,7 @@ _MIN_DISTINCT = 12  # a random 43-character secret has fewer distinct characters
 
 
 class ConfigurationError(Exception):
-    """The service cannot start as configured; ``faults`` are sentences, none of which holds a secret."""
+    """The service cannot start as configured; ``faults`` are sentences without secrets."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("\n".join(faults))
@@ -96,7 +96,7 @@ MiddlewareServerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a
 
 
 class Settings(BaseSettings):
-    """All settings; build with `load()`, or by hand with sections as arguments."""
+    """All settings; build them with `load()`, or directly with sections as arguments."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -109,7 +109,7 @@ class Settings(BaseSettings):
 
     environment: Literal["development", "production"] = Field(
         default="development",
-        description="`development` listens on loopback only, its first key has all roles; `production` "
+        description="`development` listens on loopback only, and its first key has all roles; `production` "
         "refuses sample secrets, missing authentication and weak database settings.",
     )
     http: HttpSettings = HttpSettings()
@@ -154,12 +154,12 @@ class Settings(BaseSettings):
 
     @property
     def key_file(self) -> Path:
-        """Return where the key ring lies when `keys.ring` is not given."""
+        """Return the file of the key ring if `keys.ring` is not set."""
         database = self.database.sqlite_file or Path("var/sluice.db")
         return self.keys.file or database.with_name("keyring.json")
 
     def check(self) -> None:
-        """Refuse combinations that are unsafe; what needs a connection is checked by the database itself."""
+        """Raise ConfigurationError for unsafe combinations; the database checks what needs a connection."""
         faults = list(self._conflicts())
         if self.environment == "production":
             faults += self._unfit_for_production()
@@ -176,9 +176,9 @@ class Settings(BaseSettings):
         if not self.auth.required:
             yield "Production needs authentication: remove SLUICE_AUTH__REQUIRED=false."
         if self.auth.bootstrap_key and is_sample(self.auth.bootstrap_key.get_secret_value()):
-            yield "SLUICE_AUTH__BOOTSTRAP_KEY is a sample: draw a random one."
+            yield "SLUICE_AUTH__BOOTSTRAP_KEY is a sample: generate a random one."
         if self.keys.ring and any(is_sample(key) for key in _secrets_of(self.keys.ring)):
-            yield "SLUICE_KEYS__RING holds a sample key: each must be the base64 of 32 random bytes."
+            yield "SLUICE_KEYS__RING contains a sample key: each must be the base64 of 32 random bytes."
         if self.documents.url is not None and not self.documents.verify:
             yield "Production checks certificates: remove SLUICE_DOCUMENTS__VERIFY=false (__CA_FILE helps)."
         password = unquote(urlsplit(self.database.url.get_secret_value()).password or "").lower()
@@ -217,7 +217,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_sample(secret: str) -> bool:
-    """Return whether ``secret`` looks typed by a person rather than drawn at random."""
+    """Return whether ``secret`` looks typed by a person rather than randomly generated."""
     lowered = secret.lower()
     return len(set(secret)) < _MIN_DISTINCT or any(word in lowered for word in _SAMPLE_WORDS)
 
@@ -225,7 +225,7 @@ def is_sample(secret: str) -> bool:
 def walk(model: type[BaseModel] = Settings, section: str = "") -> Iterator[tuple[str, str, FieldInfo]]:
     """Yield section, name and field of every setting, in the order of the documentation.
 
-    The section is "" at the top, and `outer__inner` where sections hold others.
+    The section is "" at the top level, and `outer__inner` for nested sections.
     """
     for name, field in model.model_fields.items():
         inner = field.annotation
@@ -236,7 +236,7 @@ def walk(model: type[BaseModel] = Settings, section: str = "") -> Iterator[tuple
 
 
 def purpose_of(section: str) -> str:
-    """Return what a section, named as `walk` does, is for."""
+    """Return the purpose of a section, named as in `walk`."""
     model: type[BaseModel] = Settings
     for name in section.split("__"):
         inner = model.model_fields[name].annotation
@@ -273,7 +273,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(
-            [f"{CONFIG_VARIABLE} names {path}, which cannot be read: {error.strerror}."]
+            [f"{CONFIG_VARIABLE} is set to {path}, which cannot be read: {error.strerror}."]
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"{path} is no valid TOML file: {error}."]) from None
+        raise ConfigurationError([f"{path} is not a valid TOML file: {error}."]) from None

@@ -1,4 +1,4 @@
-"""Engines elsewhere, one section for each capability; without a URL the embedded engine serves."""
+"""Remote engines, one section per capability; without a URL, the embedded engine serves."""
 
 from typing import Literal
 
@@ -8,38 +8,43 @@ from app.settings.sections import BaseUrl, Section
 
 
 class RemoteEngine(Section):
-    """An engine elsewhere; the embedded one serves while it fails."""
+    """A remote engine; the embedded one serves while it fails."""
 
     kind: str = ""
     url: BaseUrl | None = Field(
         default=None,
-        description="Base URL, such as `http://localhost:8080/v1`; without it the embedded engine serves.",
+        description="Base URL, such as `http://localhost:8080/v1`; without it, the embedded engine serves.",
     )
-    model: str = Field(default="", max_length=200, description="The model's name, as its server knows it.")
-    api_key: SecretStr | None = Field(default=None, description="Sent as a bearer token, and nowhere else.")
+    model: str = Field(default="", max_length=200, description="Name of the model on its server.")
+    api_key: SecretStr | None = Field(
+        default=None, description="API key, sent only as a bearer token to this server."
+    )
     timeout_s: float = Field(
-        default=5, gt=0, le=120, description="Time for one call; never more than half of the request's."
+        default=5,
+        gt=0,
+        le=120,
+        description="Time limit of one call in seconds; at most half of the request's.",
     )
     fallback: Literal["embedded", "refuse"] = Field(
         default="embedded",
-        description="What happens when it fails: the embedded engine serves, or the call is refused.",
+        description="What to do if it fails: let the embedded engine serve, or refuse the call.",
     )
     shadow: bool = Field(
         default=False,
-        description="Let the embedded engine serve, and ask this one only to count how often they agree.",
+        description="Let the embedded engine serve, and call this one only to count how often they agree.",
     )
     failures: int = Field(
-        default=5, ge=1, le=1000, description="Failures in a row after which it is left alone."
+        default=5, ge=1, le=1000, description="Consecutive failures after which the engine is not called."
     )
     cool_down_s: float = Field(
-        default=30, gt=0, le=3600, description="How long it is left alone before one call tries again."
+        default=30, gt=0, le=3600, description="Seconds without calls before the next attempt."
     )
 
     @model_validator(mode="after")
     def named(self) -> "RemoteEngine":
-        """Refuse an engine without a model where the wire format needs one."""
+        """Refuse an engine without a model if the wire format needs one."""
         if self.url is not None and not self.model and self.kind != "tei-rerank":
-            raise ValueError("an engine with a URL needs a model, too")
+            raise ValueError("an engine with a URL also needs a model")
         return self
 
 
@@ -52,16 +57,16 @@ class EmbedderEngine(RemoteEngine):
 
 
 class ToolsEngine(RemoteEngine):
-    """What ranks tools; the embedded engine chooses the 50 that it sees."""
+    """The engine that ranks tools; it sees the 50 that the embedded engine chooses."""
 
     kind: Literal["rerank", "tei-rerank", "chat"] = Field(
         default="rerank",
-        description="`/rerank` as Cohere and Jina have it, as Text Embeddings Inference has it, or a chat model.",
+        description="`/rerank` in the form of Cohere and Jina, in that of Text Embeddings Inference, or a chat model.",
     )
 
 
 class ModeratorEngine(RemoteEngine):
-    """What moderates content."""
+    """The engine that moderates content."""
 
     kind: Literal["moderations", "chat", "llama-guard"] = Field(
         default="moderations",
@@ -70,34 +75,34 @@ class ModeratorEngine(RemoteEngine):
 
 
 class InjectionEngine(RemoteEngine):
-    """What looks for prompt injection."""
+    """The engine that detects prompt injection."""
 
     kind: Literal["chat"] = Field(default="chat", description="A chat model as a judge.")
 
 
 class SecretsEngine(RemoteEngine):
-    """What looks for credentials beside the rules, which always count; it sees them, so it should be yours."""
+    """The engine that detects credentials in addition to the rules; it sees them, so run it yourself."""
 
     kind: Literal["chat"] = Field(default="chat", description="A chat model as a judge.")
 
 
 class RetrieverEngine(RemoteEngine):
-    """What ranks passages again that the caller may read."""
+    """The engine that reranks passages that the caller may read."""
 
     kind: Literal["rerank", "tei-rerank"] = Field(
         default="rerank",
-        description="`/rerank` as Cohere and Jina have it, or as Text Embeddings Inference has it.",
+        description="`/rerank` in the form of Cohere and Jina, or in that of Text Embeddings Inference.",
     )
 
 
 class GroundingEngine(RemoteEngine):
-    """What judges whether evidence supports a statement."""
+    """The engine that judges whether evidence supports a statement."""
 
     kind: Literal["chat"] = Field(default="chat", description="A chat model as a judge.")
 
 
 class EnginesSettings(Section):
-    """Bigger engines elsewhere, by capability; docs/engines.md says which servers fit."""
+    """Larger remote engines, by capability; docs/engines.md lists suitable servers."""
 
     embedder: EmbedderEngine = EmbedderEngine()
     tools: ToolsEngine = ToolsEngine()

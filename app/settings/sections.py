@@ -1,4 +1,4 @@
-"""The sections of the settings: each outside knob with its bounds, default and meaning."""
+"""The sections of the settings: each setting with its bounds, default and meaning."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ MIB = 1024 * 1024
 
 
 def _split(value: Any) -> Any:
-    """Take a comma-separated text as well as a list."""
+    """Accept a comma-separated text as well as a list."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
@@ -32,13 +32,13 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 def _base_url(url: str) -> str:
-    """Refuse what is no base URL, without repeating it (it may hold a password)."""
+    """Refuse what is not a base URL, without repeating it (it may contain a password)."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("a base URL is http://host… or https://host…")
+        raise ValueError("a base URL must have the form http://host… or https://host…")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError(
-            "a base URL has no user, password, query or fragment; credentials have settings of their own"
+            "a base URL must not have a user, password, query or fragment; set credentials in their own settings"
         )
     return url
 
@@ -53,43 +53,47 @@ class Section(BaseModel):
 
 
 class HttpSettings(Section):
-    """Where the service listens and what the edge lets in."""
+    """Where the service listens and which requests the edge accepts."""
 
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
         description="Address to listen on; development allows loopback only.",
     )
-    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 takes any free one.")
-    workers: int = Field(default=1, ge=1, le=64, description="Processes; more than one needs PostgreSQL.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port to listen on; 0 uses any free port.")
+    workers: int = Field(
+        default=1, ge=1, le=64, description="Number of processes; more than one needs PostgreSQL."
+    )
     allowed_hosts: Names = Field(
         default=("127.0.0.1", "localhost", "[::1]"),
-        description="Names allowed in the Host header, with commas between; without a port, any port.",
+        description="Names allowed in the Host header, comma-separated; a name without a port allows any port.",
     )
     allowed_origins: Names = Field(
         default=("http://127.0.0.1", "http://localhost", "http://[::1]"),
-        description="Origins that browsers may call from, with commas between; without a port, any port.",
+        description="Origins that browsers may call from, comma-separated; an origin without a port allows any port.",
     )
     max_body_bytes: int = Field(
         default=8 * MIB,
         ge=1024,
         le=256 * MIB,
-        description="Largest request body, counted before it is parsed.",
+        description="Maximum size of a request body in bytes, counted before it is parsed.",
     )
     header_timeout_s: float = Field(
-        default=10, gt=0, description="Time to send the request line and headers."
+        default=10, gt=0, description="Time limit for sending the request line and headers, in seconds."
     )
-    body_timeout_s: float = Field(default=15, gt=0, description="Time to send the body.")
-    keep_alive_s: int = Field(default=30, gt=0, description="Time that an idle connection stays open.")
+    body_timeout_s: float = Field(
+        default=15, gt=0, description="Time limit for sending the body, in seconds."
+    )
+    keep_alive_s: int = Field(default=30, gt=0, description="Seconds that an idle connection stays open.")
     drain_s: int = Field(
         default=20,
         ge=0,
-        description="Time that running requests get to end after SIGTERM before they are cut.",
+        description="Seconds that running requests have to finish after SIGTERM before they are aborted.",
     )
 
 
 class DatabaseSettings(Section):
-    """Where everything is stored."""
+    """The database that stores everything."""
 
     url: SecretStr = Field(
         default=SecretStr("sqlite:///var/sluice.db"),
@@ -99,19 +103,27 @@ class DatabaseSettings(Section):
         default="auto",
         description="`auto` migrates a SQLite file at start; otherwise `sluice db upgrade` does.",
     )
-    pool_size: int = Field(default=10, ge=1, le=200, description="PostgreSQL connections of one process.")
+    pool_size: int = Field(default=10, ge=1, le=200, description="PostgreSQL connections per process.")
     connect_timeout_s: float = Field(
-        default=2, gt=0, le=60, description="Time to connect; then requests are refused."
+        default=2,
+        gt=0,
+        le=60,
+        description="Time limit for connecting, in seconds; after that, requests are refused.",
     )
     statement_timeout_s: float = Field(
-        default=3, gt=0, le=60, description="Time for one statement; then its request is refused."
+        default=3,
+        gt=0,
+        le=60,
+        description="Time limit of one statement, in seconds; after that, its request is refused.",
     )
-    pool_timeout_s: float = Field(default=0.5, gt=0, le=60, description="Time to wait for a free connection.")
+    pool_timeout_s: float = Field(
+        default=0.5, gt=0, le=60, description="Seconds to wait for a free connection."
+    )
 
     @field_validator("url")
     @classmethod
     def known_engine(cls, url: SecretStr) -> SecretStr:
-        """Refuse a URL of another database, without repeating it (it may hold a password)."""
+        """Refuse a URL of another database, without repeating it (it may contain a password)."""
         if url.get_secret_value().partition("://")[0].partition("+")[0] not in {
             "sqlite",
             "postgresql",
@@ -122,7 +134,7 @@ class DatabaseSettings(Section):
 
     @property
     def sqlite_file(self) -> Path | None:
-        """Return the SQLite file, or None where the database is PostgreSQL."""
+        """Return the SQLite file, or None if the database is PostgreSQL."""
         scheme, _, rest = self.url.get_secret_value().partition("://")
         if not scheme.startswith("sqlite"):
             return None
@@ -130,16 +142,16 @@ class DatabaseSettings(Section):
 
 
 class AuthSettings(Section):
-    """How callers prove who they are."""
+    """How callers authenticate."""
 
     required: bool = Field(
         default=True,
-        description="If off, every caller is the development caller with all roles; never in production.",
+        description="Require keys. If off, every caller is the development caller with all roles; never in production.",
     )
     bootstrap_key: SecretStr | None = Field(
         default=None,
-        description="First API key, `slc_<8 hex digits>_<43 of base64url>`; without it the first start in "
-        "development makes one and prints it once.",
+        description="First API key, `slc_<8 hex digits>_<43 of base64url>`; without it, the first start in "
+        "development creates one and prints it once.",
     )
 
     @field_validator("bootstrap_key")
@@ -147,7 +159,7 @@ class AuthSettings(Section):
     def well_formed(cls, key: SecretStr | None) -> SecretStr | None:
         """Refuse a key of another format, without repeating it."""
         if key is not None and not KEY_PATTERN.fullmatch(key.get_secret_value()):
-            raise ValueError("a key is slc_<8 hex digits>_<43 characters of base64url>")
+            raise ValueError("a key must have the form slc_<8 hex digits>_<43 characters of base64url>")
         return key
 
 
@@ -156,11 +168,11 @@ class KeysSettings(Section):
 
     ring: SecretStr | None = Field(
         default=None,
-        description="The ring itself, `1:<base64 of 32 bytes>,2:…`; the highest version wraps.",
+        description="The key ring itself, `1:<base64 of 32 bytes>,2:…`; the highest version wraps new data keys.",
     )
     file: Path | None = Field(
         default=None,
-        description="File of the ring (mode 0400). Default: `keyring.json` beside the SQLite file, otherwise "
+        description="File of the key ring (mode 0400). Default: `keyring.json` beside the SQLite file, otherwise "
         "`var/keyring.json`.",
     )
 
@@ -171,38 +183,42 @@ class VaultSettings(Section):
     default_ttl_s: int = Field(
         default=30 * 24 * 3600,
         ge=1,
-        description="Lifetime of a scope, unless policy or request says otherwise.",
+        description="Lifetime of a scope in seconds, unless the policy or the request sets one.",
     )
     purge_interval_s: float = Field(
-        default=60, gt=0, description="Time between two purges of expired scopes; reading stops at once."
+        default=60,
+        gt=0,
+        description="Seconds between purges of expired scopes; an expired scope cannot be read even before.",
     )
 
 
 class DetectionSettings(Section):
-    """The processes that look for personal data."""
+    """The processes that detect personal data."""
 
     workers: int = Field(
         default=2,
         ge=1,
         le=32,
-        description="Detector processes of each server process; on Linux they share their memory.",
+        description="Detector processes per server process; on Linux they share their memory.",
     )
     cache_bytes: int = Field(
         default=67_108_864,
         ge=0,
-        description="Memory in each server process for findings in texts seen before: keyed digests, offsets and "
+        description="Bytes per server process for a cache of findings in earlier texts: keyed digests, offsets and "
         "types, no text; 0 turns it off.",
     )
     deadline_s: float = Field(
-        default=20, gt=0, description="Time for one detection; then the request is refused."
+        default=20,
+        gt=0,
+        description="Time limit of one detection, in seconds; after that, the request is refused.",
     )
     matcher: Literal["auto", "hyperscan", "re2", "plain"] = Field(
         default="auto",
-        description="What runs the patterns; it changes the time, never a finding. `auto` is the fastest installed.",
+        description="Engine that runs the patterns; it affects speed, never findings. `auto` is the fastest installed.",
     )
     recognizers: Path | None = Field(
         default=None,
-        description="YAML file of recognizers of your own, in Presidio's form; see `docs/detection-tuning.md`.",
+        description="YAML file with your own recognizers, in Presidio's format; see `docs/detection-tuning.md`.",
     )
     warm: bool = Field(
         default=True, description="Load the detector at start instead of at the first request."
@@ -210,13 +226,13 @@ class DetectionSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """Logs, metrics and traces; none of them holds content."""
+    """Logs, metrics and traces; none of them contains content."""
 
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="Least severe level that is logged."
+        default="info", description="Minimum level that is logged."
     )
     log_format: Literal["console", "json"] = Field(
-        default="console", description="`console` for people, `json` with one object a line for machines."
+        default="console", description="`console` for people, `json` with one object per line for machines."
     )
     metrics: bool = Field(default=True, description="Serve Prometheus metrics at `/metrics`.")
     otlp_endpoint: str | None = Field(
@@ -226,41 +242,45 @@ class TelemetrySettings(Section):
 
 
 class SessionsSettings(Section):
-    """Sessions of the MCP revision that has a handshake."""
+    """Sessions of the MCP revision with a handshake."""
 
-    idle_s: float = Field(default=3600, gt=0, description="Time after which an unused session is forgotten.")
+    idle_s: float = Field(
+        default=3600, gt=0, description="Seconds after which an unused session is forgotten."
+    )
 
 
 class TrafficSettings(Section):
-    """Load that one process takes on; rates per tenant belong to the tenant's policy."""
+    """The load that one process accepts; rates per tenant are in the tenant's policy."""
 
     max_concurrency: int = Field(
-        default=64, ge=1, description="Requests that run at once; the rest queue fairly."
+        default=64, ge=1, description="Requests that run concurrently; all others queue fairly."
     )
 
 
 class GroundingSettings(Section):
-    """What the middleware `hallucination_detection` may use beside the context."""
+    """What the middleware `hallucination_detection` may use in addition to the context."""
 
     packages: FilePath | None = Field(
         default=None,
-        description='JSON file with the names of packages that exist: `{"pypi": ["requests", …], "npm": […]}`.',
+        description='JSON file with the names of existing packages: `{"pypi": ["requests", …], "npm": […]}`.',
     )
     check_urls: bool = Field(
         default=False,
-        description="Let callers ask the network whether addresses in an answer exist (`checkUrls`); public ones only.",
+        description="Let callers check the addresses in an answer over the network (`checkUrls`); public ones only.",
     )
 
 
 class UpstreamsSettings(Section):
-    """The MCP servers behind this one; what belongs to one server stands in its own entry."""
+    """The MCP servers behind this one; settings of a single server are in its own entry."""
 
     config: Path | None = Field(
         default=None,
-        description="The declarative file: `mcpServers` as MCP hosts have it, beside it groups, concerns and more; "
+        description="The declarative file: `mcpServers` in the format of MCP hosts, with groups, concerns and more; "
         "applied at start (`sluice serve --config`).",
     )
-    tenant: str = Field(default=DEFAULT_TENANT, description="The tenant to which that file applies.")
+    tenant: str = Field(
+        default=DEFAULT_TENANT, description="The tenant to which the declarative file applies."
+    )
     servers: Names = Field(
         default=(), description="Names of the servers that this process serves, comma-separated; none: all."
     )
@@ -269,17 +289,19 @@ class UpstreamsSettings(Section):
     )
     descriptions: Path | None = Field(
         default=None,
-        description="Folder with one `<tool>.json` for each tool whose description operators write as a file.",
+        description="Folder with a `<tool>.json` for each tool that operators describe in a file.",
     )
     connect_timeout_s: float = Field(
-        default=10, gt=0, description="Time to connect to a server and to list it once."
+        default=10, gt=0, description="Time limit for connecting to a server and listing it once, in seconds."
     )
     max_result_bytes: int = Field(
-        default=8 * MIB, ge=1024, description="Size of one answer of a server; a larger one is refused."
+        default=8 * MIB,
+        ge=1024,
+        description="Maximum size of one result of a server, in bytes; a larger one is refused.",
     )
     stdio_over_rest: bool = Field(
         default=False,
-        description="Let operators add commands over REST, which run on this host; otherwise commands come only "
+        description="Let operators add commands over REST, which then run on this host; otherwise commands come only "
         "from the file and the command line.",
     )
     allowed_networks: Names = Field(
@@ -290,5 +312,6 @@ class UpstreamsSettings(Section):
     max_dedicated: int = Field(
         default=256,
         ge=0,
-        description="Connections to servers that belong to one client session each (sampling, elicitation, roots).",
+        description="Maximum of connections to servers that belong to one client session each (sampling, elicitation, "
+        "roots).",
     )

@@ -102,7 +102,7 @@ def test_a_file_that_is_absent_or_broken_is_named(monkeypatch, tmp_path):
     with pytest.raises(ConfigurationError, match=r"cannot be read: No such file"):
         load()
     file.write_text("[http\n")
-    with pytest.raises(ConfigurationError, match="no valid TOML file"):
+    with pytest.raises(ConfigurationError, match="not a valid TOML file"):
         load()
 
 
