@@ -17,7 +17,8 @@ from app.api.auth import RouteServices
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.edge.guard import GROUP_PATH, INTERCEPTORS_PATH, MCP_PATH, Drain, EdgeGuard
+from app.edge.facts import facts_of
+from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -29,7 +30,6 @@ from app.protocol.methods.tasks import TaskMethods
 from app.protocol.server import Mcp, build_mcp
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
-from app.protocol.wire.exchange import GROUP_KEY, INTERCEPTORS_KEY
 from app.protocol.wire.primitives import Primitives
 from app.services.access.bootstrap import bootstrap
 from app.services.catalog.group_views import GroupViews
@@ -58,15 +58,10 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; the surface is there once the application has started."""
-        path = scope["path"] if scope["type"] == "http" and self.surface else ""
-        if path.startswith(GROUP_PATH):
-            scope["state"][GROUP_KEY] = path.removeprefix(GROUP_PATH)
-        elif path == INTERCEPTORS_PATH:
-            scope["state"][INTERCEPTORS_KEY] = True
-        elif path != MCP_PATH:
+        if self.surface and scope["type"] == "http" and facts_of(scope).is_mcp:
+            await self.surface[0].app(scope, receive, send)
+        else:
             await self.app(scope, receive, send)
-            return
-        await self.surface[0].app(scope, receive, send)
 
 
 def create_app(

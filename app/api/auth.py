@@ -12,6 +12,7 @@ from app.core.access import Caller
 from app.core.contracts.policy import Limits
 from app.core.errors import InvalidArgumentsError
 from app.core.request import RequestInfo
+from app.edge.facts import facts_of
 from app.services.access.access import AccessService
 from app.services.access.policies import PolicyService
 from app.services.access.tenants import TenantService
@@ -67,7 +68,7 @@ class _EdgeRequest(Request):
     """A request whose JSON was parsed at the edge, strictly and once."""
 
     async def json(self) -> Any:
-        return self.scope["state"].get("json")
+        return facts_of(self.scope).json
 
 
 class EdgeRoute(APIRoute):
@@ -93,24 +94,18 @@ async def authenticated(
 ) -> Caller:
     """Turn the bearer key into the caller, or refuse."""
     services = services_of(request)
-    state = request.scope["state"]
+    facts = facts_of(request.scope)
     caller = services.anonymous
     if caller is None:
         bearer = credential.credentials if credential is not None else None
-        caller = await services.access.authenticate(bearer, state["address"])
-    state["tenant"], state["key_id"] = caller.tenant, caller.key_id
+        caller = await services.access.authenticate(bearer, facts.address)
+    facts.tenant, facts.key_id = caller.tenant, caller.key_id
     return caller
 
 
 def info_of(request: Request) -> RequestInfo:
     """Return what records say of a request without a time limit of its own."""
-    state = request.scope["state"]
-    return RequestInfo(
-        request_id=state["request_id"],
-        traceparent=state["traceparent"],
-        address=state["address"],
-        deadline=math.inf,
-    )
+    return facts_of(request.scope).info(math.inf)
 
 
 async def _services(request: Request) -> RouteServices:
@@ -150,7 +145,7 @@ async def limits_of(services: RouteServices, caller: Caller) -> Limits:
 
 def json_object(request: Request, known: frozenset[str]) -> dict[str, Any]:
     """Return the JSON object of the body as the edge parsed it, with no member but the ``known``."""
-    value = request.scope["state"].get("json")
+    value = facts_of(request.scope).json
     if not isinstance(value, dict):
         raise InvalidArgumentsError("The body must be a JSON object.", details={"pointer": ""})
     if not known.issuperset(value):

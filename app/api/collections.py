@@ -13,6 +13,7 @@ from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.edge.facts import facts_of
 from app.edge.limits import UPLOAD_TYPES
 from app.services.documents.collections import CollectionInfo, DocumentInfo
 from app.services.documents.ingestion import Ingested, IngestionInfo, Submitted
@@ -248,7 +249,7 @@ async def add_document(
         details = _checked(DocumentDetails, {**said, "access": access or []})
         submitted = Submitted(name, details, await _received(request), request.headers["content-type"])
     else:
-        submitted = _from_json(name, request.scope["state"].get("json"))
+        submitted = _from_json(name, facts_of(request.scope).json)
     done = await services.ingestion.add(caller, submitted, info, background=background)
     response.status_code = {"created": 201, "queued": 202}.get(done.outcome, 200)
     if done.waiting is not None:

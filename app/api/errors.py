@@ -16,7 +16,8 @@ from app.core.errors import (
     NotFoundError,
     ServiceError,
 )
-from app.edge.problems import internal_error, log_cause, problem_response, request_id_of
+from app.edge.facts import facts_of
+from app.edge.problems import internal_error, log_cause, problem_response
 
 
 def install_error_handlers(app: FastAPI) -> None:
@@ -49,9 +50,10 @@ def validation_error(faults: Sequence[Mapping[str, Any]]) -> InvalidArgumentsErr
 
 async def _on_service_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceError)  # noqa: S101 - the handler is registered for this class
-    request.scope["state"]["error_code"] = error.code
-    log_cause(error, request_id_of(request))
-    return problem_response(error, request_id_of(request))
+    facts = facts_of(request.scope)
+    facts.error_code = error.code
+    log_cause(error, facts.request_id)
+    return problem_response(error, facts.request_id)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
@@ -73,13 +75,15 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         failure = internal_error()
     else:
         failure = InvalidRequestError("The request is not valid HTTP for this address.")
-    request.scope["state"]["error_code"] = failure.code
-    return problem_response(failure, request_id_of(request), status=status, headers=error.headers)
+    facts = facts_of(request.scope)
+    facts.error_code = failure.code
+    return problem_response(failure, facts.request_id, status=status, headers=error.headers)
 
 
 async def _on_bug(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the edge logs it
-    request.scope["state"]["error_code"] = InternalError.code
-    return problem_response(internal_error(), request_id_of(request))
+    facts = facts_of(request.scope)
+    facts.error_code = InternalError.code
+    return problem_response(internal_error(), facts.request_id)
 
 
 def _escaped(step: object) -> str:

@@ -18,6 +18,7 @@ from app.api.auth import (
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
+from app.edge.facts import facts_of
 from app.services.invoke.invoke import MiddlewareListing
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
@@ -122,12 +123,12 @@ async def list_middleware(caller: CallerDep, services: ServicesDep, info: InfoDe
 )
 async def invoke_middleware(name: Name, request: Request, caller: CallerDep) -> Response:
     """Run one middleware over `context` and answer the same shape; what is answered is on record first."""
-    services, info = services_of(request), info_of(request)
+    services, info, facts = services_of(request), info_of(request), facts_of(request.scope)
     arguments, context = _invocation(request)
     if name in services.invoke.registry.middlewares:
-        request.scope["state"]["middleware"] = name
+        facts.middleware = name
     result = await services.invoke.invoke(caller, name, arguments, context, info)
-    size = len(request.scope["state"].get("body", b""))
+    size = facts.bytes_in
     body = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
     return Response(body, media_type=_JSON)
 

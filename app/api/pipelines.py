@@ -14,6 +14,7 @@ from app.core.contracts.pipelines import Pipeline, PipelineDefinition, PipelineN
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
+from app.edge.facts import facts_of
 from app.services.invoke.pipelines import PipelineVersion
 
 _MAX_VERSION: Final = 2**53
@@ -179,7 +180,7 @@ async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Re
     if not isinstance(body.get("context"), list):
         raise InvalidArgumentsError("context must be a list of items.", details={"pointer": "/context"})
     result = await services.invoke.dry_run(caller, name, arguments, body["context"], info)
-    size = len(request.scope["state"].get("body", b""))
+    size = facts_of(request.scope).bytes_in
     answer = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
     return Response(answer, media_type="application/json")
 

@@ -14,7 +14,8 @@ from starlette.types import Receive, Scope, Send
 from app.api.auth import CallerDep, InfoDep, ServicesDep, limits_of, new_router
 from app.api.records import EVENTS, LINES, read_records, written
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
-from app.edge.problems import internal_error, log_cause, problem, problem_response, request_id_of
+from app.edge.facts import facts_of
+from app.edge.problems import internal_error, log_cause, problem, problem_response
 
 _MIDDLEWARE: Final = "pii_restoration"
 _RECORD: Final = {
@@ -68,17 +69,18 @@ async def restore_stream(
     _: Annotated[None, Depends(_stream_slot)],
 ) -> Response:
     """Send NDJSON or server-sent events and receive either, by `Accept` (default: the same)."""
-    request.scope["state"]["middleware"] = _MIDDLEWARE
+    facts = facts_of(request.scope)
+    facts.middleware = _MIDDLEWARE
     sent = request.headers["content-type"].partition(";")[0].strip().lower()
     kind = _wanted(request.headers.get("accept", "*/*"), sent)
     if kind is None:
         error = InvalidRequestError("The answer is application/x-ndjson or text/event-stream.")
-        return problem_response(error, request_id_of(request), status=406)
+        return problem_response(error, facts.request_id, status=406)
     records = read_records(request.stream(), sent)
     try:
         first = await anext(records, None)
     except DeadlineExceededError as error:
-        return problem_response(error, request_id_of(request), status=408)
+        return problem_response(error, facts.request_id, status=408)
     arguments = _arguments(first)
     accepted = asyncio.Event()
     texts = _texts(records, first if arguments is None else None, accepted)
@@ -193,6 +195,7 @@ def _wanted(accept: str, sent: str) -> str | None:
 
 
 def _failed(scope: Scope, error: ServiceError) -> dict[str, Any]:
-    scope["state"]["error_code"] = error.code
-    log_cause(error, scope["state"]["request_id"])
-    return {"error": problem(error, scope["state"]["request_id"])}
+    facts = facts_of(scope)
+    facts.error_code = error.code
+    log_cause(error, facts.request_id)
+    return {"error": problem(error, facts.request_id)}

@@ -1,6 +1,5 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -11,8 +10,8 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
-from app.core.ids import uuid7
 from app.core.strictjson import dumps
+from app.edge.facts import GROUP_PATH, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
     PROBES,
     ClientGoneError,
@@ -32,18 +31,10 @@ from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug,
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.tracing import Tracer
 
-MCP_PATH: Final = "/mcp"
-INTERCEPTORS_PATH: Final = "/mcp/interceptors"
-GROUP_PATH: Final = "/mcp/groups/"
-"""What stands before the name of a group in the address of its endpoint."""
-
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
-# Long, and with a letter: what enters logs and records as an id must not be somebody's number.
-_REQUEST_ID = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
-_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
 _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -72,9 +63,7 @@ class Drain:
 class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
 
-    For the application it puts into ``scope["state"]``: ``request_id``, ``traceparent``, ``address`` and, where
-    there is a body, ``body`` (bytes) and ``json`` (its value). The application may put there ``tenant``,
-    ``key_id``, ``middleware`` and ``error_code`` for the logs. ``rpc_codes`` are the JSON-RPC codes of refusals
+    It begins the record of the request, see ``app.edge.facts``. ``rpc_codes`` are the JSON-RPC codes of refusals
     under /mcp.
     """
 
@@ -96,24 +85,23 @@ class EdgeGuard:
             await self.app(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        state = scope.setdefault("state", {})
-        _identify(scope, state)
-        answer = _Answer(send, state["request_id"], self.drain)
+        facts = facts_of(scope)
+        answer = _Answer(send, facts.request_id, self.drain)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
         tracer = self.tracer
-        tracing = nullcontext() if tracer is None else tracer.span(scope["method"], state["traceparent"])
+        tracing = nullcontext() if tracer is None else tracer.span(scope["method"], facts.traceparent)
         try:
             with tracing as span:
                 await self._answered(scope, receive, answer)
-                exchange = _exchange(scope, answer, time.perf_counter() - started)
+                exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
                 if tracer is not None:
                     tracer.finish(span, exchange)
         except BaseException:
             # Only cancellation comes here: the server is shutting down or the client is gone.
             answer.status = answer.status or CLIENT_GONE
-            exchange = _exchange(scope, answer, time.perf_counter() - started)
+            exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
             raise
         finally:
             self.drain.running -= 1
@@ -122,26 +110,26 @@ class EdgeGuard:
 
     async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Run the request and answer its failure, whatever it is."""
-        state = scope["state"]
+        facts = facts_of(scope)
         try:
-            await self.app(scope, await self._admitted(scope, receive), answer.send)
+            await self.app(scope, await self._admitted(scope, facts, receive), answer.send)
         except Refused as refusal:
             answer.closing = True
             if refusal.linger:
                 await linger(receive)
-            await self._refuse(scope, answer, refusal.error, refusal.status)
+            await self._refuse(facts, answer, refusal.error, refusal.status)
         except ServiceError as error:
-            await self._refuse(scope, answer, error)
+            await self._refuse(facts, answer, error)
         except ClientGoneError:
             answer.status = CLIENT_GONE
         except Exception as error:  # noqa: BLE001 - the last net: nothing of an exception's text may leave
-            log_bug(self.logger, error, state["request_id"])
-            await self._refuse(scope, answer, internal_error())
+            log_bug(self.logger, error, facts.request_id)
+            await self._refuse(facts, answer, internal_error())
 
-    async def _admitted(self, scope: Scope, receive: Receive) -> Receive:
+    async def _admitted(self, scope: Scope, facts: RequestFacts, receive: Receive) -> Receive:
         """Check all that can be checked without knowing the route; return where the body is to be read."""
         headers = Headers(scope["headers"])
-        path = scope["path"]
+        path = facts.path
         if self.drain.draining and path not in _ALWAYS_SERVED:
             raise Refused(
                 OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
@@ -155,22 +143,20 @@ class EdgeGuard:
             return counted(receive, self.limits)
         body, value = await read_json(receive, headers, self.limits)
         if body:
-            scope["state"]["body"] = body
-            scope["state"]["json"] = value
+            facts.body, facts.json = body, value
         return replayed(body, receive)
 
     async def _refuse(
-        self, scope: Scope, answer: "_Answer", error: ServiceError, status: int | None = None
+        self, facts: RequestFacts, answer: "_Answer", error: ServiceError, status: int | None = None
     ) -> None:
-        state = scope["state"]
-        state["error_code"] = error.code
+        facts.error_code = error.code
         if answer.started:
             return
         status = status or status_of(error)
-        if _under_mcp(scope["path"]):
-            media_type, body = b"application/json", self._rpc_error(error, state["request_id"])
+        if _under_mcp(facts.path):
+            media_type, body = b"application/json", self._rpc_error(error, facts.request_id)
         else:
-            media_type, body = b"application/problem+json", dumps(problem(error, state["request_id"], status))
+            media_type, body = b"application/problem+json", dumps(problem(error, facts.request_id, status))
         headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
         headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
         await answer.send({"type": "http.response.start", "status": status, "headers": headers})
@@ -218,44 +204,29 @@ class _Answer:
         await self._send(message)
 
 
-def _identify(scope: Scope, state: dict[str, Any]) -> None:
-    """Give the request an id (the caller's own, if it is a sane one) and note its trace and peer."""
-    given = trace = ""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            given = value.decode("latin-1")
-        elif name == b"traceparent":
-            trace = value.decode("latin-1")
-    state["request_id"] = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
-    state["traceparent"] = trace if _TRACEPARENT.fullmatch(trace) else None
-    client = scope.get("client")
-    state["address"] = client[0] if client else None
-
-
-def _exchange(scope: Scope, answer: _Answer, seconds: float) -> FinishedRequest:
-    state = scope["state"]
+def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float) -> FinishedRequest:
     return FinishedRequest(
         method=scope["method"],
-        route=_template(scope),
+        route=_template(scope, facts),
         status=answer.status,
         seconds=seconds,
-        bytes_in=len(state.get("body", b"")),
+        bytes_in=facts.bytes_in,
         bytes_out=answer.bytes_out,
-        request_id=state["request_id"],
-        error_code=state.get("error_code"),
-        tenant=state.get("tenant"),
-        key_id=state.get("key_id"),
-        middleware=state.get("middleware"),
+        request_id=facts.request_id,
+        error_code=facts.error_code,
+        tenant=facts.tenant,
+        key_id=facts.key_id,
+        middleware=facts.middleware,
     )
 
 
-def _template(scope: Scope) -> str:
+def _template(scope: Scope, facts: RequestFacts) -> str:
     path = getattr(scope.get("route"), "path", None)
     if isinstance(path, str):
         return path
-    if scope["path"].startswith(GROUP_PATH):
+    if facts.group is not None:
         return GROUP_PATH + "{name}"
-    return scope["path"] if scope["path"] in {MCP_PATH, INTERCEPTORS_PATH} else UNMATCHED
+    return facts.path if facts.is_mcp else UNMATCHED
 
 
 def _under_mcp(path: str) -> bool:

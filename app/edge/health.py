@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from app.core.strictjson import dumps
+from app.edge.facts import facts_of
 from app.edge.guard import Drain
 from app.edge.observability import Metrics
 
@@ -64,7 +65,7 @@ def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
         checks = await readiness.state()
         ready = all(checks.values())
         if not ready:
-            request.scope["state"]["error_code"] = "overloaded"
+            facts_of(request.scope).error_code = "overloaded"
         body: dict[str, Any] = {"status": "ready" if ready else "unavailable", "checks": checks}
         return Response(dumps(body), _READY if ready else _UNAVAILABLE, media_type="application/json")
 

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import structlog
-from starlette.requests import Request
 from starlette.responses import Response
 
 from app.core.errors import InternalError, ServiceError, UnauthenticatedError
@@ -88,11 +87,6 @@ def problem_response(
         headers={**error_headers(error, status), **(headers or {})},
         media_type=PROBLEM_TYPE,
     )
-
-
-def request_id_of(request: Request) -> str:
-    """Return the id that the edge gave this request."""
-    return str(request.scope["state"]["request_id"])
 
 
 def internal_error() -> InternalError:

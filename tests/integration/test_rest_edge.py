@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from httpx2 import Client
 
 from app.api.errors import install_error_handlers
+from app.edge.facts import facts_of
 from app.edge.guard import EdgeGuard
 from app.edge.limits import EdgeLimits
 from tests.integration.loopback import serving, talk
@@ -23,7 +24,7 @@ def make_guard(**limits: Any) -> EdgeGuard:
 
     @app.post("/echo")
     async def echo(request: Request) -> Any:
-        return request.scope["state"].get("json")
+        return facts_of(request.scope).json
 
     @app.get("/slow")
     async def slow() -> str:

@@ -15,7 +15,7 @@ from app.core.errors import InvalidArgumentsError
 from app.protocol.methods.groups import endpoint_of
 from app.protocol.methods.tool_lists import TOOL_FILTER, TOOL_FILTER_META, tool_question
 from app.protocol.wire.capabilities import Feature
-from app.protocol.wire.exchange import Context, exchange_of, note
+from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.primitives import Method
 from app.services.catalog.group_views import GroupViews
 from app.services.invoke.interceptors import (
@@ -83,13 +83,13 @@ class InterceptorMethods:
             await self._check_here(context, params.name)
             result = await self.interceptors.invoke(exchange.caller, asked, exchange.info)
         except InterceptorTimeoutError as error:
-            note(context, error_code=error.code)
+            exchange.facts.error_code = error.code
             raise MCPError(_TIMEOUT, error.message, error.details) from None
         except InvalidArgumentsError as error:
             if error.details.get("pointer") == "/name" and SPELLED.fullmatch(params.name):
                 error.details["name"] = params.name
             raise
-        note(context, middleware=params.name)
+        exchange.facts.middleware = params.name
         return result
 
     async def _check_here(self, context: Context, name: str) -> None:

@@ -15,7 +15,7 @@ from app.protocol.methods.groups import endpoint_of, narrowed
 from app.protocol.methods.pagination import page
 from app.protocol.methods.tool_lists import TOOL_FILTER, handle_meta, take_over
 from app.protocol.wire.capabilities import VENDOR
-from app.protocol.wire.exchange import Context, exchange_of, note
+from app.protocol.wire.exchange import Context, exchange_of
 from app.protocol.wire.primitives import Method
 from app.services.catalog.group_views import GroupViews
 from app.services.invoke.invoke import InvokeService, MiddlewareListing
@@ -80,7 +80,7 @@ class MiddlewareMethods:
             raise InvalidArgumentsError(
                 error.message, details={"pointer": "/name", **error.details}
             ) from None
-        note(context, middleware=params.name)
+        exchange.facts.middleware = params.name
         result: dict[str, Any] = {"content": outcome.content}
         if outcome.metadata:
             result["metadata"] = outcome.metadata

@@ -56,7 +56,7 @@ class Capabilities:
         result = await call_next(ctx)
         if ctx.method in _DESCRIBING and isinstance(result, dict):
             exchange, handshake = exchange_of(ctx), ctx.method == "initialize"
-            if exchange.interceptors_only:
+            if exchange.facts.interceptors_only:
                 shown = _completed({}, self.alone, handshake=handshake)
             else:
                 features = await self._served_to(exchange.caller)

@@ -12,15 +12,11 @@ from starlette.types import Message, Receive, Scope
 from app.core.access import Caller
 from app.core.errors import ServiceError
 from app.core.request import RequestInfo
+from app.edge.facts import RequestFacts
 from app.protocol.wire.process_session import EndSession, ProcessSession
 from app.services.access.sessions import Session, SessionService
 
 SCOPE_KEY: Final = "sluice.mcp"
-GROUP_KEY: Final = "mcp_group"
-"""Where the door puts the name of the group whose endpoint a request came to, into the state of its scope."""
-
-INTERCEPTORS_KEY: Final = "mcp_interceptors"
-"""Where the door says, in the same place, that a request came to the endpoint of interceptors."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -36,9 +32,8 @@ class Exchange:
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
     came. ``binds`` is there for an ``initialize`` that shall begin a session bound to this process, and ends what the
     SDK keeps of it; ``bound`` is that session afterwards. ``handles`` are the sessions that a modern request named, by
-    the name in its ``_meta``; ``sessions`` keeps them all. ``group`` is the one whose endpoint this is, None at /mcp;
-    ``interceptors_only`` marks the endpoint of interceptors. ``failure`` is the error that was answered, from which
-    the front takes the HTTP status.
+    the name in its ``_meta``; ``sessions`` keeps them all. ``facts`` is the record of the HTTP request.
+    ``failure`` is the error that was answered, from which the front takes the HTTP status.
     ``spliced`` names a member of the result and has its elements as JSON; ``written`` is a result with its JSON;
     ``encoded`` is the JSON of the result that goes out, where one of the two made it known.
     """
@@ -46,8 +41,7 @@ class Exchange:
     caller: Caller
     info: RequestInfo
     sessions: SessionService
-    group: str | None = None
-    interceptors_only: bool = False
+    facts: RequestFacts
     begins: bool = False
     session_id: str | None = None
     session: Session | None = None
@@ -59,16 +53,16 @@ class Exchange:
     written: tuple[Mapping[str, Any], bytes] | None = None
     encoded: bytes | None = None
 
+    @property
+    def group(self) -> str | None:
+        """Return the group whose endpoint this is, None at the others."""
+        return self.facts.group
+
 
 def exchange_of(context: Context) -> Exchange:
     """Return the exchange that a handler's request belongs to."""
     request = cast("Request", context.request)
     return cast("Exchange", request.scope[SCOPE_KEY])
-
-
-def note(context: Context, **facts: str) -> None:
-    """Tell the edge guard, for its log, a fact that is no content (``middleware``, ``error_code``)."""
-    cast("Request", context.request).scope["state"].update(facts)
 
 
 class Fields(dict[str, str]):

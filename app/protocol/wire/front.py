@@ -16,8 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
 from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
-from app.core.ids import uuid7
-from app.core.request import RequestInfo
+from app.edge.facts import facts_of
 from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.envelope import (
@@ -29,8 +28,6 @@ from app.protocol.wire.envelope import (
 )
 from app.protocol.wire.errors import RefusedError, internal_error
 from app.protocol.wire.exchange import (
-    GROUP_KEY,
-    INTERCEPTORS_KEY,
     SCOPE_KEY,
     Exchange,
     Fields,
@@ -60,14 +57,26 @@ _ALLOW: Final = {"allow": "GET, POST, DELETE"}
 class _Turn:
     """One HTTP request: the ASGI triple, whether its answer began, and the id that an error answers."""
 
-    __slots__ = ("_send", "body", "headers", "info", "message", "message_id", "receive", "scope", "started")
+    __slots__ = (
+        "_send",
+        "body",
+        "facts",
+        "headers",
+        "info",
+        "message",
+        "message_id",
+        "receive",
+        "scope",
+        "started",
+    )
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, info: RequestInfo) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, deadline_s: float) -> None:
         fields = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        self.scope = {**scope, "headers": fields, "state": scope.setdefault("state", {})}
+        self.facts = facts_of(scope)
+        self.scope = {**scope, "headers": fields}
         self.receive = receive
         self._send = send
-        self.info = info
+        self.info = self.facts.info(asyncio.get_running_loop().time() + deadline_s)
         self.headers = Fields(fields)
         self.started = False
         self.body = b""
@@ -81,9 +90,9 @@ class _Turn:
 
     async def read(self) -> bool:
         """Take the message that the edge guard parsed, or parse it; False where the client went away."""
-        if "json" in self.state:
-            self.body = self.state["body"]
-            self.message = the_object(self.state["json"])
+        if self.facts.body is not None:
+            self.body = self.facts.body
+            self.message = the_object(self.facts.json)
             return True
         body = await read_body(self.receive)
         if body is None:
@@ -91,12 +100,6 @@ class _Turn:
         self.body = body
         self.message = parse_message(body)
         return True
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """Return what the layers outside and inside tell each other; the edge guard logs some of it."""
-        state: dict[str, Any] = self.scope["state"]
-        return state
 
     @property
     def method(self) -> Any:
@@ -140,7 +143,7 @@ class Front:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; every way out is an answer in JSON-RPC's form."""
-        turn = _Turn(scope, receive, send, _request_info(scope, self.deadline_s))
+        turn = _Turn(scope, receive, send, self.deadline_s)
         failure: ServiceError | RefusedError
         try:
             await self._serve(turn)
@@ -151,7 +154,7 @@ class Front:
             failure = error
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, turn.info.request_id)
-        turn.state["error_code"] = failure.name if isinstance(failure, RefusedError) else failure.code
+        turn.facts.error_code = failure.name if isinstance(failure, RefusedError) else failure.code
         if turn.started:  # too late for another answer: the server closes the connection
             return
         if isinstance(failure, RefusedError):
@@ -162,12 +165,9 @@ class Front:
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
         caller = await self._caller(turn)
-        exchange = Exchange(
-            *(caller, turn.info, self.sessions.service, turn.state.get(GROUP_KEY)),
-            interceptors_only=INTERCEPTORS_KEY in turn.state,
-        )
+        exchange = Exchange(caller, turn.info, self.sessions.service, turn.facts)
         turn.scope |= {SCOPE_KEY: exchange}
-        turn.state.update(tenant=caller.tenant, key_id=caller.key_id)
+        turn.facts.tenant, turn.facts.key_id = caller.tenant, caller.key_id
         if exchange.group is not None and not await self.serves_group(exchange):
             raise RefusedError(
                 "There is no such group.", status=HTTPStatus.NOT_FOUND, name=NotFoundError.code
@@ -250,7 +250,7 @@ class Front:
         turn.message_id = message_id(turn.message)
         answers_us = is_response(turn.message)
         check_modern_headers(turn.message, turn.headers, version)
-        if exchange.interceptors_only and turn.message_id is not None and not answers_us:
+        if exchange.facts.interceptors_only and turn.message_id is not None and not answers_us:
             self._check_alone(turn.method, modern=modern)
         if turn.method not in self.counted:
             await self.requests.count(exchange.caller.tenant)
@@ -345,14 +345,3 @@ class Front:
 def _is_json(headers: Fields) -> bool:
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" and "content-type" not in headers.repeated
-
-
-def _request_info(scope: Scope, deadline_s: float) -> RequestInfo:
-    """Return what the edge guard noted; without it an id of our own."""
-    state = scope.get("state", {})
-    return RequestInfo(
-        request_id=state.get("request_id") or str(uuid7()),
-        traceparent=state.get("traceparent"),
-        address=state.get("address"),
-        deadline=asyncio.get_running_loop().time() + deadline_s,
-    )

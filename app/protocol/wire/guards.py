@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from app.core.errors import InternalError, ServiceError
 from app.core.upstream import UpstreamError
 from app.protocol.wire.errors import REQUEST_CANCELLED, as_mcp_error, internal_error, params_error
-from app.protocol.wire.exchange import Context, Exchange, exchange_of, note
+from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.primitives import Method
 
 _RESOURCE_NOT_FOUND = -32002
@@ -73,7 +73,7 @@ class ErrorGuard:
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, exchange.info.request_id)
         exchange.failure = failure
-        note(ctx, error_code=failure.code)
+        exchange.facts.error_code = failure.code
         raise as_mcp_error(failure, exchange.info.request_id)
 
     async def _cancellable(self, context: Context, exchange: Exchange, call_next: CallNext) -> HandlerResult:

@@ -12,6 +12,7 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.api.errors import install_error_handlers
 from app.core.strictjson import dumps
+from app.edge.facts import facts_of
 from app.edge.guard import Drain, EdgeGuard
 from app.edge.limits import EdgeLimits
 
@@ -25,9 +26,9 @@ def make_guard(**limits: Any) -> EdgeGuard:
     @app.post("/echo")
     @app.delete("/echo")
     async def echo(request: Request) -> dict[str, Any]:
-        state = request.scope["state"]
-        assert await request.body() == state.get("body", b"")
-        return {"value": state.get("json"), "trace": state["traceparent"], "has": "json" in state}
+        facts = facts_of(request.scope)
+        assert await request.body() == (facts.body or b"")
+        return {"value": facts.json, "trace": facts.traceparent, "has": facts.body is not None}
 
     @app.post("/mcp")
     async def mcp(request: Request) -> Any:

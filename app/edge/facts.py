@@ -1,0 +1,93 @@
+"""What is known of one request: the guard begins the record, and whoever serves the request reads and completes it."""
+
+import re
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.core.ids import uuid7
+from app.core.request import RequestInfo
+
+MCP_PATH: Final = "/mcp"
+INTERCEPTORS_PATH: Final = "/mcp/interceptors"
+GROUP_PATH: Final = "/mcp/groups/"
+"""What stands before the name of a group in the address of its endpoint."""
+
+_KEY: Final = "sluice.request"
+# Long, and with a letter: what enters logs and records as an id must not be somebody's number.
+_REQUEST_ID = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
+_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+@dataclass(slots=True)
+class RequestFacts:
+    """One request: what it brought, and what the logs, metrics and traces say of it in the end.
+
+    ``request_id`` is the caller's own, if it is a sane one, else a new one; ``address`` is the peer's. ``body`` are the
+    bytes that the guard read, None where it read none; ``json`` is their value. ``tenant``, ``key_id``,
+    ``middleware`` and ``error_code`` are set by the surface that serves the request.
+    """
+
+    request_id: str
+    traceparent: str | None = None
+    address: str | None = None
+    path: str = ""
+    body: bytes | None = None
+    json: Any = None
+    tenant: str | None = None
+    key_id: str | None = None
+    middleware: str | None = None
+    error_code: str | None = None
+
+    @property
+    def bytes_in(self) -> int:
+        """Return the size of the body that was read."""
+        return len(self.body) if self.body is not None else 0
+
+    @property
+    def group(self) -> str | None:
+        """Return the name of the group whose MCP endpoint the request came to, None at every other address."""
+        return self.path.removeprefix(GROUP_PATH) if self.path.startswith(GROUP_PATH) else None
+
+    @property
+    def interceptors_only(self) -> bool:
+        """Return whether the request came to the MCP endpoint of interceptors."""
+        return self.path == INTERCEPTORS_PATH
+
+    @property
+    def is_mcp(self) -> bool:
+        """Return whether an MCP endpoint has this address."""
+        return self.path == MCP_PATH or self.interceptors_only or self.path.startswith(GROUP_PATH)
+
+    def info(self, deadline: float) -> RequestInfo:
+        """Return what services are told of the request; ``deadline`` is in the event loop's time."""
+        return RequestInfo(
+            request_id=self.request_id,
+            traceparent=self.traceparent,
+            address=self.address,
+            deadline=deadline,
+        )
+
+
+def facts_of(scope: MutableMapping[str, Any]) -> RequestFacts:
+    """Return the record of the request with this ASGI scope; the first who asks begins it."""
+    facts: RequestFacts | None = scope.get(_KEY)
+    if facts is None:
+        facts = scope[_KEY] = _begun(scope)
+    return facts
+
+
+def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
+    wanted = trace = ""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            wanted = value.decode("latin-1")
+        elif name == b"traceparent":
+            trace = value.decode("latin-1")
+    client = scope.get("client")
+    return RequestFacts(
+        request_id=wanted if _REQUEST_ID.fullmatch(wanted) else str(uuid7()),
+        traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
+        address=client[0] if client else None,
+        path=scope["path"],
+    )
