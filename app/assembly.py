@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Final
 
 import app.middlewares
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
@@ -37,6 +38,7 @@ from app.services.catalog.concerns import ConcernService
 from app.services.catalog.description_files import DescriptionFiles
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.disclosure import DisclosureService
+from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.services.catalog.listing import ListingService
 from app.services.catalog.tool_lists import ToolListService
@@ -107,9 +109,8 @@ class Services:
     background: Background
 
 
-def utc_now() -> datetime:
-    """Return the present moment."""
-    return datetime.now(UTC)
+utc_now: Final = partial(datetime.now, UTC)
+"""Returns the present moment."""
 
 
 def key_ring(settings: Settings) -> KeyRing:
@@ -192,11 +193,15 @@ async def opened(
         )
         policies = PolicyService(database, audit, argument_check(registry), access.authority)
         pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
-        groups = GroupService(database, audit, registry.middlewares, now)
+        trees = GroupTrees(database)
         concerns = ConcernService(database, audit, policies, now)
         upstreams = UpstreamService(database, audit, upstream_rules(settings), now=now)
         descriptions = DescriptionService(
-            *(database, audit, _description_files(settings), settings.upstreams.tenant, changes.tell)
+            database=database,
+            audit=audit,
+            files=_description_files(settings),
+            files_of=settings.upstreams.tenant,
+            publish=changes.tell,
         )
         disclosure = DisclosureService(database, audit, descriptions)
         vault = VaultService(
@@ -213,7 +218,7 @@ async def opened(
             access.changed,
             policies.changed,
             pipelines.changed,
-            groups.changed,
+            trees.changed,
             concerns.changed,
             upstreams.changed,
             descriptions.changed,
@@ -221,25 +226,38 @@ async def opened(
         ):
             changes.subscribe(listener)
         await stack.enter_async_context(descriptions.watching())
-        traffic = Traffic(slots=settings.traffic.max_concurrency)
-        invoke = InvokeService(
-            *(registry, policies, vault, audit, detector, traffic, observe),
-            pipelines=pipelines,
-            remotes=await stack.enter_async_context(_remote_middlewares(settings).running()),
-        )
-        catalogs = CatalogService(upstreams, groups, concerns, descriptions, tuple(registry.middlewares))
-        groups.catalog = catalogs.get
-        upstreams.on_change.append(catalogs.overtaken)
+        catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
+        upstreams.subscribe(catalogs.overtaken)
         changes.subscribe(catalogs.changed)
         if database.embedded:
             await stack.enter_async_context(catalogs.watching())
+        traffic = Traffic(slots=settings.traffic.max_concurrency)
         listing = ListingService(catalogs, policies, audit, traffic)
-        invoke.visible_tools.append(listing.visible_tools)
-        forwarding = ForwardService(listing, invoke, traffic, audit, partial(_connection, upstreams))
+        groups = GroupService(
+            database=database,
+            audit=audit,
+            trees=trees,
+            middlewares=registry.middlewares,
+            now=now,
+            catalog=catalogs.get,
+        )
+        invoke = InvokeService(
+            registry=registry,
+            policies=policies,
+            vault=vault,
+            audit=audit,
+            masker=detector,
+            traffic=traffic,
+            observe=observe,
+            visible_tools=listing.visible_tools,
+            pipelines=pipelines,
+            remotes=await stack.enter_async_context(_remote_middlewares(settings).running()),
+        )
+        forwarding = ForwardService(listing, invoke, traffic, audit, upstreams.connection)
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
         stack.push_async_callback(subscriptions.close)
         catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))
-        upstreams.on_change.append(subscriptions.refresh)
+        upstreams.subscribe(subscriptions.refresh)
         changes.subscribe(subscriptions.changed)
         ingestion = IngestionService(database, audit, embedder, now)
         jobs = housekeeping(
@@ -310,11 +328,6 @@ def _registry(engines: Engines, settings: Settings) -> Registry:
         raise ConfigurationError([str(error)]) from error
 
 
-def _connection(upstreams: UpstreamService, tenant: str, server: str) -> Connection | None:
-    aggregator = upstreams.aggregator(tenant)
-    return aggregator.connections.get(server) if aggregator is not None else None
-
-
 def _indexes(
     settings: Settings, database: Database, embedder: Embedder, observe: Observer, stack: AsyncExitStack
 ) -> DocumentIndexes:
@@ -323,7 +336,9 @@ def _indexes(
     if section.url is None:
         return DocumentIndexes.beside(database, settings.database.sqlite_file)
     options = IndexOptions(
-        *(section.url, section.kind, section.user),
+        url=section.url,
+        kind=section.kind,
+        user=section.user,
         password=section.password.get_secret_value() if section.password else None,
         api_key=section.api_key.get_secret_value() if section.api_key else None,
         ca_file=str(section.ca_file) if section.ca_file else None,

@@ -4,21 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 import app
 from app.api.auth import RouteServices
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
-from app.edge.facts import facts_of
-from app.edge.guard import Drain, EdgeGuard
+from app.edge.guard import MCP_SURFACE, Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -27,7 +25,7 @@ from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.interceptors import OLDEST_PROTOCOL
 from app.protocol.methods.shaping import Shaping
 from app.protocol.methods.tasks import TaskMethods
-from app.protocol.server import Mcp, build_mcp
+from app.protocol.server import Mcp, McpParts, build_mcp
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.primitives import Primitives
@@ -49,21 +47,6 @@ DESCRIPTION = (
 )
 
 
-@dataclass(slots=True)
-class McpDoor:
-    """Sends requests for /mcp and the endpoints below it to the MCP surface, before REST routes are tried."""
-
-    app: ASGIApp
-    surface: "list[Mcp]"
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; the surface is there once the application has started."""
-        if self.surface and scope["type"] == "http" and facts_of(scope).is_mcp:
-            await self.surface[0].app(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-
 def create_app(
     settings: Settings, *, primitives: Primitives | None = None, now: Callable[[], datetime] = utc_now
 ) -> FastAPI:
@@ -74,12 +57,11 @@ def create_app(
     """
     configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
     drain, metrics = Drain(), Metrics()
-    surface: list[Mcp] = []
     readiness = Readiness(drain)
     tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
 
     @asynccontextmanager
-    async def lifespan(service: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(service: FastAPI) -> AsyncIterator[dict[str, Any]]:
         async with AsyncExitStack() as stack:
             services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
@@ -93,18 +75,17 @@ def create_app(
             )
             service.state.services = services
             service.state.route_services = _services(services, anonymous)
-            readiness.checks.update(_checks(services))
+            readiness.begin(_checks(services))
             metrics.watch_servers(services.upstreams.counts)
             metrics.watch_detection(services.detector.counts)
             mcp = _mcp(services, anonymous, primitives)
-            surface.append(mcp)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)
-            services.upstreams.on_notification.append(mcp.server_told)
+            services.upstreams.subscribe_notifications(mcp.server_told)
             service.state.mcp = mcp
             # Told from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
-            drain.listeners.append(partial(loop.call_soon_threadsafe, mcp.drain))
+            drain.subscribe(partial(loop.call_soon_threadsafe, mcp.drain))
             stack.push_async_callback(services.detector.close)
             if settings.detection.warm:
                 await services.detector.start()
@@ -115,7 +96,7 @@ def create_app(
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
-            yield
+            yield {MCP_SURFACE: mcp.app}
 
     service = FastAPI(
         title="Sluice",
@@ -129,8 +110,6 @@ def create_app(
     service.state.drain = drain
     service.state.first_key = None
     install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
-    # The last one added stands outermost.
-    service.add_middleware(McpDoor, surface=surface)
     service.add_middleware(
         EdgeGuard,
         limits=_edge(settings),
@@ -193,25 +172,7 @@ def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | 
     alone = http.workers == 1
     callbacks = ClientCallbacks(services.dedicated if alone else None)
     groups = GroupViews(services.groups, services.listing, services.invoke)
-    served: dict[str, Any] = {}
-    if primitives is None:
-        shaping = Shaping(
-            services.listing, groups, services.concerns, services.disclosure, services.tool_lists
-        )
-        primitives = AggregatedPrimitives(
-            services.listing,
-            services.forwarding,
-            callbacks,
-            shaping,
-            services.subscriptions,
-            TaskMethods(services.listing, services.forwarding, callbacks, shaping, services.upstreams),
-        )
-        serves = services.dedicated.serves
-        served = {
-            "subscriptions": services.subscriptions,
-            "calls_back": lambda tenant: alone and serves(tenant),
-        }
-    return build_mcp(
+    parts = McpParts(
         invoke=services.invoke,
         access=services.access,
         sessions=services.sessions,
@@ -226,7 +187,43 @@ def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | 
         groups=groups,
         interceptors=InterceptorService(services.invoke, app.__version__, OLDEST_PROTOCOL),
         session_idle_s=services.settings.sessions.idle_s,
-        **served,
+    )
+    if primitives is not None:
+        return build_mcp(parts)
+    serves = services.dedicated.serves
+    return build_mcp(
+        replace(
+            parts,
+            primitives=_aggregated(services, callbacks, groups),
+            subscriptions=services.subscriptions,
+            calls_back=lambda tenant: alone and serves(tenant),
+        )
+    )
+
+
+def _aggregated(services: Services, callbacks: ClientCallbacks, groups: GroupViews) -> AggregatedPrimitives:
+    """Return what the servers behind this one offer, as callers may see it."""
+    shaping = Shaping(
+        listing=services.listing,
+        groups=groups,
+        concerns=services.concerns,
+        disclosure=services.disclosure,
+        tools=services.tool_lists,
+    )
+    tasks = TaskMethods(
+        listing=services.listing,
+        forwarding=services.forwarding,
+        callbacks=callbacks,
+        shaping=shaping,
+        upstreams=services.upstreams,
+    )
+    return AggregatedPrimitives(
+        listing=services.listing,
+        forwarding=services.forwarding,
+        callbacks=callbacks,
+        shaping=shaping,
+        subscriptions=services.subscriptions,
+        tasks=tasks,
     )
 
 

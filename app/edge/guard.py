@@ -31,6 +31,9 @@ from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug,
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.tracing import Tracer
 
+MCP_SURFACE: Final = "mcp_surface"
+"""Under which the state of the lifespan holds what serves the MCP endpoints: before the routes of ``app`` are tried."""
+
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
 _PARSE_ERROR: Final = -32700
@@ -50,12 +53,16 @@ class Drain:
     def __init__(self) -> None:
         self.draining = False
         self.running = 0
-        self.listeners: list[Callable[[], object]] = []
+        self._listeners: list[Callable[[], object]] = []
+
+    def subscribe(self, listener: Callable[[], object]) -> None:
+        """Call ``listener`` once, when the process goes out of service; it may be called from a signal handler."""
+        self._listeners.append(listener)
 
     def begin(self) -> None:
-        """Refuse new requests from now on; those that run may end, and ``listeners`` end what never would."""
+        """Refuse new requests from now on; those that run may end, and the listeners end what never would."""
         self.draining = True
-        for tell in self.listeners:
+        for tell in self._listeners:
             tell()
 
 
@@ -112,7 +119,8 @@ class EdgeGuard:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         try:
-            await self.app(scope, await self._admitted(scope, facts, receive), answer.send)
+            surface = scope.get("state", {}).get(MCP_SURFACE, self.app) if facts.is_mcp else self.app
+            await surface(scope, await self._admitted(scope, facts, receive), answer.send)
         except Refused as refusal:
             answer.closing = True
             if refusal.linger:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,8 +26,8 @@ _UNAVAILABLE: Final = 503
 class Readiness:
     """Runs the checks side by side, each with a time limit; a check fails by raising or by returning False.
 
-    ``checks`` may be filled while the application starts; without any the process is not ready. Answers are
-    reused for half a second: probes are not authenticated and must not become a load.
+    Without any the process is not ready. Answers are reused for half a second: probes are not authenticated and must
+    not become a load.
     """
 
     drain: Drain
@@ -35,6 +35,10 @@ class Readiness:
     timeout_s: float = _CHECK_S
     _last: tuple[float, dict[str, bool]] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def begin(self, checks: Mapping[str, Check]) -> None:
+        """Add the checks of an application that has started."""
+        self.checks.update(checks)
 
     async def state(self) -> dict[str, bool]:
         """Return for each check whether it passed."""

@@ -1,8 +1,8 @@
 """Build the MCP surface: the SDK's server, our methods on it, and the front that stands before both."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, get_args
 
@@ -28,7 +28,7 @@ from app.protocol.wire.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilit
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.front import Front, ServesGroup
-from app.protocol.wire.guards import ErrorGuard, Running, guarded
+from app.protocol.wire.guards import ErrorGuard, Running, Step, guarded
 from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
 from app.protocol.wire.primitives import Method, Primitives
 from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
@@ -101,99 +101,102 @@ class Mcp:
         self.notifications.close()
 
 
-def build_mcp(
-    *,
-    invoke: InvokeService,
-    access: AccessService,
-    sessions: SessionService,
-    version: str,
-    allowed_hosts: Iterable[str],
-    allowed_origins: Iterable[str],
-    max_body_bytes: int,
-    anonymous: Caller | None = None,
-    primitives: Primitives | None = None,
-    traced: bool = False,
-    page_size: int = 50,
-    ping_s: float = 15.0,
-    deadline_s: float = 60.0,
-    direct: bool = True,
-    callbacks: ClientCallbacks | None = None,
-    subscriptions: SubscriptionService | None = None,
-    calls_back: CallsBack = lambda _tenant: True,
-    session_idle_s: float = DEFAULT_IDLE_S,
-    concerns: ConcernService | None = None,
-    groups: GroupViews | None = None,
-    interceptors: InterceptorService | None = None,
-) -> Mcp:
-    """Wire the surface; ``anonymous`` switches authentication off, ``traced`` switches the SDK's spans on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpParts:
+    """What the surface is built from; ``anonymous`` switches authentication off, ``traced`` the SDK's spans on.
 
     ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
     to this process. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
+    ``page_size`` is that of our own lists; a stream that is silent is pinged every ``ping_s`` seconds, and a request of
+    ours ends after ``deadline_s``.
     """
-    notifications, running, callbacks = Notifications(), Running(), callbacks or ClientCallbacks()
-    virtual = VirtualSessions(sessions, notifications, ping_s, subscriptions)
-    bound = ProcessSessions(virtual, callbacks.dedicated, check_s=min(_CHECK_S, session_idle_s / 4))
-    methods, capabilities, serves_group = _features(invoke, concerns, groups, interceptors, page_size)
-    ours = frozenset(methods)
-    methods |= primitives.methods() if primitives is not None else {}
-    raw = frozenset(name for name, method in methods.items() if method.raw)
-    server = _server(methods, virtual, bound, running, capabilities, version=version, traced=traced)
-    _extend(server, primitives)
-    asks = calls_back if primitives is not None and primitives.calls_back else _never
-    legs = SdkTransports(server, calls_back=asks, max_body_bytes=max_body_bytes, idle_s=session_idle_s)
+
+    invoke: InvokeService
+    access: AccessService
+    sessions: SessionService
+    version: str
+    allowed_hosts: Sequence[str]
+    allowed_origins: Sequence[str]
+    max_body_bytes: int
+    anonymous: Caller | None = None
+    primitives: Primitives | None = None
+    callbacks: ClientCallbacks = field(default_factory=ClientCallbacks)
+    subscriptions: SubscriptionService | None = None
+    concerns: ConcernService | None = None
+    groups: GroupViews | None = None
+    interceptors: InterceptorService | None = None
+    calls_back: CallsBack = lambda _tenant: True
+    traced: bool = False
+    direct: bool = True
+    page_size: int = 50
+    ping_s: float = 15.0
+    deadline_s: float = 60.0
+    session_idle_s: float = DEFAULT_IDLE_S
+
+
+def build_mcp(parts: McpParts) -> Mcp:
+    """Wire the surface."""
+    primitives, notifications, running = parts.primitives, Notifications(), Running()
+    virtual = VirtualSessions(parts.sessions, notifications, parts.ping_s, parts.subscriptions)
+    bound = ProcessSessions(
+        virtual, parts.callbacks.dedicated, check_s=min(_CHECK_S, parts.session_idle_s / 4)
+    )
+    own = _own_methods(parts)
+    served = {**own.methods, **(primitives.methods() if primitives is not None else {})}
+    raw = frozenset(name for name, method in served.items() if method.raw)
+    server = _server(parts, served, virtual, bound, running, own.capabilities)
+    asks = parts.calls_back if primitives is not None and primitives.calls_back else _never
+    transports = SdkTransports(
+        server, calls_back=asks, max_body_bytes=parts.max_body_bytes, idle_s=parts.session_idle_s
+    )
     front = Front(
-        access=access,
+        access=parts.access,
         sessions=virtual,
         bound=bound,
-        legs=legs,
-        direct=Direct(server, ours | raw if direct else frozenset()),
+        legs=transports,
+        direct=Direct(server, frozenset(own.methods) | raw if parts.direct else frozenset()),
         running=running,
-        security=_security(allowed_hosts, allowed_origins),
-        anonymous=anonymous,
-        deadline_s=deadline_s,
-        recheck_s=4 * ping_s,
+        security=_security(parts.allowed_hosts, parts.allowed_origins),
+        anonymous=parts.anonymous,
+        deadline_s=parts.deadline_s,
+        recheck_s=4 * parts.ping_s,
         counted=frozenset({INVOKE, *INVOKES}) | raw,
         forwarded=raw,
         expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
-        serves_group=serves_group,
-        initialized=partial(note_initialized, sessions),
+        serves_group=own.serves_group,
+        initialized=partial(note_initialized, parts.sessions),
         alone=ALONE,
     )
-    return Mcp(front, legs, notifications, callbacks, bound)
+    return Mcp(front, transports, notifications, parts.callbacks, bound)
 
 
-def _extend(server: Server[Any], primitives: Primitives | None) -> None:
-    """Give the SDK's server what it takes from the primitives beside their methods."""
-    # Without this every tools/call of the modern revision would run the whole tools/list first.
-    server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
-    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
-        server.middleware.insert(1, primitives.tasks.advertise)  # behind the guard
+@dataclass(frozen=True, slots=True)
+class _OwnMethods:
+    """Our own methods, what is said of them, and whether the group of an endpoint is there."""
+
+    methods: dict[str, Method]
+    capabilities: Capabilities
+    serves_group: ServesGroup
 
 
-def _features(
-    invoke: InvokeService,
-    concerns: ConcernService | None,
-    groups: GroupViews | None,
-    interceptors: InterceptorService | None,
-    page_size: int,
-) -> tuple[dict[str, Method], Capabilities, ServesGroup]:
-    """Return our own methods, what is said of them, and whether the group of an endpoint is there."""
-    methods = dict(MiddlewareMethods(invoke, page_size, groups).methods())
+def _own_methods(parts: McpParts) -> _OwnMethods:
+    methods = dict(MiddlewareMethods(parts.invoke, parts.page_size, parts.groups).methods())
     features, sources = [CONTEXT_MIDDLEWARE], list[FeatureSource]()
     serves_group: ServesGroup = _no_group
-    if groups is not None:
-        grouping = GroupMethods(groups, page_size)
+    if parts.groups is not None:
+        grouping = GroupMethods(parts.groups, parts.page_size)
         methods |= grouping.methods()
         features.append(GROUPS)
         serves_group = grouping.serves
-    if concerns is not None:
-        concern_methods = ConcernMethods(concerns)
+    if parts.concerns is not None:
+        concern_methods = ConcernMethods(parts.concerns)
         methods |= concern_methods.methods()
         sources.append(concern_methods.feature)
-    if interceptors is not None:
-        methods |= InterceptorMethods(interceptors, groups).methods()
+    if parts.interceptors is not None:
+        methods |= InterceptorMethods(parts.interceptors, parts.groups).methods()
         features.append(INTERCEPTORS)
-    return methods, Capabilities(tuple(features), tuple(sources), (INTERCEPTORS,)), serves_group
+    capabilities = Capabilities(tuple(features), tuple(sources), (INTERCEPTORS,))
+    return _OwnMethods(methods, capabilities, serves_group)
 
 
 def _security(hosts: Iterable[str], origins: Iterable[str]) -> TransportSecurityMiddleware:
@@ -231,30 +234,32 @@ class _Announcing(Server[Any]):
 
 
 def _server(
+    parts: McpParts,
     methods: dict[str, Method],
     sessions: VirtualSessions,
     bound: ProcessSessions,
     running: Running,
     capabilities: Capabilities,
-    *,
-    version: str,
-    traced: bool,
 ) -> Server[Any]:
     server = _Announcing(
         NAME,
-        version=version,
+        version=parts.version,
         title="Sluice",
         instructions=_INSTRUCTIONS,
         cache_hints={method: CacheHint(0, "private") for method in get_args(CacheableMethod)},
     )
-    if not traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
+    primitives = parts.primitives
+    # Without this every tools/call of the modern revision would run the whole tools/list first.
+    server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
+    if not parts.traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
-    server.middleware += [
-        ErrorGuard(running),
-        capabilities,
-        _begins_sessions(sessions, bound),
-        RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server),
-    ]
+    raw = RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server)
+    opening: list[Step] = [capabilities, _begins_sessions(sessions, bound)]
+    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
+        opening.insert(0, primitives.tasks.advertise)
+    around: dict[str, Sequence[Step]] = dict.fromkeys(raw.methods, (raw,))
+    around |= {"initialize": opening, "server/discover": (capabilities,)}
+    server.middleware.append(ErrorGuard(running, around))
     listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions)
     methods = {
         **methods,

@@ -25,6 +25,7 @@ from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
@@ -125,7 +126,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         ),
         pipelines=pipelines,
         policies=policies,
-        groups=GroupService(database, vault.audit, registry.middlewares),
+        groups=GroupService(database, vault.audit, GroupTrees(database), registry.middlewares),
         concerns=ConcernService(database, vault.audit, policies),
         upstreams=upstreams,
         servers=ServerService(database, vault.audit, upstreams),

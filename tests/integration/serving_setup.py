@@ -99,6 +99,6 @@ async def serving_process(database_url: str, rules: UpstreamRules = LOOPBACK) ->
         upstreams = UpstreamService(database, vault.audit, rules)
         changes.subscribe(upstreams.changed)
         serving = Serving(database, vault, upstreams, ServerService(database, vault.audit, upstreams))
-        upstreams.on_change.append(serving.told.append)
+        upstreams.subscribe(serving.told.append)
         await stack.enter_async_context(upstreams.running())
         yield serving

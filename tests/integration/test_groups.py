@@ -21,6 +21,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.services.access.access import HOST
 from app.services.catalog.group_changes import replace_groups
+from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.store.changes import Changes
 from app.store.database import Database
@@ -46,7 +47,8 @@ async def operator(replica: Replica, tenant: str) -> Caller:
 
 @pytest.fixture
 def groups(replica: Replica) -> GroupService:
-    return GroupService(replica.database, replica.audit, ["pii_redaction"], replica.clock.now)
+    trees = GroupTrees(replica.database)
+    return GroupService(replica.database, replica.audit, trees, ["pii_redaction"], replica.clock.now)
 
 
 def defined(*values: dict[str, Any]) -> list[GroupDefinition]:
@@ -99,10 +101,10 @@ async def test_the_tree_is_remembered_until_a_change_is_announced(
     replica.statements.clear()
     first = await groups.tree(operator.tenant)
     assert replica.statements == []
-    groups.changed(Changed(GROUPS_CHANGED, "another"))
+    groups.trees.changed(Changed(GROUPS_CHANGED, "another"))
     assert await groups.tree(operator.tenant) is first
     for announced in (Changed(GROUPS_CHANGED, operator.tenant), Changed("all")):
-        groups.changed(announced)
+        groups.trees.changed(announced)
         assert await groups.tree(operator.tenant) is not first
         first = await groups.tree(operator.tenant)
 

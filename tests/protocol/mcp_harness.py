@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from app.core.access import Caller, Role
 from app.core.errors import NotFoundError, StoreUnavailableError, UnauthenticatedError
-from app.protocol.server import Mcp, build_mcp
+from app.protocol.server import Mcp, McpParts, build_mcp
 
 ALICE = Caller("acme", "0000000a", frozenset({Role.INVOKER}))
 BOB = Caller("acme", "0000000b", frozenset({Role.INVOKER}))
@@ -117,7 +117,7 @@ def build(**options: Any) -> Mcp:
         "allowed_origins": ["http://127.0.0.1", "http://localhost"],
         "max_body_bytes": 8 * 1024 * 1024,
     }
-    return build_mcp(**{**given, **options})
+    return build_mcp(McpParts(**{**given, **options}))
 
 
 @contextlib.asynccontextmanager

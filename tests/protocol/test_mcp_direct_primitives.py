@@ -15,6 +15,7 @@ from app.protocol.wire.callbacks import ClientCallbacks
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.disclosure import DisclosureService
+from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.services.catalog.tool_lists import ToolListService
 from app.store.database import Database
@@ -129,7 +130,7 @@ def primitives_of(desk: Desk, page_size: int = 250) -> AggregatedPrimitives:
     database, audit = desk.replica.database, desk.replica.audit
     shaping = Shaping(
         desk.listing,
-        GroupService(database, audit),
+        GroupService(database, audit, GroupTrees(database)),
         ConcernService(database, audit, desk.policies),
         DisclosureService(database, audit, DescriptionService(database, audit)),
         ToolListService(FakeToolRanker(), desk.listing),

@@ -1,9 +1,10 @@
 """Is this one JSON-RPC message? Checked here, because the SDK's own refusals would quote the message."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
-from mcp_types import HEADER_MISMATCH, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
+from mcp_types import HEADER_MISMATCH, LOG_LEVEL_META_KEY, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from app.core import strictjson
@@ -72,6 +73,14 @@ def check_modern_headers(message: dict[str, Any], headers: Fields, version: str 
         named = decode_header_value(headers[MCP_NAME_HEADER])
         if MCP_NAME_HEADER in headers.repeated or named != params.get("name"):
             raise _mismatch("The header Mcp-Name does not match the name in the params.")
+
+
+def wants_stream(params: Any, *, logs: bool) -> bool:
+    """Return whether a request asks for notifications: progress, or logs (``logs``: its session does)."""
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(meta, Mapping):
+        return logs
+    return logs or "progressToken" in meta or LOG_LEVEL_META_KEY in meta
 
 
 def _mismatch(message: str) -> RefusedError:

@@ -25,6 +25,7 @@ from app.protocol.wire.envelope import (
     message_id,
     parse_message,
     the_object,
+    wants_stream,
 )
 from app.protocol.wire.errors import RefusedError, internal_error
 from app.protocol.wire.exchange import (
@@ -38,7 +39,7 @@ from app.protocol.wire.exchange import (
 )
 from app.protocol.wire.guards import Running
 from app.protocol.wire.process_sessions import ProcessSessions
-from app.protocol.wire.sdk_transports import SdkTransports, wants_stream
+from app.protocol.wire.sdk_transports import SdkTransports
 from app.protocol.wire.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
 from app.services.access.access import AccessService
 from app.services.access.sessions import Session

@@ -1,8 +1,9 @@
 """What surrounds every handler: errors become ours, requests can be cancelled, sessions begin."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -19,6 +20,9 @@ from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.primitives import Method
 
 _RESOURCE_NOT_FOUND = -32002
+
+Step = Callable[[Context, CallNext], Awaitable[HandlerResult]]
+"""What stands around a handler: it calls the rest of the chain, or answers instead."""
 
 
 class Running:
@@ -48,13 +52,20 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGuard:
-    """The outermost middleware of the SDK's server: nothing but our own words leaves a failing handler."""
+    """The outermost middleware of the SDK's server: nothing but our own words leaves a failing handler.
 
-    running: Running = field(default_factory=Running)
+    ``around`` are the steps that stand around single methods, the outermost first; all other methods go straight to
+    their handlers.
+    """
+
+    running: Running
+    around: Mapping[str, Sequence[Step]]
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Run the rest of the chain; answer its failures from the one table of errors."""
         exchange = exchange_of(ctx)
+        for step in reversed(self.around.get(ctx.method, ())):
+            call_next = partial(_stepped, step, call_next)
         failure: ServiceError
         try:
             return await self._cancellable(ctx, exchange, call_next)
@@ -82,6 +93,10 @@ class ErrorGuard:
         with self.running.track(exchange.session_id, context.request_id):
             return await call_next(context)
         raise MCPError(REQUEST_CANCELLED, "The client cancelled this request.")
+
+
+async def _stepped(step: Step, call_next: CallNext, context: Context) -> HandlerResult:
+    return await step(context, call_next)
 
 
 def guarded(method: Method) -> Method:

@@ -1,7 +1,7 @@
-"""The three ways in which the SDK can serve a request, and which one a request needs."""
+"""The three ways in which the SDK can serve a request."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 
@@ -10,7 +10,6 @@ from mcp.server import Server
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import LOG_LEVEL_META_KEY
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.core.access import Caller
@@ -88,14 +87,6 @@ class SdkTransports:
     async def stream(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Serve one request with an event stream; the SDK watches for the client's leaving itself."""
         await self._stream.asgi_app(scope, replay(body, receive), send)
-
-
-def wants_stream(params: Any, *, logs: bool) -> bool:
-    """Return whether a request asks for notifications: progress, or logs (``logs``: its session does)."""
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    if not isinstance(meta, Mapping):
-        return logs
-    return logs or "progressToken" in meta or LOG_LEVEL_META_KEY in meta
 
 
 async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:

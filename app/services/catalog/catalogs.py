@@ -29,7 +29,7 @@ from app.core.events import Changed
 from app.core.tools.disclosure import ToolDescription, short_form
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
-from app.services.catalog.groups import GroupService
+from app.services.catalog.group_trees import GroupTrees
 from app.services.servers.tenant_upstreams import Approved
 from app.services.servers.upstreams import UpstreamService
 from app.store.changes import EVERYTHING
@@ -68,7 +68,7 @@ class CatalogService:
     """
 
     upstreams: UpstreamService
-    groups: GroupService
+    groups: GroupTrees
     concerns: ConcernService
     descriptions: DescriptionService
     middlewares: Sequence[str] = ()

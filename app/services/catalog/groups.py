@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -20,8 +20,8 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
-from app.services.caching import ShortMemory
 from app.services.catalog.group_changes import GroupPlan, definition_of, store_groups
+from app.services.catalog.group_trees import GroupTrees
 from app.services.data_files import DocumentFormat, read_document
 from app.store.catalog.groups import (
     GroupTransaction,
@@ -32,11 +32,9 @@ from app.store.catalog.groups import (
     lock_groups,
     remove_group,
 )
-from app.store.changes import EVERYTHING, announce
+from app.store.changes import announce
 from app.store.database import Database
 
-_STALE_S = 5.0
-_CACHED_TENANTS = 1000
 _MAX_WARNINGS: Final = 100
 
 Warnings = list[str]
@@ -70,24 +68,21 @@ class GroupsDocument(BaseModel):
 
 @dataclass(eq=False, slots=True)
 class GroupService:
-    """Reads and changes groups; subscribe ``changed`` to the announcements of other processes.
+    """Reads and changes groups.
 
     ``catalog`` returns the present primitives, only for warnings: groups may name primitives that do not exist yet.
     """
 
     database: Database
     audit: AuditService
+    trees: GroupTrees
     middlewares: Collection[str] = ()
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     catalog: Callable[[str], Awaitable[Catalog]] | None = None
-    memory: ShortMemory[str, GroupTree] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
-    )
 
     async def tree(self, tenant: str) -> GroupTree:
         """Return the current groups, from the cache while it is fresh."""
-        tree = self.memory.peek(tenant) or await self.memory.get(tenant, self._load)
-        return tree if tree is not None else GroupTree.build(())
+        return await self.trees.tree(tenant)
 
     async def list(
         self,
@@ -131,7 +126,7 @@ class GroupService:
                 details = {"name": definition.name, "members": len(definition.distinct)}
                 await self._record_change(tx, caller, "groups.put", request, details)
                 saved = _named(_infos(await list_groups(tx, caller.tenant)), definition.name)
-        self.memory.forget(caller.tenant)
+        self.trees.forget(caller.tenant)
         warnings = await self.warnings(caller.tenant, [definition])
         return SavedGroup(saved, created=bool(plan.created), warnings=warnings)
 
@@ -157,7 +152,7 @@ class GroupService:
                 details = {"name": name, "added": len(add), "removed": len(remove)}
                 await self._record_change(tx, caller, "groups.members", request, details)
                 saved = _named(_infos(await list_groups(tx, caller.tenant)), name)
-        self.memory.forget(caller.tenant)
+        self.trees.forget(caller.tenant)
         missing = [member for member in remove if member not in set(before.members)]
         warnings = [
             f"The {member.kind} {member.name} was not a member." for member in missing[:_MAX_WARNINGS]
@@ -176,7 +171,7 @@ class GroupService:
                 details = {"name": name, "parents": len(group.parents)}
                 await self._record_change(tx, caller, "groups.delete", request, details)
                 await announce(tx, Changed(GROUPS_CHANGED, caller.tenant))
-        self.memory.forget(caller.tenant)
+        self.trees.forget(caller.tenant)
 
     async def import_(
         self,
@@ -198,7 +193,7 @@ class GroupService:
                     details = {"created": len(plan.created), "updated": len(plan.updated)}
                     details |= {"removed": len(plan.removed), "unchanged": len(plan.unchanged)}
                     await self._record_change(tx, caller, "groups.import", request, details)
-        self.memory.forget(caller.tenant)
+        self.trees.forget(caller.tenant)
         plan.warnings.extend(await self.warnings(caller.tenant, definitions))
         return plan
 
@@ -242,17 +237,6 @@ class GroupService:
                 if len(warnings) == _MAX_WARNINGS:
                     return warnings
         return warnings
-
-    def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has made stale."""
-        if changed.kind == EVERYTHING or (changed.kind == GROUPS_CHANGED and changed.tenant is None):
-            self.memory.forget_where(lambda _tree: True)
-        elif changed.kind == GROUPS_CHANGED and changed.tenant is not None:
-            self.memory.forget(changed.tenant)
-
-    async def _load(self, tenant: str) -> GroupTree:
-        async with self.database.transaction(tenant, write=False) as tx:
-            return GroupTree.build(definition_of(stored) for stored in await list_groups(tx, tenant))
 
     async def _store(
         self, tx: GroupTransaction, tenant: str, definitions: Sequence[GroupDefinition], **options: Any

@@ -70,10 +70,8 @@ class InvokeService:
     traffic: Traffic
     observe: Callable[[str, str, float], None]
     schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
-    visible_tools: list[Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]]] = field(
-        default_factory=list
-    )
-    """Returns the tools that a caller sees; added once the listing, which needs parts of this service, is built."""
+    visible_tools: Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    """Returns the tools that a caller sees; where there is none, a caller sees no tools."""
     pipelines: PipelineService | None = None
     remotes: RemoteMiddlewares | None = None
 
@@ -270,7 +268,7 @@ class InvokeService:
         return outcome
 
     def _invocation(self, caller: Caller, until: float) -> Invocation:
-        visible = partial(self.visible_tools[0], caller) if self.visible_tools else no_tools
+        visible = partial(self.visible_tools, caller) if self.visible_tools is not None else no_tools
         return Invocation(caller, until, visible)
 
     async def restore_stream(

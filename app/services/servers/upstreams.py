@@ -22,6 +22,7 @@ from app.store.changes import EVERYTHING
 from app.store.database import Database
 from app.store.servers import Origin, list_server_names
 from app.upstream.aggregator import MCPAggregator
+from app.upstream.connection import Connection
 from app.upstream.dedicated import LinkBudget
 from app.upstream.status import ServerStatus
 
@@ -32,12 +33,17 @@ _CATCH_UP_S = 2.0
 log = logging.getLogger("sluice.upstreams")
 
 
+ChangeListener = Callable[[str], None]
+"""Hears a tenant's name after its servers, their offers, their state or what is approved of them changed."""
+
+NotificationListener = Callable[[str, str, str, Mapping[str, Any]], None]
+"""Hears (tenant, server, method, params) of what a server says outside a request."""
+
+
 class UpstreamService:
     """Connects to every approved server of every tenant while ``running``, and follows what changes.
 
-    ``on_change`` callbacks hear a tenant's name after its servers, their offers, their state or what is approved of
-    them changed; ``on_notification`` callbacks hear (tenant, server, method, params) of what a server says outside a
-    request. Without ``running`` nothing is connected: commands on the host only look.
+    Without ``running`` nothing is connected: commands on the host only look.
     """
 
     def __init__(
@@ -49,8 +55,8 @@ class UpstreamService:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.rules = rules or UpstreamRules()
-        self.on_change: list[Callable[[str], None]] = []
-        self.on_notification: list[Callable[[str, str, str, Mapping[str, Any]], None]] = []
+        self._change_listeners: list[ChangeListener] = []
+        self._notification_listeners: list[NotificationListener] = []
         self._database, self._audit, self._now = database, audit, now
         self._tenants: dict[str, TenantUpstreams] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -245,10 +251,23 @@ class UpstreamService:
             for servers in self._tenants.values():
                 servers.reload()
 
+    def subscribe(self, listener: ChangeListener) -> None:
+        """Call ``listener`` after each change of what a tenant's servers are or offer."""
+        self._change_listeners.append(listener)
+
+    def subscribe_notifications(self, listener: NotificationListener) -> None:
+        """Call ``listener`` with each notification of a server that belongs to no request."""
+        self._notification_listeners.append(listener)
+
+    def connection(self, tenant: str, server: str) -> Connection | None:
+        """Return the connection to a tenant's server, or None where it has none of that name."""
+        aggregator = self.aggregator(tenant)
+        return aggregator.connections.get(server) if aggregator is not None else None
+
     def _tell(self, tenant: str) -> None:
-        for callback in list(self.on_change):
+        for callback in list(self._change_listeners):
             callback(tenant)
 
     def _pass_on(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
-        for callback in list(self.on_notification):
+        for callback in list(self._notification_listeners):
             callback(tenant, server, method, params)
