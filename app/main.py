@@ -109,10 +109,11 @@ def create_app(
     )
     service.state.drain = drain
     service.state.first_key = None
-    install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
+    declared = install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
     service.add_middleware(
         EdgeGuard,
         limits=_edge(settings),
+        routes=declared,
         drain=drain,
         metrics=metrics,
         tracer=tracer,

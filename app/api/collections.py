@@ -14,11 +14,24 @@ from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answ
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
 from app.edge.facts import facts_of
-from app.edge.limits import UPLOAD_TYPES
+from app.edge.limits import RouteLimits, takes
 from app.services.documents.collections import CollectionInfo, DocumentInfo
 from app.services.documents.ingestion import Ingested, IngestionInfo, Submitted
 
 _BODY_S: Final = 60.0
+_UPLOAD_TYPES: Final = frozenset(
+    {
+        "text/plain",
+        "text/markdown",
+        "text/html",
+        "application/xhtml+xml",
+        "application/pdf",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/octet-stream",
+    }
+)
+"""Documents are taken in their own formats, beside JSON."""
+
 _COLLECTION: Final = {"description": "Notes of meetings.", "access": ["*"]}
 _DOCUMENT: Final = {
     "source": "notes",
@@ -211,11 +224,14 @@ async def list_documents(
                     "schema": DocumentBody.model_json_schema(),
                     "examples": {"note": {"value": _DOCUMENT}},
                 },
-                **{kind: {"schema": {"type": "string", "format": "binary"}} for kind in sorted(UPLOAD_TYPES)},
+                **{
+                    kind: {"schema": {"type": "string", "format": "binary"}} for kind in sorted(_UPLOAD_TYPES)
+                },
             },
         }
     },
 )
+@takes(RouteLimits(streamed=_UPLOAD_TYPES, json=True))
 async def add_document(
     name: CollectionPath,
     request: Request,
@@ -244,7 +260,7 @@ async def add_document(
     again changes nothing. Needs the role operator.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in UPLOAD_TYPES:
+    if kind in _UPLOAD_TYPES:
         said = {"source": source, "external_id": external_id, "title": title, "uri": uri, "date": date}
         details = _checked(DocumentDetails, {**said, "access": access or []})
         submitted = Submitted(name, details, await _received(request), request.headers["content-type"])

@@ -14,6 +14,7 @@ from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answ
 from app.core.catalog.groups import MAX_MEMBERS, GroupDefinition
 from app.core.catalog.primitives import Member
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.edge.limits import RouteLimits, takes
 from app.services.catalog.groups import GroupInfo, SavedGroup
 from app.services.data_files import DocumentFormat, write_document
 
@@ -130,6 +131,7 @@ async def export_groups(
         }
     },
 )
+@takes(RouteLimits(streamed=frozenset(_MEDIA_TYPES.values())))
 async def import_groups(
     request: Request,
     caller: CallerDep,

@@ -15,9 +15,11 @@ from app.api.auth import CallerDep, InfoDep, ServicesDep, limits_of, new_router
 from app.api.records import EVENTS, LINES, read_records, written
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
 from app.edge.facts import facts_of
+from app.edge.limits import RouteLimits, takes
 from app.edge.problems import internal_error, log_cause, problem, problem_response
 
 _MIDDLEWARE: Final = "pii_restoration"
+_STREAM_TYPES: Final = frozenset({"application/x-ndjson", "text/event-stream"})
 _RECORD: Final = {
     "type": "string",
     "description": 'JSON objects, one per line or event: first, if wanted, `{"arguments": {...}}`, then '
@@ -61,6 +63,7 @@ async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterato
         }
     },
 )
+@takes(RouteLimits(streamed=_STREAM_TYPES))
 async def restore_stream(
     request: Request,
     caller: CallerDep,

@@ -25,6 +25,7 @@ from app.api import (
 )
 from app.api.errors import install_error_handlers
 from app.edge.health import Readiness, health_router
+from app.edge.limits import DeclaredLimits
 from app.edge.observability import Metrics
 from app.edge.problems import PROBLEM_TYPE, PROBLEMS
 
@@ -46,36 +47,39 @@ _PROBLEM: Final = {
     },
 }
 
+# The stream route comes first: its path would otherwise be a middleware's name.
+_ROUTERS: Final = (
+    stream.router,
+    invoke.router,
+    pii.router,
+    vault.router,
+    audit.router,
+    access.router,
+    tenants.router,
+    pipelines.router,
+    policies.router,
+    groups.router,
+    concerns.router,
+    mappings.router,
+    servers.router,
+    descriptions.router,
+    collections.router,
+    pipelines.runs,
+)
 
-def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> None:
+
+def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> DeclaredLimits:
     """Add the whole REST surface to ``app``, before it starts: afterwards error handlers come too late.
 
-    Wrap ``app`` in an EdgeGuard, on which the routes rely, and set ``app.state.route_services`` (RouteServices)
-    before the first request. Without ``metrics`` there is no ``/metrics``.
+    Wrap ``app`` in an EdgeGuard with the limits that are returned, on which the routes rely, and set
+    ``app.state.route_services`` (RouteServices) before the first request. Without ``metrics`` there is no ``/metrics``.
     """
     install_error_handlers(app)
-    # The stream route comes first: its path would otherwise be a middleware's name.
-    for part in (
-        stream,
-        invoke,
-        pii,
-        vault,
-        audit,
-        access,
-        tenants,
-        pipelines,
-        policies,
-        groups,
-        concerns,
-        mappings,
-        servers,
-        descriptions,
-        collections,
-    ):
-        app.include_router(part.router)
-    app.include_router(pipelines.runs)
+    for router in _ROUTERS:
+        app.include_router(router)
     app.include_router(health_router(readiness, metrics))
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+    return DeclaredLimits.of(route for router in _ROUTERS for route in router.routes)
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from app.edge.facts import GROUP_PATH, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
     PROBES,
     ClientGoneError,
+    DeclaredLimits,
     EdgeLimits,
     Headers,
     Refused,
@@ -25,7 +26,6 @@ from app.edge.limits import (
     linger,
     read_json,
     replayed,
-    streamed_types,
 )
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
@@ -70,12 +70,13 @@ class Drain:
 class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
 
-    It begins the record of the request, see ``app.edge.facts``. ``rpc_codes`` are the JSON-RPC codes of refusals
-    under /mcp.
+    It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
+    beside ``limits``, which hold for all; ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp.
     """
 
     app: ASGIApp
     limits: EdgeLimits = field(default_factory=EdgeLimits)
+    routes: DeclaredLimits = field(default_factory=DeclaredLimits)
     drain: Drain = field(default_factory=Drain)
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer | None = None
@@ -145,7 +146,7 @@ class EdgeGuard:
         check_origin(headers, path, self.limits)
         if not has_body(scope["method"]):
             return receive
-        streamed = streamed_types(path, headers, self.limits)
+        streamed = self.routes.streamed_types(path, headers)
         if streamed is not None:
             check_type(headers, streamed)
             return counted(receive, self.limits)

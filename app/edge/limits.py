@@ -2,12 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from http import HTTPStatus
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive
 
 from app.core.errors import (
@@ -19,26 +19,12 @@ from app.core.errors import (
 )
 from app.core.strictjson import loads
 
-STREAM_TYPES: Final = frozenset({"application/x-ndjson", "text/event-stream"})
-STREAMS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "/api/v1/middleware/pii_restoration/stream": STREAM_TYPES,
-        "/api/v1/groups/import": frozenset({"application/json", "application/yaml"}),
-    }
-)
-"""Routes that take another type than JSON; their bodies pass through piece by piece, counted and timed."""
-UPLOAD_TYPES: Final = frozenset(
-    {
-        *("text/plain", "text/markdown", "text/html", "application/xhtml+xml", "application/pdf"),
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-        "application/octet-stream",
-    }
-)
-_UPLOADS: Final = re.compile(r"/api/v1/collections/[^/]+/documents")
-"""Where documents are taken in their own formats, beside JSON."""
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
 PROBES: Final = frozenset({"/livez", "/readyz"})
 """Probes come under the address of the pod or host and tell nothing, so any Host may ask."""
 
+_DECLARED: Final = "sluice_route_limits"
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _THREAD_FROM_BYTES: Final = 1024 * 1024
 _LINGER_S: Final = 2.0
@@ -59,7 +45,52 @@ class EdgeLimits:
     max_depth: int = 64
     body_timeout_s: float = 15
     stream_idle_s: float = 60
-    streams: Mapping[str, frozenset[str]] = field(default_factory=lambda: STREAMS)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteLimits:
+    """What a route takes beside, or instead of, the one JSON value that the edge reads for every other route.
+
+    A body of a type in ``streamed`` passes through piece by piece, counted and timed; ``json``: the route takes JSON as
+    well, which the edge reads.
+    """
+
+    streamed: frozenset[str]
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredLimits:
+    """What the routes of an application declared, by the patterns of their paths."""
+
+    by_path: tuple[tuple[re.Pattern[str], RouteLimits], ...] = ()
+
+    @classmethod
+    def of(cls, routes: Iterable[BaseRoute]) -> "DeclaredLimits":
+        """Return what the endpoints of ``routes`` declare with ``takes``."""
+        declared = (
+            (route.path_regex, vars(route.endpoint).get(_DECLARED))
+            for route in routes
+            if isinstance(route, Route) and hasattr(route.endpoint, "__dict__")
+        )
+        return cls(tuple((pattern, limits) for pattern, limits in declared if limits is not None))
+
+    def streamed_types(self, path: str, headers: "Headers") -> frozenset[str] | None:
+        """Return the types of a body that passes through piece by piece; None where the edge reads it, as JSON."""
+        for pattern, limits in self.by_path:
+            if pattern.match(path) and (not limits.json or headers.media_type in limits.streamed):
+                return limits.streamed
+        return None
+
+
+def takes(limits: RouteLimits) -> Callable[[Endpoint], Endpoint]:
+    """Declare the limits of a route at its endpoint; stands below the decorator that makes the route."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        vars(endpoint)[_DECLARED] = limits
+        return endpoint
+
+    return declare
 
 
 class Refused(Exception):  # noqa: N818 - a signal from here to the guard, which answers it
@@ -206,13 +237,6 @@ async def linger(receive: Receive) -> None:
                 more = message["type"] == "http.request" and message.get("more_body", False)
     except TimeoutError:
         return
-
-
-def streamed_types(path: str, headers: Headers, limits: EdgeLimits) -> frozenset[str] | None:
-    """Return the types of a body that passes through piece by piece; None where the edge reads it, as JSON."""
-    if _UPLOADS.fullmatch(path) and headers.media_type in UPLOAD_TYPES:
-        return UPLOAD_TYPES
-    return limits.streams.get(path)
 
 
 def has_body(method: str) -> bool:

@@ -96,9 +96,9 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         drain, metrics = Drain(), Metrics()
         services = _services(database, vault, metrics)
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
-        install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
+        declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
         app_.state.route_services = services
-        guard = EdgeGuard(app_, EdgeLimits(**limits), drain, metrics)
+        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, drain, metrics)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
         with suppress(ConflictError):  # the first test of this database makes it

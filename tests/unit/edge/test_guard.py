@@ -14,7 +14,7 @@ from app.api.errors import install_error_handlers
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
 from app.edge.guard import Drain, EdgeGuard
-from app.edge.limits import EdgeLimits
+from app.edge.limits import DeclaredLimits, EdgeLimits, RouteLimits, takes
 
 STREAM = "/api/v1/middleware/pii_restoration/stream"
 
@@ -35,6 +35,7 @@ def make_guard(**limits: Any) -> EdgeGuard:
         return json.loads(await request.body())
 
     @app.post(STREAM)
+    @takes(RouteLimits(frozenset({"application/x-ndjson", "text/event-stream"})))
     async def stream(request: Request) -> int:
         return sum([len(piece) async for piece in request.stream()])
 
@@ -42,7 +43,7 @@ def make_guard(**limits: Any) -> EdgeGuard:
     async def livez() -> str:
         return "ok"
 
-    return EdgeGuard(app, EdgeLimits(**limits))
+    return EdgeGuard(app, EdgeLimits(**limits), DeclaredLimits.of(app.routes))
 
 
 async def call(guard: EdgeGuard, method: str = "POST", path: str = "/echo", **options: Any) -> Response:
