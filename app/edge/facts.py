@@ -23,15 +23,20 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a
 class RequestFacts:
     """One request: what it brought, and what the logs, metrics and traces say of it in the end.
 
-    ``request_id`` is the caller's own, if it is a sane one, else a new one; ``address`` is the peer's. ``body`` are the
-    bytes that the guard read, None where it read none; ``json`` is their value. ``tenant``, ``key_id``,
-    ``middleware`` and ``error_code`` are set by the surface that serves the request.
+    ``request_id`` is the caller's own, if it is a sane one, else a new one; ``address`` is the peer's. ``is_mcp`` says
+    whether an MCP endpoint has this path: the one of all methods, the one of a ``group``, or the one that has
+    interceptors and nothing else. ``body`` are the bytes that the guard read, None where it read none; ``json`` is
+    their value. ``tenant``, ``key_id``, ``middleware`` and ``error_code`` are set by the surface that serves the
+    request.
     """
 
     request_id: str
     traceparent: str | None = None
     address: str | None = None
     path: str = ""
+    is_mcp: bool = False
+    group: str | None = None
+    interceptors_only: bool = False
     body: bytes | None = None
     json: Any = None
     tenant: str | None = None
@@ -43,21 +48,6 @@ class RequestFacts:
     def bytes_in(self) -> int:
         """Return the size of the body that was read."""
         return len(self.body) if self.body is not None else 0
-
-    @property
-    def group(self) -> str | None:
-        """Return the name of the group whose MCP endpoint the request came to, None at every other address."""
-        return self.path.removeprefix(GROUP_PATH) if self.path.startswith(GROUP_PATH) else None
-
-    @property
-    def interceptors_only(self) -> bool:
-        """Return whether the request came to the MCP endpoint of interceptors."""
-        return self.path == INTERCEPTORS_PATH
-
-    @property
-    def is_mcp(self) -> bool:
-        """Return whether an MCP endpoint has this address."""
-        return self.path == MCP_PATH or self.interceptors_only or self.path.startswith(GROUP_PATH)
 
     def info(self, deadline: float) -> RequestInfo:
         """Return what services are told of the request; ``deadline`` is in the event loop's time."""
@@ -84,10 +74,14 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
             wanted = value.decode("latin-1")
         elif name == b"traceparent":
             trace = value.decode("latin-1")
-    client = scope.get("client")
+    client, path = scope.get("client"), scope["path"]
+    group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
         request_id=wanted if _REQUEST_ID.fullmatch(wanted) else str(uuid7()),
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,
-        path=scope["path"],
+        path=path,
+        is_mcp=group is not None or path in {MCP_PATH, INTERCEPTORS_PATH},
+        group=group,
+        interceptors_only=path == INTERCEPTORS_PATH,
     )

@@ -109,7 +109,11 @@ class InterceptorMethods:
 def _asked(params: InvokeInterceptorParams, meta: Mapping[str, Any]) -> Interception:
     """Return what is asked for; a list of tools is filtered for what ``_meta`` says, as tools/list itself is."""
     asked = Interception(
-        *(params.name, params.event, params.phase, params.payload, params.config or {}),
+        name=params.name,
+        event=params.event,
+        phase=params.phase,
+        payload=params.payload,
+        config=params.config or {},
         timeout_ms=params.timeout_ms,
     )
     if (params.name, params.event) != (TOOL_FILTER, "tools/list"):
