@@ -220,6 +220,11 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not imports
 
 
+def test_facts_of_a_request_travel_in_their_record_alone():
+    by_key = re.compile(r"""scope\[["']state["']\]|request\.state\b""")
+    assert not [str(name) for name in APP if by_key.search(PAGES[name])]
+
+
 def test_every_middleware_has_a_test_of_its_own():
     modules = {
         name.parts[2].removesuffix(".py")

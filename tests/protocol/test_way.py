@@ -1,0 +1,50 @@
+"""The way of a request is the one that docs/architecture.md shows, and does not grow unnoticed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.way import ROOT, Way, ways
+
+PAGE = (Path(__file__).parents[2] / "docs/architecture.md").read_text("utf-8")
+PICTURE = PAGE.partition("```mermaid")[2].partition("```")[0]
+FILES = re.findall(r'\["([a-z_/]+\.py)<br>', PICTURE)
+MCP, HANDSHAKE, REST, FORWARDED = range(4)
+MOST_FILES = {MCP: 38, HANDSHAKE: 41, REST: 33, FORWARDED: 49}
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Way]:
+    import asyncio
+
+    return list(asyncio.run(ways()).values())
+
+
+def test_every_file_on_the_page_exists():
+    named = set(re.findall(r"\b((?:[a-z_]+/)+[a-z_0-9-]+\.py)\b", PAGE))
+    assert len(FILES) > 10
+    assert not [name for name in named if not any((root / name).is_file() for root in (ROOT, ROOT.parent))]
+
+
+def test_the_picture_shows_files_that_requests_enter(found):
+    only_rest = {"api/invoke.py"}
+    assert set(FILES) - only_rest <= set(found[MCP].entries)
+    assert only_rest <= set(found[REST].entries)
+
+
+def test_the_picture_has_the_order_of_the_way(found):
+    order = list(found[MCP].entries)
+    places = [order.index(name) for name in FILES if name in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("way", MOST_FILES)
+def test_a_way_does_not_grow(found, way):
+    assert len(found[way].entries) <= MOST_FILES[way]
+
+
+def test_wiring_does_no_work_for_a_request(found):
+    assert not {"main.py", "assembly.py", "engine_wiring.py"} & {
+        name for way in found for name in way.entries
+    }
