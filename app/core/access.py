@@ -47,7 +47,7 @@ class Caller:
         if self.roles.isdisjoint(roles):
             needed = " or ".join(sorted(roles))
             raise ForbiddenError(
-                f"This needs the role {needed}; ask a key custodian for a key that has it.",
+                f"This needs the role {needed}; request a key with it from a key custodian.",
                 details={"required": sorted(roles)},
             )
 

@@ -101,7 +101,7 @@ def effective(
                 continue
             if definition is None:
                 warnings.setdefault(name, _warning(name, "undeclared"))
-            elif value is None or definition.holds(value):
+            elif value is None or definition.includes(value):
                 decided[name] = value
             else:
                 nearest = _corrected(definition, value, layer.pointer)
@@ -141,7 +141,7 @@ def replaced(remembered: Mapping[str, Any]) -> bool:
     return bool(remembered.get(_REPLACED_MARK))
 
 
-def handshaken(remembered: Mapping[str, Any], source: str, raw: Any) -> dict[str, Any]:
+def with_handshake(remembered: Mapping[str, Any], source: str, raw: Any) -> dict[str, Any]:
     """Return the remembered configuration of a session after a handshake message with ``raw``.
 
     Nothing is refused: a client that cannot connect could not correct it. Malformed parts are dropped, the rest

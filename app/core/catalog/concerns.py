@@ -87,7 +87,7 @@ class ValueRange(BaseModel):
             raise ValueError(_RANGE_FAULT)
         return self
 
-    def holds(self, value: Any) -> bool:
+    def includes(self, value: Any) -> bool:
         """Return whether the range includes ``value``."""
         if not is_scalar(value) or not is_number(value) or not self.min <= value <= self.max:
             return False
@@ -176,7 +176,7 @@ class ConcernDefinition(BaseModel):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        if not self.holds(self.default):
+        if not self.includes(self.default):
             raise ValueError("the default must be one of the values")
         if self.on_invalid == "clamp" and not self.numeric:
             raise ValueError("clamp needs numeric values, because other values have no nearest one")
@@ -191,10 +191,10 @@ class ConcernDefinition(BaseModel):
         """Return whether all values are numbers."""
         return isinstance(self.values, ValueRange) or all(is_number(value) for value in self.values)
 
-    def holds(self, value: Any) -> bool:
+    def includes(self, value: Any) -> bool:
         """Return whether ``value`` is one of the values."""
         if isinstance(self.values, ValueRange):
-            return self.values.holds(value)
+            return self.values.includes(value)
         return any(same(value, listed) for listed in self.values)
 
     def nearest(self, value: Any) -> Scalar | None:
@@ -219,14 +219,14 @@ class ConcernDefinition(BaseModel):
                     return f"/{end}"
             return None
         if isinstance(mapped, list | tuple):
-            wrong = (f"/{number}" for number, member in enumerate(mapped) if not self.holds(member))
+            wrong = (f"/{number}" for number, member in enumerate(mapped) if not self.includes(member))
             return next(wrong, None)
-        return None if self.holds(mapped) else ""
+        return None if self.includes(mapped) else ""
 
     def _can_bound(self, value: Any) -> bool:
         if isinstance(self.values, ValueRange):
             return is_number(value) and self.values.min <= value <= self.values.max
-        return self.holds(value)
+        return self.includes(value)
 
     def wire(self) -> dict[str, Any]:
         """Return the wire form for hosts: name, description, values and default."""

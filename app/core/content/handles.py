@@ -72,7 +72,7 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    r"""What a handle stands for.
+    r"""The original behind a handle.
 
     ``text`` is the value. If it came from JSON inside a string in an unusual spelling (``\u00e9`` for é),
     ``spelling`` keeps the characters as they were and ``depth`` the number of string literals around them, so that

@@ -66,7 +66,9 @@ class PromptInjection(Middleware[PromptInjectionArguments]):
 
     name = "prompt_injection"
     title = "Prompt injection"
-    description = "Detect attempts to take over the model, and defuse what tool results and documents hide."
+    description = (
+        "Detect attempts to take over the model, and defuse hidden text in tool results and documents."
+    )
     phase = "outbound"
     arguments = PromptInjectionArguments
 

@@ -9,7 +9,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import StrictBool
 
 from app.core.access import Caller, Role
-from app.core.catalog.concern_configuration import Effective, handshaken, requested_layer, updated
+from app.core.catalog.concern_configuration import Effective, requested_layer, updated, with_handshake
 from app.core.catalog.concerns import MAX_CONCERNS
 from app.protocol.methods.pagination import page
 from app.protocol.wire.capabilities import VENDOR, Feature
@@ -112,7 +112,7 @@ def concern_filter(effective: Effective) -> Filter | None:
 
 def initial(raw: Any) -> dict[str, Any]:
     """Return what a new session remembers of the ``concerns`` in the params of its ``initialize``."""
-    remembered = handshaken({}, "initialize", raw)
+    remembered = with_handshake({}, "initialize", raw)
     return {CONCERNS: remembered} if remembered else {}
 
 
@@ -125,7 +125,7 @@ async def note_initialized(
         await sessions.revise(
             caller,
             session_id,
-            lambda held: {**held, CONCERNS: handshaken(held.get(CONCERNS, {}), "initialized", raw)},
+            lambda held: {**held, CONCERNS: with_handshake(held.get(CONCERNS, {}), "initialized", raw)},
         )
 
 

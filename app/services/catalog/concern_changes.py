@@ -253,7 +253,7 @@ def _fit(definition: ConcernDefinition | None, mapped: Any) -> Any:
     if definition is None:
         return None
     if isinstance(mapped, list):
-        return [value for value in mapped if definition.holds(value)] or None
+        return [value for value in mapped if definition.includes(value)] or None
     return mapped if definition.misfit(mapped) is None else None
 
 

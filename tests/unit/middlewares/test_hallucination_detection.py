@@ -297,4 +297,4 @@ async def test_the_hint_gives_the_advice_for_what_was_found():
     _, metadata = await detected(talk(answer), checks=["urls"], action="report")
     assert metadata["supported"] is False
     assert "use only addresses from the context" in metadata["rerunHint"]
-    assert "state only what the context says" not in metadata["rerunHint"]
+    assert "state only what the context states" not in metadata["rerunHint"]

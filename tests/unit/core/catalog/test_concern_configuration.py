@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from app.core.catalog.concern_configuration import (
     Layer,
     effective,
-    handshaken,
     replaced,
     session_layers,
     updated,
+    with_handshake,
 )
 from app.core.catalog.concern_configuration import requested_layer as said
 from app.core.errors import InvalidArgumentsError
@@ -90,9 +90,9 @@ def test_a_request_that_brings_no_configuration_is_refused_with_a_pointer(wrong:
 
 def test_the_handshake_is_never_refused_and_remembers_a_bounded_amount():
     for wrong in (None, [], "high", 1):
-        assert handshaken({}, "initialize", wrong) == {}
+        assert with_handshake({}, "initialize", wrong) == {}
     huge = {f"c{n}": "x" * 10_000 for n in range(1000)} | {"y" * 1000: 1}
-    held = handshaken({}, "initialize", {"region": "mars", "latency": [1], **huge})
+    held = with_handshake({}, "initialize", {"region": "mars", "latency": [1], **huge})
     assert len(held["initialize"]) == 64
     assert len(repr(held)) < 2000
     found = effective(session_layers(held), ALL)
@@ -100,8 +100,8 @@ def test_the_handshake_is_never_refused_and_remembers_a_bounded_amount():
 
 
 def test_initialized_is_stronger_than_initialize_and_an_update_than_both():
-    held = handshaken({}, "initialize", {"security": "low", "cost": "any"})
-    held = handshaken(held, "initialized", {"security": "medium"})
+    held = with_handshake({}, "initialize", {"security": "low", "cost": "any"})
+    held = with_handshake(held, "initialized", {"security": "medium"})
     assert effective(session_layers(held), ALL).configuration == {"security": "medium", "cost": "any"}
     held, _ = updated(held, Layer({"security": "high"}), ALL)
     assert effective(session_layers(held), ALL).configuration == {"security": "high", "cost": "any"}
@@ -149,7 +149,7 @@ updates = st.lists(
 def test_a_session_comes_to_what_one_dictionary_would(
     before: dict[str, Any], after: dict[str, Any], said_later: list[tuple[bool, dict[str, Any]]]
 ):
-    held = handshaken(handshaken({}, "initialize", before), "initialized", after)
+    held = with_handshake(with_handshake({}, "initialize", before), "initialized", after)
     model = {**before, **after}
     for replace, values in said_later:
         held, warnings = updated(held, Layer(values), ALL, replace=replace)
@@ -167,4 +167,4 @@ def test_a_session_comes_to_what_one_dictionary_would(
 def test_a_value_of_any_form_is_judged_and_never_breaks(odd: Any):
     found = effective([Layer(dict.fromkeys(("security", "latency", "colour"), odd))], ALL)
     assert set(found.configuration) <= {"latency"}
-    assert handshaken({}, "initialize", {"security": odd})
+    assert with_handshake({}, "initialize", {"security": odd})

@@ -108,17 +108,17 @@ def test_a_definition_needs_its_four_members():
 def test_true_is_not_one():
     flags = ConcernDefinition.model_validate({**SECURITY, "values": [True, 1, "1"], "default": 1})
     only = ConcernDefinition.model_validate({**SECURITY, "values": [True, False], "default": True})
-    assert all(flags.holds(value) for value in (True, 1, "1"))
-    assert not only.holds(1)
-    assert not only.holds(0)
+    assert all(flags.includes(value) for value in (True, 1, "1"))
+    assert not only.includes(1)
+    assert not only.includes(0)
 
 
 def test_a_step_is_counted_in_decimals():
     tenth = ConcernDefinition.model_validate(
         {**SECURITY, "values": {"min": 0, "max": 1, "step": 0.1}, "default": 0.3}
     )
-    assert tenth.holds(0.7)
-    assert not tenth.holds(0.75)
+    assert tenth.includes(0.7)
+    assert not tenth.includes(0.75)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_the_nearest_value_is_always_one_of_the_range(low: int, width: int, step
     values = {"min": low, "max": low + width} | ({} if step is None else {"step": step})
     definition = ConcernDefinition.model_validate({**SECURITY, "values": values, "default": low})
     nearest = definition.nearest(value)
-    assert definition.holds(nearest)
-    assert (nearest == value) == definition.holds(value)
+    assert definition.includes(nearest)
+    assert (nearest == value) == definition.includes(value)
 
 
 # Mappings
