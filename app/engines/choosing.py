@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from app.core.contracts.engines import (
     Claim,
@@ -45,113 +46,81 @@ _LINE = 0.5
 """Scores on the same side of it say the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedEmbedder:
-    """Vectors of the configured model; the fallback's report names another model, and so another space."""
+E = TypeVar("E")
 
-    remote: Embedder
-    embedded: Embedder
-    guard: EngineFallback[Embeddings]
+
+@dataclass(frozen=True, slots=True)
+class Guarded(Generic[E, R]):
+    """The configured engine of one capability with the embedded one behind it; subclasses name what they are asked."""
+
+    remote: E
+    embedded: E
+    guard: EngineFallback[R]
+
+    async def either(self, ask: Callable[[E], Awaitable[R]], *, parts: int = 1) -> R:
+        """Ask the configured engine, or the embedded one where the guard says so (see `EngineFallback.call`)."""
+        return await self.guard.call(lambda: ask(self.remote), lambda: ask(self.embedded), parts=parts)
+
+
+class GuardedEmbedder(Guarded[Embedder, Embeddings]):
+    """Vectors of the configured model; the fallback's report names another model, and so another space."""
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text, all of one model."""
         parts = max(1, -(-len(texts) // TEXTS_AT_ONCE))
-        return await self.guard.call(
-            lambda: self.remote.embed(texts), lambda: self.embedded.embed(texts), parts=parts
-        )
+        return await self.either(lambda engine: engine.embed(texts), parts=parts)
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedToolRanker:
+class GuardedToolRanker(Guarded[ToolRanker, ToolRanking]):
     """Tools ranked by the configured engine."""
-
-    remote: ToolRanker
-    embedded: ToolRanker
-    guard: EngineFallback[ToolRanking]
 
     async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
         """Rank all ``tools`` for each of ``queries``."""
-        return await self.guard.call(
-            lambda: self.remote.rank(queries, tools), lambda: self.embedded.rank(queries, tools)
-        )
+        return await self.either(lambda engine: engine.rank(queries, tools))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedModerator:
+class GuardedModerator(Guarded[Moderator, Moderation]):
     """Texts moderated by the configured engine."""
-
-    remote: Moderator
-    embedded: Moderator
-    guard: EngineFallback[Moderation]
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each of ``texts`` for each of ``policies``."""
-        return await self.guard.call(
-            lambda: self.remote.moderate(texts, policies), lambda: self.embedded.moderate(texts, policies)
-        )
+        return await self.either(lambda engine: engine.moderate(texts, policies))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedInjectionDetector:
+class GuardedInjectionDetector(Guarded[InjectionDetector, InjectionJudgement]):
     """Texts judged by the configured engine."""
-
-    remote: InjectionDetector
-    embedded: InjectionDetector
-    guard: EngineFallback[InjectionJudgement]
 
     async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
         """Judge each of ``texts`` by itself."""
-        return await self.guard.call(
-            lambda: self.remote.judge(texts, documents=documents),
-            lambda: self.embedded.judge(texts, documents=documents),
-        )
+        return await self.either(lambda engine: engine.judge(texts, documents=documents))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedSecretScanner:
+class GuardedSecretScanner(Guarded[SecretScanner, SecretFindings]):
     """Texts scanned by the configured engine as well as by the rules."""
-
-    remote: SecretScanner
-    embedded: SecretScanner
-    guard: EngineFallback[SecretFindings]
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
         """Scan each of ``texts``."""
-        return await self.guard.call(
-            lambda: self.remote.scan(texts, options), lambda: self.embedded.scan(texts, options)
-        )
+        return await self.either(lambda engine: engine.scan(texts, options))
 
     def providers(self) -> frozenset[str]:
         """Return what either of them names."""
         return self.remote.providers()
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedRetriever:
+class GuardedRetriever(Guarded[Retriever, Retrieval]):
     """Passages ranked again by the configured engine."""
-
-    remote: Retriever
-    embedded: Retriever
-    guard: EngineFallback[Retrieval]
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return the best passages for each of ``queries``."""
-        return await self.guard.call(
-            lambda: self.remote.retrieve(queries), lambda: self.embedded.retrieve(queries)
-        )
+        return await self.either(lambda engine: engine.retrieve(queries))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedGroundingJudge:
+class GuardedGroundingJudge(Guarded[GroundingJudge, Grounding]):
     """Statements judged by the configured engine."""
-
-    remote: GroundingJudge
-    embedded: GroundingJudge
-    guard: EngineFallback[Grounding]
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
         """Judge each of ``claims`` by itself."""
-        return await self.guard.call(lambda: self.remote.judge(claims), lambda: self.embedded.judge(claims))
+        return await self.either(lambda engine: engine.judge(claims))
 
 
 class Chooser:
