@@ -11,7 +11,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -45,17 +45,10 @@ _CONTENT = b"content"
 
 
 @dataclass(frozen=True, slots=True)
-class AuditQuery:
-    """The filters of an auditor's query; None does not filter. ``scope`` is the name of the vault scope."""
+class AuditQuery(AuditFilters):
+    """What an auditor asks for; ``scope`` is the name of a vault scope, which sets ``scope_ref``."""
 
-    since: datetime | None = None
-    until: datetime | None = None
-    actor: str | None = None
-    middleware: str | None = None
-    action: str | None = None
-    outcome: str | None = None
     scope: str | None = None
-    request_id: str | None = None
 
 
 class AuditPage(NamedTuple):
@@ -268,16 +261,8 @@ class AuditService:
             moment = getattr(query, name)
             if moment is not None and moment.tzinfo is None:
                 raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": f"/{name}"})
-        return AuditFilters(
-            since=query.since,
-            until=query.until,
-            actor=query.actor,
-            middleware=query.middleware,
-            action=query.action,
-            outcome=query.outcome,
-            scope_ref=self.scope_ref(tenant, query.scope) if query.scope is not None else None,
-            request_id=query.request_id,
-        )
+        reference = self.scope_ref(tenant, query.scope) if query.scope is not None else None
+        return replace(query, scope_ref=reference)
 
 
 def _cursor(last: UUID) -> str:
