@@ -1,4 +1,4 @@
-"""All checks by rule over one answer, and what it states."""
+"""Run all rule-based checks over an answer, and return its statements."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -27,7 +27,7 @@ def no_packages() -> Index:
 
 
 class RuleChecker:
-    """Checks answers by rule; ``packages`` gives the operator's indexes, asked for on first use."""
+    """Checks answers by rule; ``packages`` returns the operator's indexes and is called on first use."""
 
     def __init__(self, packages: Callable[[], Index] = no_packages) -> None:
         self._read_packages = packages
@@ -38,10 +38,10 @@ class RuleChecker:
 
     async def statements(self, answers: Sequence[str]) -> Sequence[Statements]:
         """Return what each of ``answers`` states."""
-        return await off_loop(_WEIGHT * _size(answers), lambda: [statements_of(one) for one in answers])
+        return await off_loop(_WEIGHT * _size(answers), lambda: [statements_of(answer) for answer in answers])
 
     def links(self, answer: str) -> Sequence[tuple[int, int]]:
-        """Return where the links of ``answer`` stand."""
+        """Return the start and end of each link of ``answer``."""
         return [(link.start, link.end) for link in links_in(answer)]
 
     async def nearest(self, sentences: Sequence[str], sources: Sequence[str]) -> Sequence[SourcePlace | None]:
@@ -51,27 +51,27 @@ class RuleChecker:
     async def check(
         self, answers: Sequence[str], sources: Sequence[str], options: CheckOptions
     ) -> Sequence[Sequence[AnswerFinding]]:
-        """Return what the checks find in each of ``answers``, in the order of the text."""
+        """Return the findings in each of ``answers``, in the order of the text."""
         return await off_loop(_WEIGHT * _size(answers, sources), self._check, answers, sources, options)
 
     def _check(
         self, answers: Sequence[str], texts: Sequence[str], options: CheckOptions
     ) -> list[list[AnswerFinding]]:
         sources = Sources(texts)
-        known = {**self._packages, **indexed(options.packages)} if "packages" in options.checks else {}
+        packages = {**self._packages, **indexed(options.packages)} if "packages" in options.checks else {}
         checks = [
             check for name, check in _CHECKS.items() if name in options.checks and (texts or name in _ALONE)
         ]
         made = []
         for answer in answers:
             task = _Task(answer, sources)
-            found = [one for check in checks for one in check(task, known)]
-            made.append(sorted(found, key=lambda one: (one.start, one.end, one.kind)))
+            findings = [finding for check in checks for finding in check(task, packages)]
+            made.append(sorted(findings, key=lambda finding: (finding.start, finding.end, finding.kind)))
         return made
 
 
 class _Task:
-    """One answer and the sources of all, with what several checks need of it."""
+    """One answer and the common sources, with the views of it that several checks need."""
 
     def __init__(self, answer: str, sources: Sources) -> None:
         self.answer = answer
@@ -80,7 +80,7 @@ class _Task:
 
     @cached_property
     def prose(self) -> str:
-        """Return the answer with code, links and handles blanked out, so that offsets stay."""
+        """Return the answer with code, links and handles blanked out; offsets stay the same."""
         spans = [(link.start, link.end) for link in links_in(self.answer)]
         spans += [(handle.start, handle.end) for handle in find_handles(self.answer)]
         return blanked(self.layout.masked, sorted(spans))
@@ -89,7 +89,7 @@ class _Task:
 _CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
     "urls": lambda task, _: check_links(task.answer, task.sources.links, task.sources.may_search),
     "code": lambda task, _: check_code(task.answer, task.layout.blocks),
-    "packages": lambda task, known: check_packages(task.layout, known, lambda: task.sources.words),
+    "packages": lambda task, packages: check_packages(task.layout, packages, lambda: task.sources.words),
     "quotes": lambda task, _: check_quotes(task.layout.masked, task.sources),
     "numbers": lambda task, _: check_numbers(task.prose, task.sources.quantities),
     "names": lambda task, _: check_names(task.prose, task.sources),
@@ -99,7 +99,7 @@ _ALONE: Final = frozenset({"code", "packages"})
 """Checks that need no sources."""
 
 _WEIGHT: Final = 4
-"""Checking takes so many times as long as the scans that `off_loop` was measured with."""
+"""Checking takes this many times as long as the scans that `off_loop` was measured with."""
 
 
 def _size(*texts: Sequence[str]) -> int:

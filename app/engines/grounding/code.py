@@ -1,4 +1,4 @@
-"""Fenced code of an answer that does not parse; parts left out on purpose are no fault."""
+"""Find fenced code of an answer that does not parse; parts left out on purpose are not a fault."""
 
 import ast
 import json
@@ -27,10 +27,10 @@ _NAMES: Final = {
 }
 _LONGEST: Final = 20_000
 _TOTAL: Final = 60_000
-"""Characters of code that are parsed in one answer; the rest passes unchecked."""
+"""Most characters of code that are parsed in one answer; the rest passes unchecked."""
 
 _DEEPEST: Final = 60
-"""Deeper nesting of brackets is no code that people read, and parsers take long over it."""
+"""Deeper nesting of brackets is not code for people to read, and parsers take long over it."""
 
 _FILE: Final = "answer-code"
 _PROMPT: Final = re.compile(r"^[ \t]*(?:>>>|\.\.\.)(?: |$)", re.MULTILINE)
@@ -47,7 +47,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\{%|<%|\$\{\{")
 
 
 def check_code(text: str, blocks: Sequence[Block]) -> Iterator[AnswerFinding]:
-    """Yield the blocks that do not parse in the language that they name."""
+    """Yield a finding for each block that does not parse in the language that it names."""
     left = _TOTAL
     for block in blocks:
         language = _NAMES.get(block.language)
@@ -85,7 +85,7 @@ def _depth(source: str) -> int:
 
 def _python(source: str) -> bool:
     if _PROMPT.search(source) and ">>>" in source:
-        source = "\n".join(found[1] or "" for line in source.splitlines() if (found := _REPL.match(line)))
+        source = "\n".join(prompt[1] or "" for line in source.splitlines() if (prompt := _REPL.match(line)))
     source = textwrap.dedent(_MAGIC.sub(r"\1pass", source)).strip("\n")
     tries = (
         source,
@@ -94,23 +94,23 @@ def _python(source: str) -> bool:
         _unindented(source),
         _DOTS_WITHIN.sub("", _DOTS.sub("", source)),
     )
-    return any(_compiles(one) for one in dict.fromkeys(tries))
+    return any(_compiles(attempt) for attempt in dict.fromkeys(tries))
 
 
 def _completed(source: str) -> str:
-    """Return source that ends with the head of a block with a body for it."""
+    """Return the source; where it ends with the head of a block, add a body."""
     last = source.rstrip().rpartition("\n")[2]
     return f"{source}\n{last[: len(last) - len(last.lstrip())]}    pass\n" if last.endswith(":") else source
 
 
 def _unindented(source: str) -> str:
-    """Return source whose first line was pasted without the indent of the others."""
+    """Return the source with its later lines dedented, for a first line that was pasted without their indent."""
     first, _, rest = source.partition("\n")
     return f"{first}\n{textwrap.dedent(rest)}"
 
 
 def _compiles(source: str) -> bool:
-    # Literals of an answer may hold odd escapes; the interpreter's remarks on them are not for our log.
+    # Literals of an answer may contain odd escapes; keep the interpreter's warnings about them out of our log.
     warnings.filterwarnings("ignore", module=_FILE)
     try:
         compile(source, _FILE, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -129,7 +129,9 @@ def _json(source: str) -> bool:
         return True
     shortened = _DOTS_WITHIN.sub(",", _LINE_COMMENT.sub("", source)) if "..." in source else source
     bare = re.sub(r",\s*(?=[\]}])|(?<=[\[{]),", "", shortened) if shortened is not source else source
-    return any(_loads(one) for one in (_LINE_COMMENT.sub("", source), shortened, bare, f"{{{source}}}"))
+    return any(
+        _loads(attempt) for attempt in (_LINE_COMMENT.sub("", source), shortened, bare, f"{{{source}}}")
+    )
 
 
 def _loads(source: str) -> bool:
@@ -172,12 +174,12 @@ def _bash(source: str) -> bool:
 
 
 def _commands(lines: Sequence[str]) -> Iterator[str]:
-    """Yield what was typed; what the machine answered is no code."""
+    """Yield the typed commands; the output between them is not code."""
     goes_on = False
     for line in lines:
-        found = _SHELL.match(line)
-        if found or goes_on:
-            typed = found[1] if found else line.removeprefix("> ")
+        prompted = _SHELL.match(line)
+        if prompted or goes_on:
+            typed = prompted[1] if prompted else line.removeprefix("> ")
             yield typed
             goes_on = typed.endswith("\\")
 

@@ -1,4 +1,4 @@
-"""Evidence read once for many claims: its sentences, what occurs in them, and which are nearest to a claim."""
+"""Evidence, read once for many claims: its sentences, what occurs in them, and which are nearest to a claim."""
 
 import math
 from collections import defaultdict
@@ -12,33 +12,33 @@ from app.engines.grounding.words import NEGATIONS, STOP_WORDS, sentences_of, wor
 
 Pair = tuple[str, str]
 Measured = tuple[int, dict[str, float]]
-"""The words of a sentence, or of a part of a long one, and its features."""
+"""The number of words of a sentence, or of a part of a long one, and its features."""
 
 WHOLE_WORDS: Final = 120
-"""Evidence up to so many words is taken whole; of longer evidence each sentence of a claim gets the nearest parts."""
+"""Evidence up to this many words is used whole; of longer evidence, each sentence of a claim gets the nearest parts."""
 
 LONGEST_PART: Final = 60
-"""Words of one part: a longer sentence is cut, so that text without full stops costs no more than other text."""
+"""Most words of one part: a longer sentence is cut, so that text without full stops costs no more than other text."""
 
 _NEAREST: Final = 3
 _PLACES: Final = 64
-"""Places that are remembered of one word, the latest: a bound on the work for texts that repeat themselves."""
+"""Most places kept for one word (the last ones), which bounds the work for texts that repeat themselves."""
 
 _PREFIX: Final = 4
 
 
 def content_of(stems: Sequence[str]) -> list[str]:
-    """Return the words that carry a statement."""
-    return [one for one in stems if one not in STOP_WORDS]
+    """Return the content words: those that are not stop words."""
+    return [stem for stem in stems if stem not in STOP_WORDS]
 
 
 def prefix(word: str) -> str | None:
-    """Return the beginning by which words of one family are recognised; None for short words."""
+    """Return the beginning that identifies words of one family; None for short words."""
     return word[:_PREFIX] if len(word) >= _PREFIX else None
 
 
 class EvidencePart:
-    """What occurs in a stretch of evidence; of long evidence most parts are never asked for more than their words."""
+    """What occurs in a part of evidence; pairs and triples are computed on use, as most parts need only words."""
 
     def __init__(self, stems: Sequence[str]) -> None:
         self.stems = stems
@@ -51,18 +51,18 @@ class EvidencePart:
 
     @cached_property
     def triples(self) -> frozenset[tuple[str, str, str]]:
-        """Return three words in a row."""
+        """Return all runs of three words."""
         return frozenset(zip(self.stems, self.stems[1:], self.stems[2:], strict=False))
 
     @cached_property
     def content_pairs(self) -> frozenset[Pair]:
-        """Return the pairs of neighbours among the words that carry a statement."""
+        """Return the pairs of neighbours among the content words."""
         return frozenset(pairwise(content_of(self.stems)))
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """The parts that a claim is held against, together."""
+    """The parts of the evidence that a claim is compared with, together."""
 
     parts: tuple[EvidencePart, ...]
     words: frozenset[str]
@@ -115,7 +115,7 @@ class Evidence:
                         self._places[word].append(number)
 
     def nearest(self, stems: Sequence[str]) -> Support:
-        """Return what a sentence of these words is held against: all, or the parts that share most with it."""
+        """Return what to compare a sentence of these words with: all, or the parts that share most with it."""
         if self._whole is not None:
             return self._whole
         return Support.of([self._parts[number] for number in sorted(self._ranked(stems)[:_NEAREST])])

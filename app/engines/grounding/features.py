@@ -1,4 +1,4 @@
-"""What the wording of a claim says of its support: words and runs found in the evidence, contradictions, style."""
+"""Features of a claim's wording that show its support: words and runs found in the evidence, contradictions, style."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -37,14 +37,14 @@ NAMES: Final = (
 """The features in the order of the weights: means over the sentences by their words, and the worst sentence."""
 
 LONGEST_SENTENCE: Final = 120
-"""Words of a sentence that are looked at in one piece."""
+"""Most words of a sentence that are measured in one piece."""
 
 MOST_PIECES: Final = 1_000
-"""Sentences of one claim that are looked at; a bound on the time that a book takes."""
+"""Most sentences of one claim that are measured, which bounds the time for very long text."""
 
 _USUAL_SENTENCES: Final = 4
 _USUAL_WORDS: Final = 60
-"""Longer answers count as so long: nothing is known of how their length tells."""
+"""Longer answers count as this long: nothing is known about the effect of greater lengths."""
 
 _PERSONAL: Final = frozenset(
     {
@@ -55,46 +55,46 @@ _PERSONAL: Final = frozenset(
 
 
 def features_of(claim: str, evidence: Evidence) -> list[float]:
-    """Return the features of ``claim``; a claim without words has none that differ from zero."""
+    """Return the features of ``claim``; all are zero for a claim without words."""
     measured = list(islice(_pieces(claim, evidence), MOST_PIECES))
     total = sum(size for size, _ in measured)
     if not total:
         return [0.0] * len(NAMES)
-    values = [sum(size * one[name] for size, one in measured) / total for name in _MEAN]
-    values += [min(one[name] for _, one in measured) for name in _LEAST]
-    values += [max(one[name] for _, one in measured) for name in _MOST]
+    values = [sum(size * values_by_name[name] for size, values_by_name in measured) / total for name in _MEAN]
+    values += [min(values_by_name[name] for _, values_by_name in measured) for name in _LEAST]
+    values += [max(values_by_name[name] for _, values_by_name in measured) for name in _MOST]
     sentences, length = min(len(measured), _USUAL_SENTENCES), min(total, _USUAL_WORDS)
     return [*values, float("?" in claim), math.log1p(sentences), math.log1p(length)]
 
 
 def _pieces(claim: str, evidence: Evidence) -> Iterator[Measured]:
-    """Yield the measures of each sentence; an answer and its sentences are claims both, so they are remembered."""
+    """Yield the measures of each sentence; they are cached, as an answer and its sentences are both claims."""
     for start, end in sentences_of(claim):
         sentence = claim[start:end]
-        known = evidence.measured.get(sentence)
-        if known is None:
+        sentence_measures = evidence.measured.get(sentence)
+        if sentence_measures is None:
             words = words_of(sentence)
             pieces = [words[at : at + LONGEST_SENTENCE] for at in range(0, len(words), LONGEST_SENTENCE)]
-            known = [
-                (len(piece), _measured(piece, [one.stem for one in piece], evidence)) for piece in pieces
+            sentence_measures = [
+                (len(piece), _measured(piece, [word.stem for word in piece], evidence)) for piece in pieces
             ]
-            evidence.measured[sentence] = known
-        yield from known
+            evidence.measured[sentence] = sentence_measures
+        yield from sentence_measures
 
 
 def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidence) -> dict[str, float]:
     """Return the features of one sentence."""
     support = evidence.nearest(stems)
     size = len(stems)
-    known = [one in support.words for one in stems]
+    supported = [stem in support.words for stem in stems]
     pairs = [pair in support.pairs for pair in pairwise(stems)]
-    triples = [one in support.triples for one in zip(stems, stems[1:], stems[2:], strict=False)]
+    triples = [triple in support.triples for triple in zip(stems, stems[1:], stems[2:], strict=False)]
     content = content_of(stems)
-    missing = [one for one in content if one not in support.words]
+    missing = [stem for stem in content if stem not in support.words]
     linked = [pair in support.content_pairs for pair in pairwise(content)]
     run = _longest(pairs, present=True)
     return {
-        "words": sum(known) / size,
+        "words": sum(supported) / size,
         "pairs": _share(pairs),
         "triples": _share(triples),
         "content": 1 - len(missing) / len(content) if content else 0.5,
@@ -102,15 +102,15 @@ def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidenc
         "no_content": float(not content),
         "run": (run + 1) / size,
         "log_run": math.log1p(run),
-        "gap": math.log1p(_longest(known, present=False)),
+        "gap": math.log1p(_longest(supported, present=False)),
         "pair_gap": math.log1p(_longest(pairs, present=False)),
         "missing": math.log1p(len(missing)),
         "found": math.log1p(len(content) - len(missing)),
-        "near": sum(prefix(one) in support.prefixes for one in missing) / max(1, len(content)),
-        "number": float(any(one[0].isdigit() for one in missing)),
+        "near": sum(prefix(stem) in support.prefixes for stem in missing) / max(1, len(content)),
+        "number": float(any(stem[0].isdigit() for stem in missing)),
         "names": math.log1p(_new_names(words, support)),
         **_contradictions(stems, missing, support),
-        "personal": sum(one in _PERSONAL for one in stems) / size,
+        "personal": sum(stem in _PERSONAL for stem in stems) / size,
         "first_person": float("i" in stems),
         **_alike(stems, content, support),
     }
@@ -121,12 +121,12 @@ def _share(hits: Sequence[bool]) -> float:
 
 
 def _longest(hits: Sequence[bool], *, present: bool) -> int:
-    """Return the length of the longest run; on bytes, which are searched faster than a loop walks."""
+    """Return the length of the longest run; splitting bytes is faster than a loop."""
     return max(map(len, bytes(hits).split(b"\0" if present else b"\1")))
 
 
 def _new_names(words: Sequence[EvidenceWord], support: Support) -> int:
-    """Count the capitalised words, but for the first, that the evidence does not have."""
+    """Count the capitalised words, except the first, that the evidence does not have."""
     return sum(
         word.capital and word.stem not in support.words and word.stem not in STOP_WORDS for word in words[1:]
     )
@@ -134,7 +134,7 @@ def _new_names(words: Sequence[EvidenceWord], support: Support) -> int:
 
 def _contradictions(stems: list[str], missing: list[str], support: Support) -> dict[str, float]:
     negates = not NEGATIONS.isdisjoint(stems)
-    turned = any(not OPPOSITES.get(one, frozenset()).isdisjoint(support.words) for one in missing)
+    turned = any(not OPPOSITES.get(stem, frozenset()).isdisjoint(support.words) for stem in missing)
     return {
         "adds_negation": float(negates and not support.negates),
         "other_negation": float(negates != support.negates),
@@ -143,8 +143,8 @@ def _contradictions(stems: list[str], missing: list[str], support: Support) -> d
 
 
 def _alike(stems: list[str], content: list[str], support: Support) -> dict[str, float]:
-    """Return how much of one part of the evidence the sentence says, and how much of it one part says."""
+    """Return the largest share of a part that the sentence covers, and of the sentence that a part covers."""
     own = set(stems)
     covered = max((len(own & part.words) / len(part.words) for part in support.parts), default=0.0)
-    best = max((sum(one in part.words for one in content) for part in support.parts), default=0)
+    best = max((sum(stem in part.words for stem in content) for part in support.parts), default=0)
     return {"covered": covered, "best": best / len(content) if content else 0.5}

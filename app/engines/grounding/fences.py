@@ -1,4 +1,4 @@
-"""The parts of an answer: fenced blocks of code with their language, inline code, and the prose between."""
+"""Find the parts of an answer: fenced blocks of code with their language, inline code, and the prose between."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _INLINE: Final = re.compile(r"`[^`\n]{1,300}`")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Fenced code: its language in lower case (empty: none given) and where its content stands."""
+    """Fenced code: its language in lower case (empty: none named) and the start and end of its content."""
 
     language: str
     start: int
@@ -20,7 +20,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """An answer by parts; in ``without_blocks`` fenced code is blanked out, in ``masked`` all code."""
+    """The parts of an answer; in ``without_blocks`` fenced code is blanked out, in ``masked`` all code."""
 
     text: str
     blocks: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""Grammars of programming languages by tree-sitter, each loaded with the first block that needs it."""
+"""Grammars of programming languages for tree-sitter, each loaded for the first block that needs it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _PLAIN: Final = (("", ""),)
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Where a grammar lies, and what a snippet may be wrapped in that is only a part of a file."""
+    """The module of a grammar, and the texts to wrap around a snippet that is only part of a file."""
 
     module: str
     entry: str = "language"
@@ -45,7 +45,7 @@ def _language(name: str) -> Any:
 
 
 def parses(source: str, language: str) -> bool:
-    """Tell whether ``source`` is free of faults in the grammar of ``language``."""
+    """Return whether ``source`` parses without errors in the grammar of ``language``."""
     from tree_sitter import Parser  # noqa: PLC0415 - loaded with the grammar
 
     tree = Parser(_language(language)).parse(source.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Handles of an answer that the sources do not have: a stand-in that stands for nothing, or for somebody else."""
+"""Find handles of an answer that the sources do not have: they stand for nothing, or for somebody else."""
 
 from collections.abc import Iterator
 
@@ -8,15 +8,15 @@ from app.engines.grounding.sources import Sources
 
 
 def check_handles(text: str, sources: Sources) -> Iterator[AnswerFinding]:
-    """Yield the handles that the sources do not have."""
-    known = sources.handles
-    labels = {handle.label for handle in known}
+    """Yield a finding for each handle that the sources do not have."""
+    source_handles = sources.handles
+    labels = {handle.label for handle in source_handles}
     for match in find_handles(text):
         handle = match.handle
         ours = handle.label in TOLERATED_LABELS or handle.label in labels or handle.label.startswith("SECRET")
-        if handle in known or not ours:
+        if handle in source_handles or not ours:
             continue
-        near = next((place for other, place in known.items() if other.label == handle.label), None)
+        near = next((place for other, place in source_handles.items() if other.label == handle.label), None)
         message = (
             "This handle is not in the context, which has others of its kind."
             if near is not None

@@ -22,7 +22,7 @@ _VERSION_DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What training found: each feature's centre, scale and weight, and the bias."""
+    """The result of training: each feature's centre, scale and weight, and the bias."""
 
     centres: tuple[float, ...]
     scales: tuple[float, ...]
@@ -34,12 +34,14 @@ class Weights:
     def read(cls, path: Path) -> "Weights":
         """Read the file of ``training/train.py``; its features must be those of this code."""
         raw = path.read_bytes()
-        given = json.loads(raw)
-        if tuple(given["features"]) != NAMES:
-            raise ValueError("the weights are of other features than this code has: train them again")
-        centres, scales, weights = (tuple(given[name]) for name in ("centres", "scales", "weights"))
+        document = json.loads(raw)
+        if tuple(document["features"]) != NAMES:
+            raise ValueError(
+                "the weights were trained for other features than this code has: train them again"
+            )
+        centres, scales, weights = (tuple(document[name]) for name in ("centres", "scales", "weights"))
         version = hashlib.sha256(raw).hexdigest()[:_VERSION_DIGITS]
-        return cls(centres, scales, weights, given["bias"], version)
+        return cls(centres, scales, weights, document["bias"], version)
 
     def probability(self, features: Sequence[float]) -> float:
         """Return how likely a claim of these features is unsupported."""
@@ -49,7 +51,7 @@ class Weights:
 
 
 class LexicalJudge:
-    """Judges by wording alone: sure where answers restate their source, near chance on free summaries."""
+    """Judges by wording alone: reliable where answers restate their source, near chance on free summaries."""
 
     def __init__(self, weights: Path = _WEIGHTS) -> None:
         self._path = weights
@@ -62,9 +64,11 @@ class LexicalJudge:
             return Weights.read(self._path)
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
-        """Judge each of ``claims`` by itself; evidence that several share is read once."""
+        """Judge each of ``claims`` separately; evidence that several share is read once."""
         evidence = {claim.evidence for claim in claims}
-        size = sum(len(claim.text) for claim in claims) + sum(len(text) for one in evidence for text in one)
+        size = sum(len(claim.text) for claim in claims) + sum(
+            len(text) for texts in evidence for text in texts
+        )
         scores = await off_loop(4 * size, self._scores, claims)
         return Grounding(scores, EngineReport(NAME, self.weights.version))
 

@@ -1,4 +1,4 @@
-"""Links of an answer: which are not among the known ones, and which known one was meant."""
+"""Find links of an answer that the sources do not have, and the links of the sources that were meant."""
 
 import re
 from collections import defaultdict
@@ -43,7 +43,7 @@ _SHORT_PART: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class WrittenLink:
-    """A link as written and as compared: host without www and usual port, path without escapes, query sorted."""
+    """A link as written and normalised: host without www and usual port, path without escapes, query sorted."""
 
     text: str
     start: int
@@ -61,25 +61,25 @@ class WrittenLink:
 
 def links_in(text: str, *, bare: bool = False) -> Iterator[WrittenLink]:
     """Yield the links of ``text``; ``bare`` adds addresses that are written without a scheme."""
-    found = [(match.start(), _trimmed(match[0])) for match in _LINK.finditer(text)]
+    written = [(match.start(), _trimmed(match[0])) for match in _LINK.finditer(text)]
     if bare:
-        covered = {position for start, raw in found for position in (start, start + raw.find("//") + 2)}
+        covered = {position for start, raw in written for position in (start, start + raw.find("//") + 2)}
         for run in _RUN.finditer(text):
-            # Only few runs hold a dot within; the pattern would be tried at every word.
+            # Few runs contain an inner dot; without this check the pattern would be tried at every word.
             if "." in run[0].strip("."):
-                found += [
+                written += [
                     (match.start(), _trimmed(match[0]))
                     for match in _BARE.finditer(text, *run.span())
                     if match.start() not in covered
                 ]
-    for start, raw in found:
+    for start, raw in written:
         link = _read(raw, start)
         if link is not None:
             yield link
 
 
 def _trimmed(raw: str) -> str:
-    """Return a link without the punctuation of the sentence around it, in one walk from its end."""
+    """Return a link without the punctuation of the sentence around it, in one pass from its end."""
     raw = raw.partition("](")[0]  # a link whose text is its address, in Markdown
     counts = {char: raw.count(char) for pair in _CLOSERS.items() for char in pair}
     end = len(raw)
@@ -117,7 +117,7 @@ def _read(raw: str, start: int) -> WrittenLink | None:
 
 
 class KnownLinks:
-    """The links of the sources, looked up by host and by what follows it."""
+    """The links of the sources, indexed by host and by what follows it."""
 
     def __init__(self, links: Iterable[tuple[WrittenLink, SourcePlace]]) -> None:
         self.by_key: dict[tuple[str, str, str], SourcePlace] = {}
@@ -138,61 +138,70 @@ class KnownLinks:
         self.ancestors.update((link.host, "/".join(parts[:size])) for size in range(1, len(parts) + 1))
 
     def nearest(self, link: WrittenLink) -> list[tuple[int, WrittenLink, SourcePlace]]:
-        """Return the known links that a slip of the pen may have turned into ``link``, nearest first."""
+        """Return the links of the sources of which ``link`` may be a misspelling, nearest first."""
         near = []
         if len(link.text) > _LONGEST:
             return []
-        alike = (one for one in self.by_host.get(link.host, ()) if _may_be(link.path, one[0].path))
-        for known, place in islice(alike, _COMPARED):
-            apart = _rest_distance(link, known)
-            if apart is not None and known.schemed:
-                near.append((apart, known, place))
-        for known, place in self.by_rest.get((link.path, link.query), ())[:_COMPARED]:
-            apart = _host_distance(link.host, known.host)
-            if apart and known.schemed:
-                near.append((apart, known, place))
-        return sorted(near, key=lambda one: (one[0], one[1].text))
+        alike = (
+            candidate
+            for candidate in self.by_host.get(link.host, ())
+            if _may_be(link.path, candidate[0].path)
+        )
+        for source_link, place in islice(alike, _COMPARED):
+            apart = _rest_distance(link, source_link)
+            if apart is not None and source_link.schemed:
+                near.append((apart, source_link, place))
+        for source_link, place in self.by_rest.get((link.path, link.query), ())[:_COMPARED]:
+            apart = _host_distance(link.host, source_link.host)
+            if apart and source_link.schemed:
+                near.append((apart, source_link, place))
+        return sorted(near, key=lambda match: (match[0], match[1].text))
 
 
-def _may_be(path: str, known: str) -> bool:
-    """Tell whether a third of both is the same, as two changes leave it: far cheaper than counting the changes."""
-    size = max(1, min(len(path), len(known)) // 3)
-    shared = path[:size].lower() == known[:size].lower() or path[-size:].lower() == known[-size:].lower()
-    return abs(len(path) - len(known)) <= _MOST_CHANGES and (
-        shared or path[size : 2 * size - _MOST_CHANGES].lower() in known.lower()
+def _may_be(path: str, source_path: str) -> bool:
+    """Return whether a third of both is equal, as after two changes; far cheaper than counting the changes."""
+    size = max(1, min(len(path), len(source_path)) // 3)
+    shared = (
+        path[:size].lower() == source_path[:size].lower()
+        or path[-size:].lower() == source_path[-size:].lower()
+    )
+    return abs(len(path) - len(source_path)) <= _MOST_CHANGES and (
+        shared or path[size : 2 * size - _MOST_CHANGES].lower() in source_path.lower()
     )
 
 
-def _rest_distance(link: WrittenLink, known: WrittenLink) -> int | None:
-    """Return how far two addresses of one host are apart; None: too far, or another number or meaning."""
-    one, other = f"{link.path}?{link.query}", f"{known.path}?{known.query}"
-    if _DIGITS.findall(one) != _DIGITS.findall(other):
+def _rest_distance(link: WrittenLink, source_link: WrittenLink) -> int | None:
+    """Return the distance of two addresses of one host; None: too far, or a different number or meaning."""
+    written, other = f"{link.path}?{link.query}", f"{source_link.path}?{source_link.query}"
+    if _DIGITS.findall(written) != _DIGITS.findall(other):
         return None
-    longest = max((len(part) for part in known.path.split("/")), default=0)
+    longest = max((len(part) for part in source_link.path.split("/")), default=0)
     limit = _MOST_CHANGES if longest >= _LONG_PART else int(longest >= _SHORT_PART)
-    apart = distance(one.lower(), other.lower(), limit)
+    apart = distance(written.lower(), other.lower(), limit)
     if apart is None:
         return None
-    pairs = zip(_WORDS.findall(one.lower()), _WORDS.findall(other.lower()), strict=False)
-    turned = any(stem(theirs) in OPPOSITES.get(stem(mine), ()) for mine, theirs in pairs)
+    pairs = zip(_WORDS.findall(written.lower()), _WORDS.findall(other.lower()), strict=False)
+    turned = any(stem(source_word) in OPPOSITES.get(stem(word), ()) for word, source_word in pairs)
     return None if turned else max(apart, 1)
 
 
-def _host_distance(host: str, known: str) -> int | None:
-    if len(known) < _SHORT_HOST or _DIGITS.findall(host) != _DIGITS.findall(known):
+def _host_distance(host: str, source_host: str) -> int | None:
+    if len(source_host) < _SHORT_HOST or _DIGITS.findall(host) != _DIGITS.findall(source_host):
         return None
-    return distance(host, known, 2 if len(known) >= 2 * _SHORT_HOST else 1)
+    return distance(host, source_host, 2 if len(source_host) >= 2 * _SHORT_HOST else 1)
 
 
-def check_links(text: str, known: KnownLinks, may_search: Callable[[], bool]) -> Iterator[AnswerFinding]:
-    """Yield the links of ``text`` that the sources do not have; ``may_search`` bounds the search for what was meant."""
+def check_links(
+    text: str, source_links: KnownLinks, may_search: Callable[[], bool]
+) -> Iterator[AnswerFinding]:
+    """Yield a finding for each link that the sources lack; ``may_search`` bounds the search for the intended one."""
     for link in links_in(text):
-        if link.key not in known.by_key:
-            yield _finding(link, known.nearest(link) if may_search() else [], known)
+        if link.key not in source_links.by_key:
+            yield _finding(link, source_links.nearest(link) if may_search() else [], source_links)
 
 
 def _finding(
-    link: WrittenLink, near: Sequence[tuple[int, WrittenLink, SourcePlace]], known: KnownLinks
+    link: WrittenLink, near: Sequence[tuple[int, WrittenLink, SourcePlace]], source_links: KnownLinks
 ) -> AnswerFinding:
     span = ("url", link.start, link.end)
     if near:
@@ -200,14 +209,14 @@ def _finding(
         if len(near) == 1 or near[1][0] > apart:
             message = "This address is not in the context; one that differs by a letter or two is."
             return AnswerFinding(*span, "high", 0.85, message, place, best.text, (best.text,))
-        options = tuple(one.text for _, one, _ in near[:3])
+        options = tuple(candidate.text for _, candidate, _ in near[:3])
         message = "This address is not in the context; several that are nearly the same are."
         return AnswerFinding(*span, "high", 0.8, message, place, None, options)
     if _PLACEHOLDER.fullmatch(link.host.partition(":")[0]):
         return AnswerFinding(*span, "low", 0.1, "This address is a placeholder or this machine's own.")
-    if not link.query and (link.host, link.path) in known.ancestors:
+    if not link.query and (link.host, link.path) in source_links.ancestors:
         return AnswerFinding(*span, "low", 0.2, "Only addresses below this one are in the context.")
-    if link.host in known.by_host:
-        place = known.by_host[link.host][0][1]
+    if link.host in source_links.by_host:
+        place = source_links.by_host[link.host][0][1]
         return AnswerFinding(*span, "medium", 0.65, "The context has this host, but not this address.", place)
     return AnswerFinding(*span, "high", 0.85, "This address is not in the context, nor is its host.")

@@ -1,4 +1,4 @@
-"""Names of an answer that the sources do not have, and those that they spell otherwise."""
+"""Find names of an answer that the sources do not have, or spell differently."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -28,19 +28,19 @@ _BULLET: Final = re.compile(r"[ \t]*(?:[-*\u2022]|\d{1,3}[.)])[ \t]+(?:\*\*)?")
 _MOST: Final = 200
 _MISSPELT: Final = 5
 _MISSPELT_BESIDE_OTHERS: Final = 4
-"""Letters that a word must have to be taken for another one misspelt; fewer where the rest of the name fits."""
+"""Least letters of a word that may be a misspelling of another; fewer where the rest of the name matches."""
 
 _LONGEST: Final = 40
 _LONG: Final = 8
 _TITLE: Final = 3
-"""Words from which on a line of capitals is a title, not a sentence."""
+"""A capitalised line of more words than this is a title, not a sentence."""
 _LEAST_ENGLISH: Final = 0.2
 _ENOUGH_WORDS: Final = 12
 _SAMPLE: Final = 20_000
 
 
 def is_english(text: str) -> bool:
-    """Tell whether words that every English text has occur often enough; short texts pass."""
+    """Return whether common English words occur often enough; short texts pass."""
     words = tokens_of(text[:_SAMPLE])
     if len(words) < _ENOUGH_WORDS:
         return True
@@ -48,10 +48,10 @@ def is_english(text: str) -> bool:
 
 
 def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
-    """Yield the names of ``text`` (code, links and handles blanked out) that the sources do not have; English only."""
+    """Yield findings for names of ``text`` (code, links, handles blanked out) that the sources lack; English only."""
     if not is_english(text):
         return
-    plain = _HEADING.sub(lambda found: " " * len(found[0]), text)
+    plain = _HEADING.sub(lambda heading: " " * len(heading[0]), text)
     reported: set[str] = set()
     for place in sentences_of(plain):
         for name in _names(plain, place, sources):
@@ -67,12 +67,12 @@ def check_names(text: str, sources: Sources) -> Iterator[AnswerFinding]:
 
 
 def _names(text: str, place: tuple[int, int], sources: Sources) -> Iterator[list[SourceToken]]:
-    """Yield the runs of capitalised words; the first word of a sentence is none by its capital alone."""
+    """Yield the runs of capitalised words; a capital alone does not make the first word of a sentence a name."""
     start, end = place
     bullet = _BULLET.match(text, start, end)
     tokens = tokens_of(text, bullet.end() if bullet else start, end)
-    words = [one for one in tokens if text[one.start].isalpha()]
-    if len(words) > _TITLE and sum(text[one.start].islower() for one in words) * 4 < len(words):
+    words = [token for token in tokens if text[token.start].isalpha()]
+    if len(words) > _TITLE and sum(text[token.start].islower() for token in words) * 4 < len(words):
         return
     run: list[SourceToken] = []
     for index, token in enumerate(tokens):
@@ -95,12 +95,12 @@ def _name(run: list[SourceToken], first: SourceToken, sources: Sources) -> Itera
         run = run[1:]
     while run and (stem(run[0].word) in STOP_WORDS or run[0].word in _ORDINARY):
         run = run[1:]
-    if any(len(one.word) > 1 for one in run):
+    if any(len(token.word) > 1 for token in run):
         yield run
 
 
 def _checked(name: Sequence[SourceToken], sources: Sources) -> AnswerFinding | None:
-    unknown = [one for one in name if not _is_known(one, sources)]
+    unknown = [token for token in name if not _is_known(token, sources)]
     span = ("name", name[0].start, name[-1].end)
     if not unknown:
         if len(name) == 1 or _stand_together(name, sources):
@@ -112,20 +112,20 @@ def _checked(name: Sequence[SourceToken], sources: Sources) -> AnswerFinding | N
             spelled, place = near[0]
             sure = len(near) == 1 and (len(name) > 1 or len(unknown[0].word) >= _LONG)
             where = ("name", unknown[0].start, unknown[0].end)
-            message = "The context spells a name of this kind otherwise."
+            message = "The context spells a name of this kind differently."
             fix = spelled if sure else None
             return AnswerFinding(
-                *where, "medium", 0.6, message, place, fix, tuple(one for one, _ in near[:3])
+                *where, "medium", 0.6, message, place, fix, tuple(spelling for spelling, _ in near[:3])
             )
     if len(unknown) < len(name):
-        places = (sources.capitals[one.word][1] for one in name if one.word in sources.capitals)
+        places = (sources.capitals[token.word][1] for token in name if token.word in sources.capitals)
         message = "The context has this name in part only."
         return AnswerFinding(*span, "medium", 0.5, message, next(places, None))
     return AnswerFinding(*span, "medium", 0.5, "This name is not in the context.")
 
 
-def _is_known(one: SourceToken, sources: Sources) -> bool:
-    bare = one.word.removesuffix("'s")
+def _is_known(token: SourceToken, sources: Sources) -> bool:
+    bare = token.word.removesuffix("'s")
     return (
         len(bare) == 1
         or bare in sources.words
@@ -136,17 +136,17 @@ def _is_known(one: SourceToken, sources: Sources) -> bool:
 
 
 def _stand_together(name: Sequence[SourceToken], sources: Sources) -> bool:
-    words = [one.word.removesuffix("'s") for one in name]
-    if sources.has_run([one.word for one in name]):
+    words = [token.word.removesuffix("'s") for token in name]
+    if sources.has_run([token.word for token in name]):
         return True
     return all(not _ORDINARY.isdisjoint(pair) or sources.has_run(pair) for pair in pairwise(words))
 
 
 def _respelled(name: Sequence[SourceToken], index: int, sources: Sources) -> list[tuple[str, SourcePlace]]:
-    """Return what differs little from one word of a name and stands in the sources with all of its other words."""
+    """Return words that differ little from one word of a name and occur in the sources with all its other words."""
     if len(name) == 1:
         return []
-    words = [one.word.removesuffix("'s") for one in name]
+    words = [token.word.removesuffix("'s") for token in name]
     return [
         (spelled, place)
         for spelled, place in _near(name[index], sources, _MISSPELT_BESIDE_OTHERS)
@@ -154,16 +154,16 @@ def _respelled(name: Sequence[SourceToken], index: int, sources: Sources) -> lis
     ]
 
 
-def _near(one: SourceToken, sources: Sources, shortest: int = _MISSPELT) -> list[tuple[str, SourcePlace]]:
-    """Return the names of the sources that differ from this one in a letter, or in two where it is long."""
-    word = one.word.removesuffix("'s")
+def _near(token: SourceToken, sources: Sources, shortest: int = _MISSPELT) -> list[tuple[str, SourcePlace]]:
+    """Return the names of the sources that differ from this one by a letter, or by two where it is long."""
+    word = token.word.removesuffix("'s")
     if not shortest <= len(word) <= _LONGEST or not sources.may_search():
         return []
     limit = 2 if len(word) >= _LONG else 1
-    found = []
-    for known in sources.capitals_by_letter.get(word[0], ()):
-        apart = distance(word, known.removesuffix("'s"), limit)
+    matches = []
+    for capital in sources.capitals_by_letter.get(word[0], ()):
+        apart = distance(word, capital.removesuffix("'s"), limit)
         if apart:
-            found.append((apart, *sources.capitals[known]))
-    found.sort(key=lambda match: match[0])
-    return [(spelled, place) for apart, spelled, place in found if apart == found[0][0]]
+            matches.append((apart, *sources.capitals[capital]))
+    matches.sort(key=lambda match: match[0])
+    return [(spelled, place) for apart, spelled, place in matches if apart == matches[0][0]]

@@ -1,4 +1,4 @@
-"""Pairs of words that turn a statement round, by stem."""
+"""Pairs of words with opposite meanings, by stem."""
 
 from typing import Final
 
@@ -32,13 +32,13 @@ _PAIRS: Final = (
 
 
 def _by_stem() -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    opposites: dict[str, set[str]] = {}
     for pair in _PAIRS.split(";"):
-        one, other = (stem(word) for word in pair.split())
-        found.setdefault(one, set()).add(other)
-        found.setdefault(other, set()).add(one)
-    return {word: frozenset(others) for word, others in found.items()}
+        word, other = (stem(word) for word in pair.split())
+        opposites.setdefault(word, set()).add(other)
+        opposites.setdefault(other, set()).add(word)
+    return {word: frozenset(others) for word, others in opposites.items()}
 
 
 OPPOSITES: Final = _by_stem()
-"""For each stem the stems of words that say the contrary."""
+"""For each stem, the stems of words with the opposite meaning."""

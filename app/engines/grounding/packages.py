@@ -1,4 +1,4 @@
-"""Packages that an answer installs or imports and that the user's index does not have."""
+"""Find packages that an answer installs or imports and that the given package index does not have."""
 
 import json
 import re
@@ -78,7 +78,7 @@ _DISTRIBUTIONS: Final = {
     "re2": "google-re2",
     "ahocorasick": "pyahocorasick",
 }
-"""Distributions of modules of another name."""
+"""Distributions whose names differ from those of their modules."""
 
 _BUILTIN_NODE: Final = (
     "assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns domain "
@@ -93,7 +93,7 @@ _MOST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A package by name, where; ``imported``: by the name of a module, which need not be the package's."""
+    """A named package and its place; ``imported``: by the name of a module, which may differ from the package's."""
 
     index: str
     name: str
@@ -103,19 +103,19 @@ class Mention:
 
 
 def folded(index: str, name: str) -> str:
-    """Return the name as its index compares it."""
+    """Return the name in the normal form of its index."""
     return re.sub(r"[-_.]+", "-", name).lower() if index == "pypi" else name.lower()
 
 
 def check_packages(
-    layout: Layout, known: Index, words: Callable[[], frozenset[str]]
+    layout: Layout, indexes: Index, words: Callable[[], frozenset[str]]
 ) -> Iterator[AnswerFinding]:
-    """Yield the packages that no given index has; an ecosystem without an index is not checked.
+    """Yield a finding for each package missing from its index; an ecosystem without an index is not checked.
 
-    ``words`` gives the words of the sources: a name that stands there is the user's own.
+    ``words`` returns the words of the sources: a name that occurs there comes from the user.
     """
     for mention in _mentions(layout)[:_MOST]:
-        index = known.get(mention.index)
+        index = indexes.get(mention.index)
         if not index or _exists(mention, index) or mention.name.lower() in words():
             continue
         near = tuple(sorted(_near(folded(mention.index, mention.name), index))[:3])
@@ -131,15 +131,15 @@ def check_packages(
 
 
 def _mentions(layout: Layout) -> list[Mention]:
-    found = list(_installed(layout.text))
+    mentions = list(_installed(layout.text))
     for block in layout.blocks:
         if block.language in _PYTHON:
-            found += _python_imports(layout.text, block.start, block.end)
+            mentions += _python_imports(layout.text, block.start, block.end)
         elif block.language in _NODE:
-            found += _node_imports(layout.text, block.start, block.end)
+            mentions += _node_imports(layout.text, block.start, block.end)
     seen: dict[tuple[str, str], Mention] = {}
-    for one in sorted(found, key=lambda mention: mention.start):
-        seen.setdefault((one.index, folded(one.index, one.name)), one)
+    for mention in sorted(mentions, key=lambda mention: mention.start):
+        seen.setdefault((mention.index, folded(mention.index, mention.name)), mention)
     return list(seen.values())
 
 
@@ -155,7 +155,7 @@ def _installed(text: str) -> Iterator[Mention]:
                 continue
             name = pattern.fullmatch(raw.rstrip(",.:)!?"))
             if name is None:
-                break  # prose goes on behind the command
+                break  # prose follows the command
             start = match.start("rest") + word.start() + name.start(1)
             yield Mention(index, name[1], start, start + len(name[1]))
             if raw[-1:] in ",.:)!?" or match["rest"][word.end() : word.end() + 4] in {
@@ -209,7 +209,7 @@ def _exists(mention: Mention, index: frozenset[str]) -> bool:
 
 
 def _near(name: str, index: frozenset[str]) -> Iterator[str]:
-    """Yield the names of the index that one change makes of ``name``."""
+    """Yield the names of the index that differ from ``name`` by one change."""
     if len(name) < _SHORTEST:
         return
     made: set[str] = set()
@@ -225,17 +225,19 @@ def _near(name: str, index: frozenset[str]) -> Iterator[str]:
 
 
 def read_index(path: Path | None) -> dict[str, frozenset[str]]:
-    """Return the operator's index: JSON with a list of names for ``pypi``, ``npm`` or both; none without a file."""
+    """Read the operator's index: JSON with a list of names for ``pypi``, ``npm`` or both; empty without a file."""
     if path is None:
         return {}
-    given = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(given, dict) or not all(isinstance(names, list) for names in given.values()):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or not all(isinstance(names, list) for names in document.values()):
         raise ValueError(
             'SLUICE_GROUNDING__PACKAGES must name JSON of the form {"pypi": [names], "npm": [names]}'
         )
-    return {name: frozenset(map(str, given[name])) for name in ("pypi", "npm") if name in given}
+    return {name: frozenset(map(str, document[name])) for name in ("pypi", "npm") if name in document}
 
 
-def indexed(given: Mapping[str, Sequence[str] | frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Return names as they are compared, by index."""
-    return {index: frozenset(folded(index, name) for name in names) for index, names in given.items()}
+def indexed(names_by_index: Mapping[str, Sequence[str] | frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Return the names of each index in normal form."""
+    return {
+        index: frozenset(folded(index, name) for name in names) for index, names in names_by_index.items()
+    }

@@ -1,4 +1,4 @@
-"""Numbers of a text with their units, and dates, so that 1,000 equals 1k, 5 km equals 5000 m and 50 % equals 0.5."""
+"""Read the numbers of a text with their units, and its dates: 1,000 equals 1k, 5 km equals 5000 m, 50 % equals 0.5."""
 
 import re
 from collections.abc import Iterator
@@ -108,9 +108,9 @@ _YEARS: Final = range(1000, 2101)
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number in the unit of its kind, or a date; ``step`` is the worth of its last digit.
+    """A number in the unit of its kind, or a date; ``step`` is the value of one unit of its last digit.
 
-    ``values`` are its readings: 10/04/2025 has two. ``noun`` is the word behind it where that is no unit.
+    ``values`` are its readings: 10/04/2025 has two. ``noun`` is the word after it where that is not a unit.
     """
 
     start: int
@@ -127,7 +127,7 @@ def quantities_in(text: str) -> Iterator[Quantity]:
     """Yield the dates and numbers of ``text``, dates first."""
     covered: list[tuple[int, int]] = []
     for match in _DATES.finditer(text) if _FOUR_DIGITS.search(text) else ():
-        days = tuple(float(one) for one in _readings(match.groups()))
+        days = tuple(float(day) for day in _readings(match.groups()))
         if days:
             covered.append(match.span())
             yield Quantity(*match.span(), "date", days)
@@ -163,20 +163,20 @@ def _readings(groups: tuple[str | None, ...]) -> Iterator[int]:
 
 
 def _read(match: re.Match[str]) -> Quantity:
-    currency, digits, one, two = match.groups()
+    currency, digits, first_word, second_word = match.groups()
     bare = re.sub(r"[,\u00a0\u202f]", "", digits)
     value = float(bare)
     step = 10.0 ** -len(bare.partition(".")[2])
-    words = [word for word in (one, two) if word]
+    words = [word for word in (first_word, second_word) if word]
     end = match.end(2)
     if words and (scale := _scale(words[0], match, currency)) is not None:
         value, step = value * scale, step * scale
         end = match.end(3)
         words.pop(0)
     unit = _UNITS.get(currency.strip()) if currency else None
-    if words and unit is None and (found := _unit(words[0])) is not None:
-        unit = found
-        end = match.end(4) if words[0] == two else match.end(3)
+    if words and unit is None and (named_unit := _unit(words[0])) is not None:
+        unit = named_unit
+        end = match.end(4) if words[0] == second_word else match.end(3)
         words.pop(0)
     behind = match.string[end : end + 2]
     clock = ("clock", 1.0) if unit is None and behind[:1] == ":" and behind[1:].isdigit() else ("", 1.0)
@@ -187,9 +187,9 @@ def _read(match: re.Match[str]) -> Quantity:
 
 
 def _scale(word: str, match: re.Match[str], currency: str | None) -> float | None:
-    """Return what a word multiplies by; a letter does so where it touches the number, and m is metres but for money."""
+    """Return the factor of a word; a letter counts where it touches the number, and m means metres except for money."""
     scale = _SCALES.get(word.lower())
-    if scale is None or len(word) > 2:  # noqa: PLR2004 - thousand, million: never a unit
+    if scale is None or len(word) > 2:  # noqa: PLR2004 - longer words (thousand, million) are never units
         return scale
     touches = match.start(3) == match.end(2)
     return scale if touches and (word != "m" or currency) else None
@@ -199,6 +199,6 @@ def _unit(word: str) -> tuple[str, float] | None:
     return _METRE if word == "m" else _UNITS.get(word) or _UNITS.get(word.lower())
 
 
-def is_year(one: Quantity) -> bool:
-    """Tell whether a number reads as a year, which must be met exactly."""
-    return not one.kind and one.step == 1.0 and int(one.values[0]) in _YEARS
+def is_year(quantity: Quantity) -> bool:
+    """Return whether a number looks like a year, which must match exactly."""
+    return not quantity.kind and quantity.step == 1.0 and int(quantity.values[0]) in _YEARS

@@ -1,4 +1,4 @@
-"""Quotations of an answer that the sources do not have word by word, and what they have instead."""
+"""Find quotations of an answer that the sources do not have verbatim, and what they have instead."""
 
 import re
 from collections import Counter
@@ -40,7 +40,7 @@ class _Match:
 
 
 def check_quotes(text: str, sources: Sources) -> Iterator[AnswerFinding]:
-    """Yield the quotations of ``text`` (code blanked out) that the sources do not have verbatim."""
+    """Yield a finding for each quotation of ``text`` (code blanked out) that the sources do not have verbatim."""
     count = 0
     for start, end in _quotations(text):
         attributed = bool(_SAYS.search(text[max(0, start - _AROUND) : start] + text[end : end + _AROUND]))
@@ -56,12 +56,12 @@ def check_quotes(text: str, sources: Sources) -> Iterator[AnswerFinding]:
 
 
 def _quotations(text: str) -> Iterator[tuple[int, int]]:
-    found = [
+    spans = [
         match.span(next(index for index in range(1, 5) if match[index] is not None))
         for match in _QUOTED.finditer(text)
     ]
-    found += [match.span(1) for match in _BLOCKQUOTE.finditer(text)]
-    return iter(sorted(found))
+    spans += [match.span(1) for match in _BLOCKQUOTE.finditer(text)]
+    return iter(sorted(spans))
 
 
 def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources) -> AnswerFinding | None:
@@ -81,7 +81,9 @@ def _checked(text: str, start: int, end: int, attributed: bool, sources: Sources
         near = _nearest(words, sources)
         if near:
             best = near[0]
-            spelled = {sources.texts[one.place.source][one.place.start : one.place.end] for one in near}
+            spelled = {
+                sources.texts[match.place.source][match.place.start : match.place.end] for match in near
+            }
             fix = spelled.pop() if len(spelled) == 1 else None
             edge = ("quote", words[0].start, words[-1].end)
             message = "The context has this quotation in other words."
@@ -108,41 +110,41 @@ def _nearest(words: Sequence[SourceToken], sources: Sources) -> list[_Match]:
             votes[number, at - index] += 1
     best: list[_Match] = []
     limit = max(1, int(len(wanted) * (1 - _ALIKE)))
-    likely = [one for one in votes.items() if one[1] >= _LEAST_VOTES * (len(wanted) - 1)]
-    for (number, begin), _ in sorted(likely, key=lambda one: (-one[1], one[0]))[:_TRIED]:
+    likely = [candidate for candidate in votes.items() if candidate[1] >= _LEAST_VOTES * (len(wanted) - 1)]
+    for (number, begin), _ in sorted(likely, key=lambda candidate: (-candidate[1], candidate[0]))[:_TRIED]:
         match = _aligned(wanted, sources, number, max(0, begin), limit)
         if match is not None:
             best.append(match)
-    least = min((one.changes for one in best), default=0)
-    return [one for one in best if one.changes == least]
+    least = min((match.changes for match in best), default=0)
+    return [match for match in best if match.changes == least]
 
 
 def _aligned(wanted: list[str], sources: Sources, number: int, begin: int, limit: int) -> _Match | None:
     """Return the passage from ``begin`` on with the fewest changed words, where they are at most ``limit``.
 
-    A passage of one sentence goes before one of two, and one that is as long as the quotation before others: another
-    word in a place is likelier than a word too many or too few.
+    A passage of one sentence is preferred to one of two, and one as long as the quotation to others: a replaced word
+    is likelier than an added or a missing one.
     """
     tokens = sources.tokens[number]
-    found: list[tuple[int, bool, SourcePlace]] = []
+    matches: list[tuple[int, bool, SourcePlace]] = []
     for size in (len(wanted), len(wanted) - 1, len(wanted) + 1):
         piece = tokens[begin : begin + size]
         if size < 1 or len(piece) < size:
             continue
-        changes = _changes(wanted, [one.word for one in piece], limit)
+        changes = _changes(wanted, [token.word for token in piece], limit)
         if changes is not None:
             place = SourcePlace(number, piece[0].start, piece[-1].end)
             ends = _SENTENCE_END.search(sources.texts[number], place.start, place.end) is not None
-            found.append((changes, ends, place))
-    if not found:
+            matches.append((changes, ends, place))
+    if not matches:
         return None
-    changes, _, place = min(found, key=lambda one: one[:2])
+    changes, _, place = min(matches, key=lambda match: match[:2])
     return _Match(changes, place)
 
 
-def _changes(wanted: list[str], given: list[str], limit: int) -> int | None:
-    """Return how many words differ, by the same measure as letters."""
-    alphabet = {word: chr(0xE000 + index) for index, word in enumerate(dict.fromkeys([*wanted, *given]))}
+def _changes(wanted: list[str], written: list[str], limit: int) -> int | None:
+    """Return how many words differ, with the distance used for letters."""
+    alphabet = {word: chr(0xE000 + index) for index, word in enumerate(dict.fromkeys([*wanted, *written]))}
     return distance(
-        "".join(alphabet[word] for word in wanted), "".join(alphabet[word] for word in given), limit
+        "".join(alphabet[word] for word in wanted), "".join(alphabet[word] for word in written), limit
     )

@@ -1,4 +1,4 @@
-"""What an answer is held against: the texts before it, each read once for all checks."""
+"""The sources that an answer is checked against: the texts before it, each read once for all checks."""
 
 import re
 from collections import defaultdict
@@ -16,18 +16,18 @@ from app.engines.grounding.stemming import stem
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CAPITAL: Final = re.compile(r"\b(?![a-z0-9_])[^\W_]+(?:['\u2019][^\W_]+)*")
 PLACES: Final = 64
-"""Places that are remembered of one pair of words: a bound for texts that repeat themselves."""
+"""Most places kept for one pair of words, a bound for texts that repeat themselves."""
 
 
 SEARCHES: Final = 100
-"""Searches for near misses in one call; what is missing beyond them is reported all the same."""
+"""Most searches for near misses in one call; after that, findings are reported without suggestions."""
 
 ALIKE: Final = 400
-"""Names of one first letter that a misspelt one is compared with."""
+"""Most names with one first letter that a misspelt name is compared with."""
 
 
 class SourceToken(NamedTuple):
-    """A word as it is spelled but for its case, and where."""
+    """A word in lower case, and its place."""
 
     word: str
     start: int
@@ -36,25 +36,25 @@ class SourceToken(NamedTuple):
 
 def tokens_of(text: str, start: int = 0, end: int | None = None) -> list[SourceToken]:
     """Return the words of ``text[start:end]``."""
-    found = _TOKEN.finditer(text, start, len(text) if end is None else end)
-    return [SourceToken(one[0].lower().replace("\u2019", "'"), *one.span()) for one in found]
+    matches = _TOKEN.finditer(text, start, len(text) if end is None else end)
+    return [SourceToken(match[0].lower().replace("\u2019", "'"), *match.span()) for match in matches]
 
 
 class Sources:
-    """The texts that count as known."""
+    """The texts that an answer may rely on."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = texts
         self._searches = SEARCHES
 
     def may_search(self) -> bool:
-        """Tell whether one more search for a near miss is allowed: each may compare with thousands of texts."""
+        """Return whether one more search for a near miss is allowed: each may compare with thousands of texts."""
         self._searches -= 1
         return self._searches >= 0
 
     @cached_property
     def links(self) -> KnownLinks:
-        """Return every link, and the addresses of hosts without a scheme."""
+        """Return every link, including addresses without a scheme."""
         return KnownLinks(
             (link, SourcePlace(number, link.start, link.end))
             for number, text in enumerate(self.texts)
@@ -69,8 +69,8 @@ class Sources:
     @cached_property
     def _running(self) -> list[str]:
         """Return the words of each text with one space between and around them."""
-        found = (_TOKEN.findall(text.lower().replace("\u2019", "'")) for text in self.texts)
-        return [f" {' '.join(words)} " for words in found]
+        words_by_text = (_TOKEN.findall(text.lower().replace("\u2019", "'")) for text in self.texts)
+        return [f" {' '.join(words)} " for words in words_by_text]
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -78,7 +78,7 @@ class Sources:
         return frozenset(word for text in self._running for word in text.split())
 
     def has_run(self, words: Sequence[str]) -> bool:
-        """Tell whether these words stand side by side somewhere."""
+        """Return whether these words occur side by side in a text."""
         wanted = f" {' '.join(words)} "
         return any(wanted in text for text in self._running)
 
@@ -89,51 +89,51 @@ class Sources:
 
     @cached_property
     def pairs(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
-        """Return for each pair of neighbours the text and the number of the first word."""
-        found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+        """Return for each pair of neighbours the number of the text and of the first word."""
+        places_by_pair: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
         for number, tokens in enumerate(self.tokens):
             for index in range(len(tokens) - 1):
-                places = found[tokens[index].word, tokens[index + 1].word]
+                places = places_by_pair[tokens[index].word, tokens[index + 1].word]
                 if len(places) < PLACES:
                     places.append((number, index))
-        return dict(found)
+        return dict(places_by_pair)
 
     @cached_property
     def capitals(self) -> dict[str, tuple[str, SourcePlace]]:
-        """Return by its lower case each word that is written with a capital somewhere, and the first such place."""
-        found: dict[str, tuple[str, SourcePlace]] = {}
+        """Return, by its lower case, each word that occurs with a capital, and the first such place."""
+        capitals: dict[str, tuple[str, SourcePlace]] = {}
         for number, text in enumerate(self.texts):
             for match in _CAPITAL.finditer(text):
                 if match[0][0].isupper():
                     word = match[0].lower().replace("\u2019", "'")
-                    found.setdefault(word, (match[0], SourcePlace(number, *match.span())))
-        return found
+                    capitals.setdefault(word, (match[0], SourcePlace(number, *match.span())))
+        return capitals
 
     @cached_property
     def capitals_by_letter(self) -> dict[str, list[str]]:
-        """Return the words of ``capitals`` by their first letter, some hundred of each."""
-        found: dict[str, list[str]] = defaultdict(list)
+        """Return the words of ``capitals`` by first letter, at most ``ALIKE`` of each."""
+        by_letter: dict[str, list[str]] = defaultdict(list)
         for word in self.capitals:
-            if len(found[word[0]]) < ALIKE:
-                found[word[0]].append(word)
-        return found
+            if len(by_letter[word[0]]) < ALIKE:
+                by_letter[word[0]].append(word)
+        return by_letter
 
     @cached_property
     def quantities(self) -> KnownQuantities:
         """Return every number, amount and date."""
         return KnownQuantities(
             [
-                (one, SourcePlace(number, one.start, one.end))
+                (quantity, SourcePlace(number, quantity.start, quantity.end))
                 for number, text in enumerate(self.texts)
-                for one in quantities_in(text)
+                for quantity in quantities_in(text)
             ]
         )
 
     @cached_property
     def handles(self) -> dict[Handle, SourcePlace]:
-        """Return every handle and where it stands first."""
-        found: dict[Handle, SourcePlace] = {}
+        """Return every handle with its first place."""
+        places: dict[Handle, SourcePlace] = {}
         for number, text in enumerate(self.texts):
             for match in find_handles(text):
-                found.setdefault(match.handle, SourcePlace(number, match.start, match.end))
-        return found
+                places.setdefault(match.handle, SourcePlace(number, match.start, match.end))
+        return places

@@ -1,4 +1,4 @@
-"""What an answer states: its sentences without code, questions, headings and courtesies."""
+"""Find the statements of an answer: its sentences without code, questions, headings and courtesies."""
 
 import re
 from collections import defaultdict
@@ -44,7 +44,7 @@ _COURTESIES: Final = (
     r"here(?:'s| is| are) (?:the|an?|your|my) ",
 )
 _COURTESY: Final = re.compile("|".join(_COURTESIES), re.IGNORECASE)
-"""How sentences begin that state nothing of the world, and those that say that the sources do not tell."""
+"""Beginnings of sentences that state no fact, or that say that the sources lack the information."""
 
 _MARK: Final = re.compile(r"[ \t]*(?:[-*+\u2022>]|\d{1,3}[.)])[ \t]+")
 _LEAST_CONTENT: Final = 2
@@ -53,7 +53,7 @@ _PLACES: Final = 32
 
 
 def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[SourcePlace | None]:
-    """Return for each sentence which sentence of the sources shares most words with it, rare ones counting more."""
+    """Return for each sentence the sentence of the sources that shares most words with it; rare words count more."""
     places: list[SourcePlace] = []
     index: dict[str, list[int]] = defaultdict(list)
     for number, text in enumerate(sources):
@@ -63,14 +63,14 @@ def nearest_of(sentences: Sequence[str], sources: Sequence[str]) -> list[SourceP
                 if len(index[word]) < _PLACES:
                     index[word].append(len(places))
             places.append(SourcePlace(number, start, end))
-    found: list[SourcePlace | None] = []
+    nearest: list[SourcePlace | None] = []
     for sentence in sentences:
         votes: dict[int, float] = defaultdict(float)
         for word in sorted(set(_LONG_WORD.findall(sentence.lower()))):
             for at in index.get(word, ()):
                 votes[at] += 1 / len(index[word])
-        found.append(places[max(votes, key=lambda at: (votes[at], -at))] if votes else None)
-    return found
+        nearest.append(places[max(votes, key=lambda at: (votes[at], -at))] if votes else None)
+    return nearest
 
 
 def statements_of(answer: str) -> Statements:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 40
-"""Longer runs of letters are no words (keys, base64); they are compared as they are."""
+"""Longer runs of letters are not words (keys, base64) and are compared unchanged."""
 
 _STEP2: Final = (
     *(("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize")),
@@ -41,7 +41,7 @@ _MEASURE: Final = re.compile(r"v+c+")
 
 
 def _shape(word: str) -> str:
-    """Return ``word`` with a v for each vowel and a c for each consonant; y is a vowel behind a consonant."""
+    """Return ``word`` with a v for each vowel and a c for each consonant; y is a vowel after a consonant."""
     shape: list[str] = []
     for letter in word:
         vowel = letter in "aeiou" or (letter == "y" and shape[-1:] == ["c"])
@@ -107,7 +107,7 @@ def _final(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return the stem of a word in lower case; what is no plain English word stays as it is."""
+    """Return the stem of a word in lower case; anything but a plain English word is returned unchanged."""
     if len(word) <= 2 or len(word) > _LONGEST or not (word.isascii() and word.isalpha()):  # noqa: PLR2004
         return word
     word = _past(_plural(word))

@@ -1,4 +1,4 @@
-"""Sentences and words of a text with their places, in time that grows with the text and no faster."""
+"""Find the sentences and words of a text with their places, in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ _SHORT: Final = (
 )
 
 STOP_WORDS: Final = frozenset(stem(word) for word in _STOP_WORDS.split())
-"""Stems of words that carry no claim of their own."""
+"""Stems of words that state nothing by themselves."""
 
 NEGATIONS: Final = frozenset(stem(word) for word in _NEGATIONS.split())
-"""Stems of words that deny."""
+"""Stems of words that negate."""
 
 _ABBREVIATIONS: Final = frozenset(_SHORT.split())
 _WORD: Final = re.compile(
@@ -52,7 +52,7 @@ class EvidenceWord(NamedTuple):
 
 def words_of(text: str, start: int = 0, end: int | None = None) -> list[EvidenceWord]:
     """Return the words of ``text[start:end]``; a contraction gives its parts (`don't`: do, n't)."""
-    found: list[EvidenceWord] = []
+    words: list[EvidenceWord] = []
     for match in _WORD.finditer(text, start, len(text) if end is None else end):
         raw = match[0]
         begin, stop = match.span()
@@ -60,13 +60,13 @@ def words_of(text: str, start: int = 0, end: int | None = None) -> list[Evidence
         if "'" in low or "\u2019" in low:
             capital = raw[0].isupper()
             for part in _parts(low.replace("\u2019", "'")):
-                found.append(EvidenceWord(part, begin, stop, capital))
+                words.append(EvidenceWord(part, begin, stop, capital))
                 capital = False
         else:
-            # 1,000 and 1000 are one number.
+            # 1,000 and 1000 are the same number.
             bare = low.replace(",", "") if "," in low else low
-            found.append(EvidenceWord(stem(bare), begin, stop, raw[0] != low[0]))
-    return found
+            words.append(EvidenceWord(stem(bare), begin, stop, raw[0] != low[0]))
+    return words
 
 
 def _parts(low: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _parts(low: str) -> Iterator[str]:
 
 
 def sentences_of(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence of ``text`` begins and ends, without the white space around it."""
+    """Yield the start and end of each sentence of ``text``, without the white space around it."""
     begin = 0
     for match in _BREAK.finditer(text):
         if match[0] == "." and _is_abbreviation(text, match.start()):
