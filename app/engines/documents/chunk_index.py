@@ -1,4 +1,4 @@
-"""An index of chunks on a server of its own: it only proposes chunks, by number; the service reads and scores them."""
+"""An index of chunks on another server: it only proposes chunks by number; the service reads and scores them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,19 @@ from app.engines.documents.words import count_words, stems_of
 from app.engines.resilience import Rules
 
 FORMAT: Final = "1"
-"""Part of the name of every index: another one is built where what is stored of a chunk changes."""
+"""Part of the name of every index; change it to build new indexes where the stored form of a chunk changes."""
 
 MOST_PARTS: Final = 30_000
-"""Parts that one question names; the servers' own limits lie above."""
+"""Most parts that one query names; the servers' own limits are higher."""
 
 CHUNKS_AT_ONCE: Final = 200
 _USUAL_WORDS: Final = 150
-"""Words of a usual chunk. Proposals need no exact mean, which would change with every document."""
+"""Assumed mean length of a chunk in words; proposals need no exact mean, which would change with every document."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Where the server is and who asks; ``ca_file`` names further authorities for its certificate."""
+    """Address and credentials of the server; ``ca_file`` names additional authorities for its certificate."""
 
     url: str
     kind: str
@@ -37,7 +37,7 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """What is stored of a chunk; ``weights`` are its words by stem, with what each adds to its rank."""
+    """The stored form of a chunk; ``weights`` maps the stem of each word to what it adds to the rank."""
 
     tenant: str
     number: int
@@ -49,7 +49,7 @@ class IndexedChunk:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Where a question looks: the parts of a tenant that may be read, and nowhere else."""
+    """What a query may search: only the parts of a tenant that the caller may read."""
 
     tenant: str
     parts: Sequence[int]
@@ -58,17 +58,17 @@ class SearchScope:
 class ChunkIndex(Protocol):
     """A server with indexes of chunks, each by its name; every fault is a RemoteEngineError.
 
-    What was put or removed is found, or not found, once the call has returned.
+    Searches see every change as soon as its call has returned.
     """
 
     async def ensure(self, name: str, dimensions: int | None) -> bool:
-        """Make the index where there is none, with vectors of so many numbers; return whether it was made."""
+        """Create the index where there is none, with vectors of ``dimensions`` numbers; return whether it is new."""
 
     async def drop(self, name: str) -> None:
-        """Remove an index with all that is in it; one that is not there is removed already."""
+        """Remove an index with all its content; does nothing where there is none."""
 
     async def put(self, name: str, chunks: Sequence[IndexedChunk]) -> None:
-        """Store chunks, in the place of those with the same numbers."""
+        """Store chunks, replacing those with the same numbers."""
 
     async def remove(self, name: str, tenant: str, documents: Sequence[str] | None) -> None:
         """Remove all chunks of these documents (None: of the tenant)."""
@@ -77,12 +77,12 @@ class ChunkIndex(Protocol):
         """Return how many chunks a tenant has."""
 
     async def count_matches(self, name: str, scope: SearchScope, stems: Sequence[str]) -> list[int]:
-        """Return for each of ``stems`` how many chunks have it."""
+        """Return for each of ``stems`` how many chunks contain it."""
 
     async def match_words(
         self, name: str, scope: SearchScope, weights: Mapping[str, float], limit: int
     ) -> list[int]:
-        """Return the numbers of the chunks in which the words, each times its weight, add up to most."""
+        """Return the numbers of the chunks with the highest weighted sum of the words."""
 
     async def nearest(self, name: str, scope: SearchScope, vector: Sequence[float], limit: int) -> list[int]:
         """Return the numbers of the chunks with the nearest vectors."""
@@ -92,7 +92,7 @@ class ChunkIndex(Protocol):
 
 
 def term_weights(title: str, headings: str, text: str) -> dict[str, float]:
-    """Return the stems of a chunk with their part in BM25, to be multiplied by how rare each is."""
+    """Return the stems of a chunk with their part in BM25, to be multiplied by the rarity of each."""
     counts = Counter(stems_of(text))
     counts.update(stems_of(headings))
     for stem in stems_of(title):

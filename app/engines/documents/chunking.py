@@ -1,4 +1,4 @@
-"""Cutting a document into parts small enough to be found and shown by themselves."""
+"""Cut a document into parts small enough to be found and shown on their own."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _GAP = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a text: ``text == whole[start:end]``; ``headings`` are those it stands under, outermost first."""
+    """A part of a text: ``text == whole[start:end]``; ``headings`` are those above it, outermost first."""
 
     text: str
     start: int
@@ -30,9 +30,9 @@ class _Block:
 def chunked(text: str, *, size: int = 1200, overlap: int = 150) -> list[Chunk]:
     """Cut ``text`` (Markdown or plain) into chunks of at most ``size`` characters.
 
-    Cuts fall between sections, else between paragraphs, else between sentences, else between words. Within a section
-    a chunk begins with up to ``overlap`` characters of the one before, so that a sentence at a cut is found from both
-    sides. White space between chunks belongs to none; everything else belongs to at least one.
+    It cuts between sections where possible, else between paragraphs, sentences or words, in this order. Within a
+    section a chunk begins with up to ``overlap`` characters of the previous one, so that a sentence at a cut is found
+    from both sides. White space between chunks belongs to none; everything else belongs to at least one.
     """
     if not 0 <= overlap < size:
         raise ValueError("the overlap must be shorter than a chunk")
@@ -50,8 +50,8 @@ def _chunk(text: str, span: _Block, before: _Block | None, overlap: int) -> Chun
     start = span.start
     if before is not None and before.headings == span.headings and overlap:
         floor = max(before.start, span.start - overlap)
-        ends = [found.end() for found in _SENTENCE_END.finditer(text, floor, span.start)]
-        gaps = [found.end() for found in _GAP.finditer(text, floor, span.start)]
+        ends = [sentence_end.end() for sentence_end in _SENTENCE_END.finditer(text, floor, span.start)]
+        gaps = [gap.end() for gap in _GAP.finditer(text, floor, span.start)]
         cuts = [cut for cut in (ends or gaps) if cut < span.start]
         start = cuts[0] if cuts else span.start
     return Chunk(text[start : span.end], start, span.end, span.headings)
@@ -68,7 +68,7 @@ def _pieces(text: str, size: int) -> Iterator[_Block]:
 
 
 def _paragraphs(text: str) -> Iterator[_Block]:
-    """Yield runs of lines between blank lines; a fenced block is one run, a heading begins one and stays in it."""
+    """Yield runs of lines between blank lines; a fenced block is one run, and a heading begins a new run."""
     path: list[tuple[int, str]] = []
     start: int | None = None
     end = 0
@@ -84,7 +84,9 @@ def _paragraphs(text: str) -> Iterator[_Block]:
             start = None
         if heading:
             level = len(heading[1])
-            path = [one for one in path if one[0] < level] + [(level, heading[2].rstrip(" \t#"))]
+            path = [heading_above for heading_above in path if heading_above[0] < level] + [
+                (level, heading[2].rstrip(" \t#"))
+            ]
             under = tuple(title for _, title in path)
         if fence is None:
             fence = mark[1] if mark else None
@@ -110,8 +112,8 @@ def _parts(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, in
 
 
 def _last(pattern: re.Pattern[str], text: str, start: int, limit: int) -> tuple[int, int] | None:
-    """Return where the last match in the later half of the window begins and ends."""
-    found = None
-    for found in pattern.finditer(text, start + (limit - start) // 2, limit):  # noqa: B007 - the last one counts
+    """Return start and end of the last match in the later half of the window."""
+    match = None
+    for match in pattern.finditer(text, start + (limit - start) // 2, limit):  # noqa: B007 - the last one counts
         pass
-    return (found.start(), found.end()) if found is not None and found.start() > start else None
+    return (match.start(), match.end()) if match is not None and match.start() > start else None

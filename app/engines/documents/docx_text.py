@@ -1,4 +1,4 @@
-"""The text of a Word document (DOCX)."""
+"""Extract the text of a Word document (DOCX)."""
 
 import io
 import re
@@ -10,13 +10,13 @@ from app.core.errors import InvalidArgumentsError, ServiceError, TooLargeError
 
 UNPACKED_BYTES: Final = 200 * 1024 * 1024
 _WIDEST: Final = 1000
-"""Columns; Word itself allows 63."""
+"""Most columns of a table row; Word itself allows 63."""
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 
 
 def docx_text(data: bytes) -> tuple[str | None, str]:
-    """Return the title and the text of paragraphs, lists and tables in their order; no headers, notes or comments."""
-    # Loaded here: only who ingests documents needs the parser.
+    """Return the title and the text of paragraphs, lists and tables in order, without headers, notes or comments."""
+    # The parser is loaded here, because only installations that ingest documents need it.
     import docx  # noqa: PLC0415
 
     try:
@@ -37,7 +37,7 @@ def docx_text(data: bytes) -> tuple[str | None, str]:
 
 
 def _check_size(data: bytes) -> None:
-    """Refuse an archive that unpacks to far more than a document holds."""
+    """Refuse an archive that unpacks to far more than any normal document."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > UNPACKED_BYTES:
@@ -67,13 +67,13 @@ def _lines(blocks: Any) -> Iterator[str]:
 
 def _rows(table: Any) -> Iterator[str]:
     for row in table.rows:
-        # A span is a number in the file, and each of its columns would be a cell.
+        # The file states a span as a number, and each column of it would become a cell: bound it first.
         if sum(cell.grid_span for cell in row._tr.tc_lst) > _WIDEST:  # noqa: SLF001 - the library has no public name for it
             continue
         cells: list[str] = []
         previous = None
         for cell in row.cells:
-            # A cell that spans columns is given once for each of them.
+            # The library repeats a cell for each column that it spans.
             if cell._tc is not previous:  # noqa: SLF001 - the library has no public name for it
                 cells.append(" ".join(cell.text.split()))
             previous = cell._tc  # noqa: SLF001

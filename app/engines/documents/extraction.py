@@ -1,4 +1,4 @@
-"""The text of a document in one of the usual formats, as plain Markdown."""
+"""Extract the text of a document in one of the usual formats, as plain Markdown."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,11 +23,11 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     "pdf": "application/pdf",
     "docx": DOCX,
 }
-"""By the ending of a file's name, which counts where the media type says nothing."""
+"""Media types by file name extension, used where the given media type is unspecific."""
 LONGEST_TEXT: Final = 20_000_000
-"""Characters; about forty times the longest novel."""
+"""Most characters of a document; about forty times the longest novel."""
 
-_UNTOLD = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+_UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -41,7 +41,7 @@ _UNPRINTED = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 class Extracted:
     """The text of a document: headings as ``#``, list items as ``-``, blank lines between paragraphs.
 
-    ``title`` is what the document calls itself, or None.
+    ``title`` is the title that the document gives itself, or None.
     """
 
     title: str | None
@@ -49,17 +49,17 @@ class Extracted:
 
 
 def media_type_of(media_type: str, name: str) -> str:
-    """Return the media type without parameters; where it says nothing, the one of the ending of ``name``."""
-    given = media_type.partition(";")[0].strip().lower()
-    if given in _UNTOLD:
-        return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), given)
-    return given
+    """Return the media type without parameters; where it is unspecific, the one of the extension of ``name``."""
+    named_type = media_type.partition(";")[0].strip().lower()
+    if named_type in _UNSPECIFIC:
+        return MEDIA_TYPES.get(name.rpartition(".")[2].lower(), named_type)
+    return named_type
 
 
 def extracted(data: bytes, media_type: str, name: str = "") -> Extracted:
-    """Return the text of ``data``; takes up to seconds for a long PDF, so call it off the event loop.
+    """Return the text of ``data``; a long PDF may take seconds, so call it off the event loop.
 
-    Raise InvalidArgumentsError where the format is unknown or the document is broken, encrypted or has no text, and
+    Raises InvalidArgumentsError where the format is unknown or the document is broken, encrypted or has no text, and
     TooLargeError where it unpacks to too much.
     """
     kind = media_type_of(media_type, name)
@@ -78,7 +78,7 @@ def extracted(data: bytes, media_type: str, name: str = "") -> Extracted:
     text = _UNPRINTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
         raise InvalidArgumentsError(
-            "The document holds no text; a scanned one needs text recognition (OCR) first.",
+            "The document contains no text; a scanned one needs text recognition (OCR) first.",
             details={"pointer": "/content"},
         )
     cleaned = " ".join(_UNPRINTED.sub("", title or "").split())
@@ -98,7 +98,7 @@ def _in(encoding: str, data: bytes) -> str:
         return data.decode(encoding)
     except (UnicodeDecodeError, LookupError):
         raise InvalidArgumentsError(
-            "The document is not in the encoding that its media type names, which without a name is UTF-8; "
+            "The document is not in the encoding that its media type names (UTF-8 where it names none); "
             "name the right one, as in text/plain; charset=iso-8859-1.",
             details={"pointer": "/mediaType"},
         ) from None

@@ -1,4 +1,4 @@
-"""The visible text of an HTML page."""
+"""Extract the visible text of an HTML page."""
 
 import re
 from typing import Any, Final
@@ -50,8 +50,8 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def html_text(page: str) -> tuple[str | None, str]:
-    """Return the title and the text that a reader would see, as Markdown: hidden text is left out."""
-    # Loaded here: only who ingests documents needs the parser.
+    """Return the title and the visible text as Markdown, without hidden text."""
+    # The parser is loaded here, because only installations that ingest documents need it.
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415
 
     tree = LexborHTMLParser(page)
@@ -93,12 +93,12 @@ def _is_hidden(tag: str, node: Any) -> bool:
 
 
 class _Writer:
-    """Puts the pieces of a page together, one blank line between blocks."""
+    """Joins the pieces of a page, with one blank line between blocks."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._kept = 0
-        """How many elements deep white space is kept as it stands."""
+        """Number of open elements that preserve white space."""
 
     def enter(self, tag: str) -> None:
         if tag in _HEADINGS:

@@ -1,4 +1,4 @@
-"""Requests to the server of an index: bounded, strict, and silent about what they carry."""
+"""Send requests to the server of an index: bounded, strict, and without content in errors."""
 
 import asyncio
 import base64
@@ -22,7 +22,7 @@ _CHUNK: Final = 65_536
 
 
 class IndexAnswer(BaseModel):
-    """What is read of an answer; members that are not named are ignored, values of other types refused."""
+    """The members of an answer that are used; other members are ignored, values of other types refused."""
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -31,17 +31,17 @@ A = TypeVar("A", bound=BaseModel)
 
 
 class Reply(NamedTuple):
-    """A status and the bytes that came with it."""
+    """The status and the body of a response."""
 
     status: int
     data: bytes
 
 
 class IndexClient:
-    """Speaks JSON under a base URL; credentials go into a header and nowhere else."""
+    """Exchanges JSON under a base URL; credentials are sent in a header only."""
 
     def __init__(self, options: IndexOptions) -> None:
-        # Heavy, and most services have no index elsewhere.
+        # A heavy import, and most installations have no index on another server.
         import aiohttp  # noqa: PLC0415
 
         self._aiohttp = aiohttp
@@ -52,22 +52,22 @@ class IndexClient:
         self._tls = _trust(options)
 
     async def ask(self, method: str, path: str, body: Any, shape: type[A]) -> A:
-        """Return the answer to a request that must succeed."""
+        """Send a request that must succeed and return its answer as ``shape``."""
         return await read_reply(await self.send(method, path, body), shape)
 
     async def send(
         self, method: str, path: str, body: Any = None, *, accepted: frozenset[int] = frozenset()
     ) -> Reply:
-        """Return the answer to a request, which is a success or has one of the statuses ``accepted``.
+        """Send a request and return the answer, which is a success or has one of the statuses ``accepted``.
 
-        ``body`` is bytes of newline-delimited JSON, or anything to be written as JSON. The time limit is per request.
+        ``body`` is newline-delimited JSON as bytes, or a value to be written as JSON. The time limit is per request.
         """
         data = body if isinstance(body, bytes) or body is None else dumps(body)
         kind = "application/x-ndjson" if isinstance(body, bytes) else "application/json"
         try:
             async with (
                 asyncio.timeout(self._options.rules.timeout_s),
-                self._opened().request(
+                self._open_session().request(
                     *(method, self._base + path),
                     data=data,
                     headers={**self._headers, **({} if data is None else {"content-type": kind})},
@@ -78,7 +78,7 @@ class IndexClient:
                     raise RemoteEngineError(f"status {answer.status}")
                 if answer.headers.get("content-encoding", "identity").lower() != "identity":
                     raise RemoteEngineError("compressed answer")
-                return Reply(answer.status, await _received(answer))
+                return Reply(answer.status, await _read_body(answer))
         except TimeoutError:
             raise RemoteEngineError("timeout") from None
         except (self._aiohttp.ClientError, OSError, asyncio.IncompleteReadError, ValueError):
@@ -89,7 +89,7 @@ class IndexClient:
         if self._session is not None:
             await self._session.close()
 
-    def _opened(self) -> "aiohttp.ClientSession":
+    def _open_session(self) -> "aiohttp.ClientSession":
         if self._session is None:
             self._session = self._aiohttp.ClientSession(
                 connector=self._aiohttp.TCPConnector(limit=_CONNECTIONS, ssl=self._tls),
@@ -108,18 +108,18 @@ async def read_reply(reply: Reply, shape: type[A]) -> A:
         raise RemoteEngineError("malformed answer") from None
 
 
-def numbers_of(found: list[int], limit: int) -> list[int]:
-    """Return proposals, or raise RemoteEngineError where they are more than asked for, or some come twice."""
-    if len(found) > limit or len(set(found)) < len(found):
+def numbers_of(proposals: list[int], limit: int) -> list[int]:
+    """Return the proposals; raises RemoteEngineError where there are more than ``limit`` or some occur twice."""
+    if len(proposals) > limit or len(set(proposals)) < len(proposals):
         raise RemoteEngineError("malformed answer")
-    return found
+    return proposals
 
 
 def _read(data: bytes, shape: type[A]) -> A:
     return shape.model_validate(loads(data))
 
 
-async def _received(answer: "aiohttp.ClientResponse") -> bytes:
+async def _read_body(answer: "aiohttp.ClientResponse") -> bytes:
     data = bytearray()
     async for chunk in answer.content.iter_chunked(_CHUNK):
         data += chunk
@@ -133,8 +133,8 @@ def _credentials(options: IndexOptions) -> dict[str, str]:
         named = {"qdrant": "api-key"}.get(options.kind)
         return {named: options.api_key} if named else {"authorization": f"ApiKey {options.api_key}"}
     if options.user:
-        said = f"{options.user}:{options.password or ''}".encode()
-        return {"authorization": f"Basic {base64.b64encode(said).decode()}"}
+        basic = f"{options.user}:{options.password or ''}".encode()
+        return {"authorization": f"Basic {base64.b64encode(basic).decode()}"}
     return {}
 
 

@@ -1,7 +1,7 @@
-"""Chunks in OpenSearch 2 and 3, or in Elasticsearch 8 and 9: they differ in how vectors are declared and asked for.
+"""Chunks in OpenSearch 2 and 3, or Elasticsearch 8 and 9, which declare and query vectors differently.
 
-Words are stored as our own stems, so no analyzer decides what matches, and ranked by weights that come with the
-question, so the documents of others (whom the servers' own statistics count) shift nothing.
+Words are stored as our own stems, so no analyzer decides what matches. They are ranked by weights that come with the
+query, so that documents of other tenants, which the servers' own statistics count, have no influence.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _ATTEMPTS: Final = 4
 _PAUSE_S: Final = 0.2
 _MISSING: Final = 404
 _CONCRETE: Final = "-index"
-"""An index is reached by an alias, which writing insists on: else one that is gone is made without our mapping."""
+"""Suffix of the real index behind the alias. Writes require the alias, so none creates an index without mapping."""
 _BAD_REQUEST: Final = 400
 
 Count = Annotated[int, Field(ge=0)]
@@ -106,7 +106,7 @@ class OpenSearchIndex:
         self._elastic = options.kind == "elasticsearch"
 
     async def ensure(self, name: str, dimensions: int | None) -> bool:
-        """Make the index where there is none; another process may do so at the same time."""
+        """Create the index where there is none; another process may do so at the same time."""
         there = await self._client.send("HEAD", f"/{name}", accepted=frozenset({_MISSING}))
         if there.status != _MISSING:
             return False
@@ -126,7 +126,7 @@ class OpenSearchIndex:
         await self._client.send("DELETE", f"/{name}{_CONCRETE}", accepted=frozenset({_MISSING}))
 
     async def put(self, name: str, chunks: Sequence[IndexedChunk]) -> None:
-        """Store chunks; those that a busy server turned away are sent again."""
+        """Store chunks; send those again that a busy server refused."""
         waiting = {str(chunk.number): chunk for chunk in chunks}
         for attempt in range(_ATTEMPTS):
             if attempt:
@@ -150,7 +150,7 @@ class OpenSearchIndex:
         filters: list[dict[str, Any]] = [{"term": {"tenant": tenant}}]
         if documents is not None:
             filters.append({"terms": {"document": list(documents)}})
-        await self._refresh(name)  # a deletion sees what a search would
+        await self._refresh(name)  # a deletion sees only what a search would see
         path = f"/{name}/_delete_by_query?refresh=true&wait_for_completion=true"
         done = await self._client.ask("POST", path, {"query": {"bool": {"filter": filters}}}, _Removed)
         if done.timed_out or done.version_conflicts or done.failures:
@@ -173,9 +173,9 @@ class OpenSearchIndex:
             "query": {"bool": {"filter": _within(scope)}},
             "aggs": {"words": {"filters": {"filters": filters}}},
         }
-        found = await self._client.ask("POST", f"/{name}/_search", body, _Counted)
-        _check_whole(found)
-        buckets = found.aggregations.words.buckets
+        answer = await self._client.ask("POST", f"/{name}/_search", body, _Counted)
+        _check_whole(answer)
+        buckets = answer.aggregations.words.buckets
         if buckets.keys() != filters.keys():
             raise RemoteEngineError("malformed answer")
         return [buckets[str(at)].doc_count for at in range(len(stems))]
@@ -193,28 +193,28 @@ class OpenSearchIndex:
 
     async def nearest(self, name: str, scope: SearchScope, vector: Sequence[float], limit: int) -> list[int]:
         """Return the chunks with the nearest vectors; the filter is part of the walk through the graph."""
-        held: dict[str, Any] = {"bool": {"filter": _within(scope)}}
+        scope_filter: dict[str, Any] = {"bool": {"filter": _within(scope)}}
         if self._elastic:
-            asked: dict[str, Any] = {
+            query: dict[str, Any] = {
                 "field": "vector",
                 "query_vector": list(vector),
                 "k": limit,
                 "num_candidates": 4 * limit,
-                "filter": held,
+                "filter": scope_filter,
             }
-            return await self._search(name, {"knn": asked}, limit)
-        asked = {"vector": {"vector": list(vector), "k": limit, "filter": held}}
-        return await self._search(name, {"query": {"knn": asked}}, limit)
+            return await self._search(name, {"knn": query}, limit)
+        query = {"vector": {"vector": list(vector), "k": limit, "filter": scope_filter}}
+        return await self._search(name, {"query": {"knn": query}}, limit)
 
     async def close(self) -> None:
         """Close every connection."""
         await self._client.close()
 
     async def _search(self, name: str, body: Mapping[str, Any], limit: int) -> list[int]:
-        asked = {"size": limit, "_source": False, "track_total_hits": False, **body}
-        found = await self._client.ask("POST", f"/{name}/_search", asked, _Found)
-        _check_whole(found)
-        return numbers_of([int(hit.id) for hit in found.hits.hits], limit)
+        query = {"size": limit, "_source": False, "track_total_hits": False, **body}
+        answer = await self._client.ask("POST", f"/{name}/_search", query, _Found)
+        _check_whole(answer)
+        return numbers_of([int(hit.id) for hit in answer.hits.hits], limit)
 
     async def _refresh(self, name: str) -> None:
         await self._client.send("POST", f"/{name}/_refresh")
@@ -259,14 +259,14 @@ def _lines(chunk: IndexedChunk) -> bytes:
     if chunk.vector is not None:
         fields["vector"] = list(chunk.vector)
     action = {"index": {"_id": str(chunk.number)}}
-    return "".join(f"{json.dumps(one, separators=(',', ':'))}\n" for one in (action, fields)).encode()
+    return "".join(f"{json.dumps(row, separators=(',', ':'))}\n" for row in (action, fields)).encode()
 
 
 def _within(scope: SearchScope) -> list[dict[str, Any]]:
     return [{"term": {"tenant": scope.tenant}}, {"terms": {"part": list(scope.parts)}}]
 
 
-def _check_whole(found: _Found) -> None:
-    """Refuse an answer of some shards only: it would rank as if the rest were not there."""
-    if found.timed_out or found.shards.failed:
+def _check_whole(answer: _Found) -> None:
+    """Refuse an answer of only some shards, which would ignore the chunks of the others."""
+    if answer.timed_out or answer.shards.failed:
         raise RemoteEngineError("a part of the index did not answer")

@@ -1,4 +1,4 @@
-"""Putting chunks of a document together again."""
+"""Join chunks of a document into one text."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ _LONGEST_OVERLAP: Final = 400
 
 
 def assembled_text(chunks: Sequence[tuple[int, str]]) -> str:
-    """Return chunks, given by ordinal in ascending order, as one text: overlaps once, gaps marked."""
+    """Return chunks, in ascending order of ordinal, as one text: overlaps appear once, gaps are marked."""
     text = ""
     last = -2
     for ordinal, chunk in chunks:
@@ -24,6 +24,6 @@ def assembled_text(chunks: Sequence[tuple[int, str]]) -> str:
 
 
 def _overlap(before: str, after: str) -> int:
-    """Return how many characters ``before`` ends with that ``after`` begins with."""
+    """Return the length of the end of ``before`` that is also the beginning of ``after``."""
     most = min(len(before), len(after), _LONGEST_OVERLAP)
     return next((size for size in range(most, 0, -1) if before.endswith(after[:size])), 0)

@@ -1,4 +1,4 @@
-"""The text of a PDF."""
+"""Extract the text of a PDF."""
 
 import io
 import logging
@@ -13,10 +13,10 @@ _HYPHENATED = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
 
 def pdf_text(data: bytes) -> tuple[str | None, str]:
     """Return the title and the text of all pages, a blank line between them; words cut at line ends are joined."""
-    # Loaded here: only who ingests documents needs the parser.
+    # The parser is loaded here, because only installations that ingest documents need it.
     import pypdf  # noqa: PLC0415
 
-    # It logs what it finds odd in a file, in the words of the file.
+    # The library logs oddities of a file and quotes its content.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
@@ -28,7 +28,7 @@ def pdf_text(data: bytes) -> tuple[str | None, str]:
 
 
 def _read(reader: Any) -> tuple[str | None, str]:
-    # Many files are encrypted with an empty password, which only asks readers to forbid printing and the like.
+    # Many files are encrypted with an empty password, only to ask readers to forbid printing and the like.
     if reader.is_encrypted and not reader.decrypt(""):
         raise InvalidArgumentsError(
             "The PDF is encrypted; remove its password first.", details={"pointer": "/content"}

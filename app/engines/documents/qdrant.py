@@ -1,4 +1,4 @@
-"""Chunks in Qdrant 1.11 and later: vectors of meaning, and sparse vectors of words with our own weights."""
+"""Chunks in Qdrant 1.11 and later: embeddings, and sparse vectors of words with our own weights."""
 
 import asyncio
 import hashlib
@@ -22,13 +22,13 @@ _FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
 Ok = Literal["ok"]
 
 
-class _There(IndexAnswer):
+class _Existence(IndexAnswer):
     exists: bool
 
 
 class _Exists(IndexAnswer):
     status: Ok
-    result: _There
+    result: _Existence
 
 
 class _Done(IndexAnswer):
@@ -68,14 +68,14 @@ class _Found(IndexAnswer):
 
 
 class QdrantIndex:
-    """Implements ChunkIndex; a tenant is a payload field that Qdrant keeps together."""
+    """Implements ChunkIndex; the tenant is a payload field, and Qdrant stores the points of each tenant together."""
 
     def __init__(self, options: IndexOptions) -> None:
         self._client = IndexClient(options)
         self._declared: set[str] = set()
 
     async def ensure(self, name: str, dimensions: int | None) -> bool:
-        """Make the collection where there is none, and declare its fields."""
+        """Create the collection where there is none, and declare its fields."""
         there = await self._client.ask("GET", f"/collections/{name}/exists", None, _Exists)
         made = False
         if not there.result.exists:
@@ -83,7 +83,7 @@ class QdrantIndex:
             body = {"vectors": meaning, "sparse_vectors": {"words": {}}}
             accepted = frozenset({_CONFLICT})
             reply = await self._client.send("PUT", f"/collections/{name}", body, accepted=accepted)
-            made = reply.status != _CONFLICT  # another process was quicker
+            made = reply.status != _CONFLICT  # another process was faster
         if made or name not in self._declared:
             for field, schema in _FIELDS.items():
                 body = {"field_name": field, "field_schema": dict(schema)}
@@ -115,17 +115,17 @@ class QdrantIndex:
         return await self._counted(name, [_has("tenant", value=tenant)])
 
     async def count_matches(self, name: str, scope: SearchScope, stems: Sequence[str]) -> list[int]:
-        """Return for each of ``stems`` how many chunks have it: a request for each, all at once."""
-        held = _within(scope)
+        """Return for each of ``stems`` how many chunks contain it, with one concurrent request for each."""
+        filters = _within(scope)
         try:
             async with asyncio.TaskGroup() as group:
-                asked = [
-                    group.create_task(self._counted(name, [*held, _has("stems", value=stem)]))
+                tasks = [
+                    group.create_task(self._counted(name, [*filters, _has("stems", value=stem)]))
                     for stem in stems
                 ]
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        return [task.result() for task in asked]
+        return [task.result() for task in tasks]
 
     async def match_words(
         self, name: str, scope: SearchScope, weights: Mapping[str, float], limit: int
@@ -155,8 +155,8 @@ class QdrantIndex:
             "with_payload": False,
             "with_vector": False,
         }
-        found = await self._client.ask("POST", f"/collections/{name}/points/query", body, _Found)
-        return numbers_of([point.id for point in found.result.points], limit)
+        answer = await self._client.ask("POST", f"/collections/{name}/points/query", body, _Found)
+        return numbers_of([point.id for point in answer.result.points], limit)
 
 
 def _point(chunk: IndexedChunk) -> dict[str, Any]:
@@ -173,12 +173,12 @@ def _point(chunk: IndexedChunk) -> dict[str, Any]:
 
 
 def _sparse(weights: Mapping[str, float]) -> dict[str, Any]:
-    """Return words as a sparse vector; two that fall on one place (of four thousand million) add up."""
-    found: dict[int, float] = {}
+    """Return words as a sparse vector; words that share a hash (of 32 bits) add up."""
+    values: dict[int, float] = {}
     for stem, weight in weights.items():
         place = int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=4).digest())
-        found[place] = found.get(place, 0.0) + weight
-    return {"indices": list(found), "values": list(found.values())}
+        values[place] = values.get(place, 0.0) + weight
+    return {"indices": list(values), "values": list(values.values())}
 
 
 def _has(key: str, **match: Any) -> dict[str, Any]:

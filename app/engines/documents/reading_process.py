@@ -1,7 +1,7 @@
-"""Reading one document in this process, which was started for it: bounded in memory and time, without secrets.
+"""Read one document in a process started for it: bounded in memory and time, without secrets.
 
-Started as ``python -m app.engines.documents.reading_process <media type> <seconds> <pid of the parent>``: the document
-comes on standard input, what was read goes to standard output as JSON. Nothing else is ever written.
+Started as ``python -m app.engines.documents.reading_process <media type> <seconds> <pid of the parent>``. The document
+comes on standard input; the result goes to standard output as JSON. Nothing else is ever written.
 """
 
 import ctypes
@@ -18,12 +18,12 @@ from app.core.errors import ServiceError
 from app.engines.documents.extraction import extracted
 
 MOST_BYTES: Final = 1024**3
-"""Address space; some times what the longest honest documents take."""
+"""Limit of the address space; several times what the longest normal documents need."""
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
-    """Read the document, answer, and end."""
+    """Read the document, write the result, and exit."""
     media_type, seconds, parent = sys.argv[1:4]
     _end_with(int(parent))
     _limit(int(seconds))
@@ -33,14 +33,14 @@ def main() -> None:
 
 def _read(data: bytes, media_type: str) -> dict[str, Any]:
     try:
-        found = extracted(data, media_type)
+        document = extracted(data, media_type)
     except ServiceError as error:
         return {"code": error.code, "message": error.message, "details": error.details}
-    return {"title": found.title, "text": found.text}
+    return {"title": document.title, "text": document.text}
 
 
 def _limit(seconds: int) -> None:
-    # Not every system has each of these limits; the parent ends this process anyway when its time is over.
+    # Not every system has each of these limits; the parent kills this process anyway when its time is over.
     for kind, most in (
         (resource.RLIMIT_AS, MOST_BYTES),
         (resource.RLIMIT_CPU, seconds),

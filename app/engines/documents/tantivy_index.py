@@ -1,6 +1,6 @@
-"""The words of a tenant's chunks in an index of tantivy's, on disk: for more chunks than SQLite searches quickly.
+"""Index the words of a tenant's chunks on disk with tantivy, for more chunks than SQLite searches quickly.
 
-It can be thrown away at any time: it is built anew from the database, and only proposes chunks, as the database does.
+It can be deleted at any time: it is rebuilt from the database, and only proposes chunks, as the database does.
 """
 
 import json
@@ -21,10 +21,10 @@ Row = tuple[int, int, str, str, str]
 
 
 class TantivyIndex:
-    """An index as it was built; ``parts`` says of which revision of which parts. Safe to use from threads."""
+    """An index as built; ``parts`` maps the parts in it to their revisions. Safe to use from threads."""
 
     def __init__(self, folder: Path) -> None:
-        # Heavy, so imported on first use: most installations never have as many documents.
+        # A heavy import, so load it on first use: most installations never have that many documents.
         import tantivy  # noqa: PLC0415
 
         self.folder = folder
@@ -35,38 +35,38 @@ class TantivyIndex:
         self._searcher = self._index.searcher()
 
     def covers(self, parts: Mapping[int, int]) -> bool:
-        """Tell whether these parts are in it as they are now (revision by part)."""
+        """Return whether the index has these parts at these revisions (revision by part)."""
         return all(self.parts.get(part) == revision for part, revision in parts.items())
 
     def count_matches(self, parts: Sequence[int], words: Sequence[str]) -> list[int]:
-        """Return for each of ``words`` how many chunks of ``parts`` have it."""
+        """Return for each of ``words`` how many chunks of ``parts`` contain it."""
         return [self._count(self._query(parts, [word])) for word in words]
 
     def match_words(self, parts: Sequence[int], words: Sequence[str], limit: int) -> list[int]:
         """Return the numbers of the chunks of ``parts`` that match best."""
         if not words or not parts:
             return []
-        found = self._searcher.search(self._query(parts, words), limit, count=False)
-        return [int(self._searcher.doc(address)["number"][0]) for _, address in found.hits]
+        answer = self._searcher.search(self._query(parts, words), limit, count=False)
+        return [int(self._searcher.doc(address)["number"][0]) for _, address in answer.hits]
 
     def _count(self, query: Any) -> int:
-        found: Any = self._searcher.search(query, 1, count=True)
-        return int(found.count)
+        answer: Any = self._searcher.search(query, 1, count=True)
+        return int(answer.count)
 
     def _query(self, parts: Sequence[int], words: Sequence[str]) -> Any:
         tantivy = self._tantivy
         wanted = self._index.parse_query(
             " ".join(f'"{word}"' for word in words if word.isalnum()), list(_FIELDS), field_boosts=_BOOSTS
         )
-        held = tantivy.Query.term_set_query(self._index.schema, "part", [str(part) for part in parts])
+        part_query = tantivy.Query.term_set_query(self._index.schema, "part", [str(part) for part in parts])
         must = tantivy.Occur.Must
         return tantivy.Query.boolean_query(
-            [(must, tantivy.Query.const_score_query(held, 0.0)), (must, wanted)]
+            [(must, tantivy.Query.const_score_query(part_query, 0.0)), (must, wanted)]
         )
 
 
 def build_index(folder: Path, parts: Mapping[int, int], rows: Iterable[Row]) -> None:
-    """Write an index into ``folder``, which is not there yet or is empty; takes seconds, so call it in a thread."""
+    """Write an index into ``folder``, which must be missing or empty; takes seconds, so call it in a thread."""
     import tantivy  # noqa: PLC0415 - as above
 
     builder = tantivy.SchemaBuilder()
@@ -82,12 +82,12 @@ def build_index(folder: Path, parts: Mapping[int, int], rows: Iterable[Row]) -> 
         writer.add_document(tantivy.Document(**document))
     writer.commit()
     writer.wait_merging_threads()
-    # Written last: a folder without it was cut off and is not opened.
+    # Write this file last: a folder without it is incomplete and is not opened.
     (folder / _STATE).write_text(json.dumps(parts), encoding="utf-8")
 
 
 class IndexShelf:
-    """The indexes of all tenants below one folder, each in a folder of its own that is replaced as a whole."""
+    """The indexes of all tenants below one folder; each has its own folder, which is replaced as a whole."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -95,19 +95,19 @@ class IndexShelf:
         self._lock = threading.Lock()
 
     def get(self, tenant: str) -> TantivyIndex | None:
-        """Return a tenant's index, opened if need be; None where there is none."""
+        """Return a tenant's index, opening it if necessary, or None where there is none."""
         with self._lock:
             newest = self._newest(tenant)
-            known = self._open.get(tenant)
+            opened = self._open.get(tenant)
             if newest is None:
                 self._open.pop(tenant, None)
                 return None
-            if known is None or known.folder != newest:
-                known = self._open[tenant] = TantivyIndex(newest)
-            return known
+            if opened is None or opened.folder != newest:
+                opened = self._open[tenant] = TantivyIndex(newest)
+            return opened
 
     def replace(self, tenant: str, parts: Mapping[int, int], rows: Iterable[Row]) -> None:
-        """Build a tenant's index anew and remove the one before."""
+        """Rebuild a tenant's index and remove the former one."""
         target = self._folder / tenant / uuid4().hex
         before = self._kept(tenant)
         build_index(target, parts, rows)
@@ -115,15 +115,15 @@ class IndexShelf:
             shutil.rmtree(folder, ignore_errors=True)
 
     def remove(self, tenant: str) -> None:
-        """Remove a tenant's index, so that no word of what was deleted stays in it."""
+        """Remove a tenant's index, so that no deleted text stays in it."""
         with self._lock:
             self._open.pop(tenant, None)
             shutil.rmtree(self._folder / tenant, ignore_errors=True)
 
     def _kept(self, tenant: str) -> list[Path]:
         folder = self._folder / tenant
-        return [one for one in folder.iterdir() if one.is_dir()] if folder.is_dir() else []
+        return [entry for entry in folder.iterdir() if entry.is_dir()] if folder.is_dir() else []
 
     def _newest(self, tenant: str) -> Path | None:
-        whole = [one / _STATE for one in self._kept(tenant) if (one / _STATE).is_file()]
+        whole = [version / _STATE for version in self._kept(tenant) if (version / _STATE).is_file()]
         return max(whole, key=lambda path: path.stat().st_mtime_ns).parent if whole else None

@@ -1,4 +1,4 @@
-"""Vectors in memory, compared exactly; for databases that do not compare vectors themselves."""
+"""Compare vectors in memory, exactly, for databases that do not compare vectors themselves."""
 
 import threading
 from collections import OrderedDict
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 BUDGET_BYTES = 96 * 1024 * 1024
-"""About 60,000 chunks of 384 numbers; parts beyond that are read again for each question."""
+"""Room for about 60,000 chunks of 384 numbers; parts beyond that are read again for each query."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartKey:
-    """Which vectors: those of a part of a tenant's collections, at one revision of it, of one embedder."""
+    """Key of the vectors of a part of a tenant's collections, at one revision and of one embedder."""
 
     tenant: str
     part: int
@@ -29,73 +29,73 @@ class PartVectors:
 
     @property
     def size(self) -> int:
-        """Return the bytes that are kept."""
+        """Return the size in bytes."""
         return int(self.numbers.nbytes + self.rows.nbytes)
 
 
 class VectorMemory:
-    """Remembers the vectors of parts, those used last, up to a number of bytes; safe to use from threads."""
+    """Caches the vectors of the most recently used parts, up to a number of bytes; safe to use from threads."""
 
     def __init__(self, budget: int = BUDGET_BYTES) -> None:
         self._budget = budget
-        self._held = 0
+        self._size = 0
         self._parts: OrderedDict[tuple[str, int], tuple[PartKey, PartVectors]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: PartKey) -> PartVectors | None:
-        """Return what is remembered of exactly this state of a part."""
+        """Return the cached vectors of exactly this state of a part, or None."""
         with self._lock:
-            found = self._parts.get((key.tenant, key.part))
-            if found is None or found[0] != key:
+            remembered = self._parts.get((key.tenant, key.part))
+            if remembered is None or remembered[0] != key:
                 return None
             self._parts.move_to_end((key.tenant, key.part))
-            return found[1]
+            return remembered[1]
 
     def put(self, key: PartKey, vectors: PartVectors) -> None:
-        """Remember a part in the place of its older states, if it fits at all."""
+        """Cache the vectors of a part and drop its older state; skip those larger than the whole budget."""
         with self._lock:
             self._drop((key.tenant, key.part))
             if vectors.size > self._budget:
                 return
-            while self._held + vectors.size > self._budget:
+            while self._size + vectors.size > self._budget:
                 self._drop(next(iter(self._parts)))
             self._parts[key.tenant, key.part] = key, vectors
-            self._held += vectors.size
+            self._size += vectors.size
 
     def forget(self, tenant: str | None) -> None:
-        """Forget the vectors of a tenant, or of all."""
+        """Drop the vectors of a tenant, or of all (None)."""
         with self._lock:
             for place in [place for place in self._parts if tenant in (None, place[0])]:
                 self._drop(place)
 
     def _drop(self, place: tuple[str, int]) -> None:
-        found = self._parts.pop(place, None)
-        if found is not None:
-            self._held -= found[1].size
+        dropped = self._parts.pop(place, None)
+        if dropped is not None:
+            self._size -= dropped[1].size
 
 
-def assembled(found: Sequence[tuple[int, bytes]]) -> PartVectors:
-    """Return numbers (ascending) and vectors as matrices."""
+def assembled(numbered: Sequence[tuple[int, bytes]]) -> PartVectors:
+    """Return numbers (ascending) and vectors as arrays."""
     import numpy as np  # noqa: PLC0415 - loaded with the first search by vectors
 
-    numbers = np.fromiter((number for number, _ in found), dtype=np.int64, count=len(found))
-    rows = np.frombuffer(b"".join(vector for _, vector in found), dtype="<f4")
-    return PartVectors(numbers, rows.reshape(len(found), -1) if found else rows.reshape(0, 0))
+    numbers = np.fromiter((number for number, _ in numbered), dtype=np.int64, count=len(numbered))
+    rows = np.frombuffer(b"".join(vector for _, vector in numbered), dtype="<f4")
+    return PartVectors(numbers, rows.reshape(len(numbered), -1) if numbered else rows.reshape(0, 0))
 
 
 def nearest(parts: Sequence[PartVectors], question: bytes, limit: int) -> dict[int, float]:
     """Return the numbers of the chunks nearest to a vector, with their cosine."""
     import numpy as np  # noqa: PLC0415 - as above
 
-    asked = np.frombuffer(question, dtype="<f4")
+    query_vector = np.frombuffer(question, dtype="<f4")
     best: list[tuple[float, int]] = []
     for part in parts:
         if not len(part.numbers):
             continue
-        cosines = part.rows @ asked
+        cosines = part.rows @ query_vector
         chosen = np.argpartition(-cosines, limit)[:limit] if len(cosines) > limit else np.arange(len(cosines))
         best += [(float(cosines[at]), int(part.numbers[at])) for at in chosen]
-    best.sort(key=lambda one: (-one[0], one[1]))
+    best.sort(key=lambda match: (-match[0], match[1]))
     return {number: cosine for cosine, number in best[:limit]}
 
 
@@ -103,9 +103,9 @@ def likeness(parts: Sequence[PartVectors], question: bytes, numbers: Sequence[in
     """Return the cosine of each of these chunks, where it has a vector."""
     import numpy as np  # noqa: PLC0415 - as above
 
-    asked = np.frombuffer(question, dtype="<f4")
+    query_vector = np.frombuffer(question, dtype="<f4")
     wanted = np.array(sorted(numbers), dtype=np.int64)
-    found: dict[int, float] = {}
+    cosine_by_number: dict[int, float] = {}
     for part in parts:
         if not len(part.numbers) or not len(wanted):
             continue
@@ -113,6 +113,6 @@ def likeness(parts: Sequence[PartVectors], question: bytes, numbers: Sequence[in
         here = (places < len(part.numbers)) & (
             part.numbers[np.minimum(places, len(part.numbers) - 1)] == wanted
         )
-        cosines = part.rows[places[here]] @ asked
-        found.update(zip(wanted[here].tolist(), cosines.tolist(), strict=True))
-    return found
+        cosines = part.rows[places[here]] @ query_vector
+        cosine_by_number.update(zip(wanted[here].tolist(), cosines.tolist(), strict=True))
+    return cosine_by_number

@@ -1,4 +1,4 @@
-"""The words of texts and of questions, as documents are ranked by them."""
+"""Split texts and queries into the words that documents are ranked by."""
 
 import re
 import unicodedata
@@ -10,11 +10,11 @@ from typing import Final
 from app.engines.grounding.stemming import stem
 
 MOST_WORDS: Final = 48
-"""Different words of a question that are looked up; the first ones count."""
+"""Most different words of a query that are looked up: the first ones."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _BETWEEN: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
-"""What stands between words of plain ASCII: to blank it and split there takes a quarter of the time of the pattern."""
+"""Separators of ASCII words: replacing them by blanks and splitting takes a quarter of the time of the pattern."""
 _ACCENT: Final = re.compile("[\u0300-\u036f]")
 _SHORT: Final = 2
 _STOP_WORDS: Final = frozenset(
@@ -43,48 +43,50 @@ def stems_of(text: str) -> list[str]:
 
 
 def count_words(*texts: str) -> int:
-    """Return how long ``texts`` are together, in words between spaces: what lengths are compared by."""
+    """Return the total length of ``texts`` in words between spaces, the measure for comparing lengths."""
     return sum(len(text.split()) for text in texts)
 
 
 class StemFinder:
-    """Counts given stems in texts; each different word is looked at once, and stemmed if it begins like one of them."""
+    """Counts given stems in texts; each different word is checked once, and stemmed only if it begins like a stem."""
 
     def __init__(self, stems: Iterable[str]) -> None:
         self._stems = frozenset(stems)
-        # Porter's rules change the last letter of a stem at most (happy and happier: happi).
-        self._begins = tuple({one[:-1] if len(one) > _SHORT else one for one in self._stems})
+        # Porter's rules change at most the last letter of a stem (happy and happier: happi).
+        self._begins = tuple(
+            {known_stem[:-1] if len(known_stem) > _SHORT else known_stem for known_stem in self._stems}
+        )
         self._seen: dict[str, str | None] = {}
 
     def counts(self, text: str) -> Counter[str]:
-        """Return how often each of the stems is in ``text``."""
-        found: Counter[str] = Counter()
+        """Return how often each of the stems occurs in ``text``."""
+        counts: Counter[str] = Counter()
         if not text or not self._begins:
-            return found
+            return counts
         seen = self._seen
         for word, times in Counter(words_of(text)).items():
             if word not in seen:
-                seen[word] = self._meant(word)
-            one = seen[word]
-            if one is not None:
-                found[one] += times
-        return found
+                seen[word] = self._wanted_stem(word)
+            wanted_stem = seen[word]
+            if wanted_stem is not None:
+                counts[wanted_stem] += times
+        return counts
 
-    def _meant(self, word: str) -> str | None:
+    def _wanted_stem(self, word: str) -> str | None:
         if not word.startswith(self._begins):
             return None
-        one = stem(word)
-        return one if one in self._stems else None
+        candidate = stem(word)
+        return candidate if candidate in self._stems else None
 
 
 @lru_cache(maxsize=1024)
 def asked_words(question: str) -> tuple[str, ...]:
-    """Return the different words of a question that say something, one for each stem; all where none does."""
-    found: dict[str, str] = {}
-    said = words_of(question)
-    for word in [word for word in said if word not in _STOP_WORDS] or said:
-        found.setdefault(stem(word), word)
-    return tuple(found.values())[:MOST_WORDS]
+    """Return the different words of a query without stop words, one for each stem; all words where none is left."""
+    word_by_stem: dict[str, str] = {}
+    query_words = words_of(question)
+    for word in [word for word in query_words if word not in _STOP_WORDS] or query_words:
+        word_by_stem.setdefault(stem(word), word)
+    return tuple(word_by_stem.values())[:MOST_WORDS]
 
 
 def _plain(text: str) -> str:
