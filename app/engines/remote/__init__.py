@@ -1,4 +1,4 @@
-"""Engines elsewhere: what one is called like, and adapters for the usual wire formats."""
+"""Engines on other servers: the options to call one, and adapters for the usual wire formats."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from app.engines.resilience import Rules
 
 @dataclass(frozen=True, slots=True)
 class RemoteOptions:
-    """Where an engine is and how it is asked; ``url`` is the base that the path of ``kind`` is added to."""
+    """Address and protocol of an engine; ``url`` is the base to which the path of ``kind`` is added."""
 
     url: str
     kind: str

@@ -1,4 +1,4 @@
-"""A chat model as a judge: our question, the text as data, one strict JSON object back."""
+"""Use a chat model as a judge: send our question and the text as data, get one strict JSON object back."""
 
 from typing import Any, TypeVar
 
@@ -34,7 +34,7 @@ A = TypeVar("A", bound=RemoteAnswer)
 
 
 class ChatJudge:
-    """Asks ``/chat/completions`` one question at a time, so that no text can speak for another."""
+    """Calls ``/chat/completions`` with one question at a time, so that no text can affect another's judgement."""
 
     def __init__(self, client: RemoteClient) -> None:
         self._client = client
@@ -42,7 +42,7 @@ class ChatJudge:
 
     async def ask(self, task: str, form: str, data: dict[str, Any], shape: type[A]) -> A:
         """Return the judgement of ``data`` in ``shape``; any other answer is a RemoteEngineError."""
-        answer = await self.said(
+        answer = await self.complete(
             [
                 {"role": "system", "content": task + _FRAME + form},
                 {"role": "user", "content": dumps(data).decode()},
@@ -54,7 +54,7 @@ class ChatJudge:
         except (ServiceError, ValidationError):
             raise RemoteEngineError("malformed judgement") from None
 
-    async def said(self, messages: list[dict[str, str]], **options: Any) -> str:
+    async def complete(self, messages: list[dict[str, str]], **options: Any) -> str:
         """Return the text of the first choice."""
         body = {
             "model": self.model,

@@ -1,4 +1,4 @@
-"""Embeddings over the OpenAI-compatible ``/embeddings``."""
+"""Compute embeddings with the OpenAI-compatible ``/embeddings``."""
 
 import base64
 import binascii
@@ -31,7 +31,7 @@ class _Entries(RemoteAnswer):
 
 
 class RemoteEmbedder:
-    """Asks for vectors in batches; all vectors of one call have one length, and so have those of later calls."""
+    """Requests vectors in batches; all vectors, also those of later calls, must have the same length."""
 
     def __init__(self, client: RemoteClient) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class RemoteEmbedder:
 
 
 def _numbers(value: list[float] | str) -> "NDArray[np.float32]":
-    """Return a vector that was sent as numbers, or as base64 of little-endian floats."""
+    """Return a vector that came as numbers, or as base64 of little-endian floats."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The capabilities that a chat model can judge: moderation, injection and grounding."""
+"""Use a chat model as a judge of moderation, injection and grounding."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -83,13 +83,13 @@ class ChatModerator:
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each text by its worst window."""
-        found = await windowed(texts, self._one)
+        judged = await windowed(texts, self._ask_about)
         scores = [
-            {policy: max(getattr(part, policy) for part in parts) for policy in policies} for parts in found
+            {policy: max(getattr(part, policy) for part in parts) for policy in policies} for parts in judged
         ]
         return Moderation(list[Mapping[str, float]](scores), EngineReport(ENGINE, self._judge.model))
 
-    async def _one(self, text: str) -> _Scores:
+    async def _ask_about(self, text: str) -> _Scores:
         form = '{"violence": 0.0, "harassment": 0.0, "hate": 0.0, "sexual": 0.0, "self_harm": 0.0, "illicit": 0.0}'
         return await self._judge.ask(_MODERATION, form, {"text": text}, _Scores)
 
@@ -101,16 +101,16 @@ class ChatInjectionDetector:
         self._judge = judge
 
     async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
-        """Judge each text by its worst window; what the model quotes is looked for in the text."""
+        """Judge each text by its worst window; locate the model's quotes in the text."""
         task = _INJECTION + (_DOCUMENTS if documents else "")
 
-        async def one(text: str) -> _Attack:
+        async def ask_about(text: str) -> _Attack:
             return await self._judge.ask(task, _ATTACK_FORM, {"text": text}, _Attack)
 
-        found = await windowed(texts, one)
+        judged = await windowed(texts, ask_about)
         return InjectionJudgement(
-            [max(part.score for part in parts) for parts in found],
-            [_findings(text, parts) for text, parts in zip(texts, found, strict=True)],
+            [max(part.score for part in parts) for parts in judged],
+            [_findings(text, parts) for text, parts in zip(texts, judged, strict=True)],
             EngineReport(ENGINE, self._judge.model),
         )
 
@@ -122,19 +122,21 @@ class ChatGroundingJudge:
         self._judge = judge
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
-        """Judge each claim by itself."""
-        found = await each(claims, self._one)
-        return Grounding([one.unsupported for one in found], EngineReport(ENGINE, self._judge.model))
+        """Judge each claim separately."""
+        judgements = await each(claims, self._ask_about)
+        return Grounding(
+            [judgement.unsupported for judgement in judgements], EngineReport(ENGINE, self._judge.model)
+        )
 
-    async def _one(self, claim: Claim) -> _Support:
+    async def _ask_about(self, claim: Claim) -> _Support:
         data = {"statement": claim.text, "evidence": list(claim.evidence)}
         return await self._judge.ask(_GROUNDING, '{"unsupported": 0.0}', data, _Support)
 
 
 class LlamaGuard:
-    """Asks a Llama Guard, whose model has the question built in and answers in words and hazard codes.
+    """Asks a Llama Guard, a model with the question built in, which answers in words and hazard codes.
 
-    It says whether, not how much: what it flags scores 0.8, which no policy takes for beyond doubt.
+    It gives a verdict without a degree: what it flags scores 0.8, which no policy treats as beyond doubt.
     """
 
     def __init__(self, judge: ChatJudge) -> None:
@@ -142,17 +144,17 @@ class LlamaGuard:
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each text by its worst window."""
-        found = await windowed(texts, self._one)
-        flagged = [frozenset[str]().union(*parts) for parts in found]
+        judged = await windowed(texts, self._ask_about)
+        flagged = [frozenset[str]().union(*parts) for parts in judged]
         scores = [
-            {policy: _GUARD_FLAGGED if policy in one else _GUARD_CLEAR for policy in policies}
-            for one in flagged
+            {policy: _GUARD_FLAGGED if policy in hits else _GUARD_CLEAR for policy in policies}
+            for hits in flagged
         ]
         return Moderation(list[Mapping[str, float]](scores), EngineReport(ENGINE, self._judge.model))
 
-    async def _one(self, text: str) -> frozenset[str]:
-        said = await self._judge.said([{"role": "user", "content": text or " "}])
-        verdict, _, codes = said[:_LONGEST_VERDICT].strip().partition("\n")
+    async def _ask_about(self, text: str) -> frozenset[str]:
+        reply = await self._judge.complete([{"role": "user", "content": text or " "}])
+        verdict, _, codes = reply[:_LONGEST_VERDICT].strip().partition("\n")
         hazards = [code.strip() for code in codes.split(",") if code.strip()]
         if verdict == "safe" and not hazards:
             return frozenset()
@@ -180,33 +182,33 @@ _HAZARDS: Mapping[str, tuple[str, ...]] = {  # the taxonomy of Llama Guard 3 and
 
 
 async def each(items: Sequence[T], ask: Callable[[T], Awaitable[V]]) -> list[V]:
-    """Return what ``ask`` makes of each of ``items``, a few at once; the first failure ends the others."""
-    room = asyncio.Semaphore(_AT_ONCE)
+    """Return the result of ``ask`` for each of ``items``, a few at once; the first failure cancels the others."""
+    turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def one(item: T) -> V:
-        async with room:
+    async def take_turn(item: T) -> V:
+        async with turns:
             return await ask(item)
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item)) for item in items]
+            tasks = [group.create_task(take_turn(item)) for item in items]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
 
 
 async def windowed(texts: Sequence[str], ask: Callable[[str], Awaitable[V]]) -> list[list[V]]:
-    """Return for each of ``texts`` what ``ask`` makes of its windows."""
+    """Return for each of ``texts`` the results of ``ask`` for its windows."""
     parts = [(position, part) for position, text in enumerate(texts) for part in windows(text)]
-    found: list[list[V]] = [[] for _ in texts]
+    answers_by_text: list[list[V]] = [[] for _ in texts]
     answers = await each([part for _, part in parts], ask)
     for (position, _), answer in zip(parts, answers, strict=True):
-        found[position].append(answer)
-    return found
+        answers_by_text[position].append(answer)
+    return answers_by_text
 
 
 def _findings(text: str, parts: Sequence[_Attack]) -> list[InjectionFinding]:
-    """Return what was found, at the quoted words where the text has them, otherwise on all of it."""
+    """Return the findings, at the quoted words where the text has them, otherwise over the whole text."""
     findings = []
     for part in parts:
         if part.score < _SUSPECTED:
@@ -219,4 +221,4 @@ def _findings(text: str, parts: Sequence[_Attack]) -> list[InjectionFinding]:
             if start >= 0
             else InjectionFinding(kind, 0, len(text), part.score)
         )
-    return sorted(findings, key=lambda one: (one.start, one.end, one.kind))
+    return sorted(findings, key=lambda finding: (finding.start, finding.end, finding.kind))

@@ -1,4 +1,4 @@
-"""Moderation over the OpenAI-compatible ``/moderations``."""
+"""Moderate texts with the OpenAI-compatible ``/moderations``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -14,7 +14,7 @@ ENGINE = "remote-moderations"
 _TEXTS_AT_ONCE = 32
 _FLAGGED = 0.5
 _BELOW = 0.499
-# Names of OpenAI's and Mistral's moderation models, with "-" and "_" alike, up to the first "/".
+# Category names of OpenAI's and Mistral's moderation models, up to the first "/", with "-" written as "_".
 _POLICIES = {
     "violence": "violence",
     "violence_and_threats": "violence",
@@ -41,30 +41,30 @@ class _Results(RemoteAnswer):
 
 
 class RemoteModerations:
-    """Asks a moderation endpoint; policies that its model does not know are judged by the embedded engine."""
+    """Asks a moderation endpoint; the embedded engine judges policies that its model does not know."""
 
     def __init__(self, client: RemoteClient, embedded: Moderator) -> None:
         self._client = client
         self._embedded = embedded
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
-        """Return scores from 0.5 on where the endpoint itself flags, below where it does not."""
+        """Return scores of at least 0.5 where the endpoint itself flags a text, and below where it does not."""
         parts = [(position, part) for position, text in enumerate(texts) for part in windows(text)]
         scores: list[dict[str, float]] = [{} for _ in texts]
-        known: set[str] = set(policies)
+        covered: set[str] = set(policies)
         for start in range(0, len(parts), _TEXTS_AT_ONCE):
             batch = parts[start : start + _TEXTS_AT_ONCE]
-            for (position, _), found in zip(
+            for (position, _), by_policy in zip(
                 batch, await self._batch([part for _, part in batch]), strict=True
             ):
-                known &= found.keys()
-                for policy in known:
-                    scores[position][policy] = max(scores[position].get(policy, 0.0), found[policy])
+                covered &= by_policy.keys()
+                for policy in covered:
+                    scores[position][policy] = max(scores[position].get(policy, 0.0), by_policy[policy])
         report = EngineReport(ENGINE, self._client.options.model)
         judged: list[Mapping[str, float]] = [
-            {policy: row[policy] for policy in known if policy in row} for row in scores
+            {policy: row[policy] for policy in covered if policy in row} for row in scores
         ]
-        missing = [policy for policy in policies if policy not in known]
+        missing = [policy for policy in policies if policy not in covered]
         if missing:
             added = (await self._embedded.moderate(texts, missing)).scores
             judged = [{**row, **more} for row, more in zip(judged, added, strict=True)]
@@ -79,16 +79,18 @@ class RemoteModerations:
 
 
 def _by_policy(result: _Result) -> dict[str, float]:
-    found: dict[str, float] = {}
+    by_policy: dict[str, float] = {}
     for category, score in result.category_scores.items():
         policy = _POLICIES.get(category.partition("/")[0].replace("-", "_"))
         if policy is not None:
-            found[policy] = max(found.get(policy, 0.0), _calibrated(score, result.categories.get(category)))
-    return found
+            by_policy[policy] = max(
+                by_policy.get(policy, 0.0), _calibrated(score, result.categories.get(category))
+            )
+    return by_policy
 
 
 def _calibrated(score: float, flagged: bool | None) -> float:
-    """Return ``score`` so that 0.5 is where the endpoint flags, whatever the threshold of its category."""
+    """Scale ``score`` so that the endpoint flags from 0.5 on, whatever the threshold of its category."""
     if flagged is None:
         return score
     return _FLAGGED + score / 2 if flagged else min(score, _BELOW)

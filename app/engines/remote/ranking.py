@@ -1,4 +1,4 @@
-"""Ranking again, by a bigger model, what the embedded engine found: tools, and passages of documents."""
+"""Rerank the results of the embedded engine with a bigger model: tools, and passages of documents."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,7 +42,7 @@ class Scorer(Protocol):
     report: EngineReport
 
     async def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return a score 0..1 for each of ``texts``, in their order, or raise RemoteEngineError."""
+        """Return a score 0..1 for each of ``texts``, in their order; raises RemoteEngineError."""
 
 
 class _Result(RemoteAnswer):
@@ -64,7 +64,7 @@ class _TeiResults(RootModel[list[_TeiResult]]):
 
 
 class RerankScorer:
-    """Asks ``/rerank`` as Cohere, Jina, vLLM and Infinity have it."""
+    """Calls ``/rerank`` in the form of Cohere, Jina, vLLM and Infinity."""
 
     def __init__(self, client: RemoteClient) -> None:
         self._client = client
@@ -79,11 +79,11 @@ class RerankScorer:
             "top_n": len(texts),
         }
         results = (await self._client.post("/rerank", body, _Results)).results
-        return _placed(len(texts), [(one.index, one.relevance_score) for one in results])
+        return _placed(len(texts), [(result.index, result.relevance_score) for result in results])
 
 
 class TeiRerankScorer:
-    """Asks ``/rerank`` as Text Embeddings Inference has it: ``texts`` in, a bare list out."""
+    """Calls ``/rerank`` in the form of Text Embeddings Inference: ``texts`` in, a bare list out."""
 
     def __init__(self, client: RemoteClient) -> None:
         self._client = client
@@ -93,7 +93,7 @@ class TeiRerankScorer:
         """Return the scores of one query."""
         body = {"query": query, "texts": list(texts), "raw_scores": False, "truncate": True}
         results = (await self._client.post("/rerank", body, _TeiResults)).root
-        return _placed(len(texts), [(one.index, one.score) for one in results])
+        return _placed(len(texts), [(result.index, result.score) for result in results])
 
 
 class _Judged(RemoteAnswer):
@@ -119,12 +119,12 @@ class ChatScorer:
             "tools": [{"index": index, "tool": text} for index, text in enumerate(texts)],
         }
         form = '{"scores": [{"index": 0, "score": 0.0}]}'
-        found = (await self._judge.ask(_TASK, form, data, _AllJudged)).scores
-        return _placed(len(texts), [(one.index, one.score) for one in found])
+        judged = (await self._judge.ask(_TASK, form, data, _AllJudged)).scores
+        return _placed(len(texts), [(judgement.index, judgement.score) for judgement in judged])
 
 
 class RerankedTools:
-    """Takes the embedded ranker's best and has them scored again; the others follow in its order and score 0."""
+    """Scores the embedded ranker's best tools again; the others follow in its order with score 0."""
 
     def __init__(self, embedded: ToolRanker, scorer: Scorer) -> None:
         self._embedded = embedded
@@ -136,21 +136,21 @@ class RerankedTools:
         if not tools:
             return replace(first, report=self._scorer.report)
 
-        async def one(position: int) -> tuple[list[float], list[int]]:
+        async def rerank(position: int) -> tuple[list[float], list[int]]:
             order = first.order[position]
             best, rest = order[:_TOOLS], order[_TOOLS:]
-            found = await self._scorer.scores(queries[position], [_described(tools[each]) for each in best])
+            scores = await self._scorer.scores(queries[position], [_described(tools[each]) for each in best])
             row = [0.0] * len(tools)
-            for place, score in zip(best, found, strict=True):
+            for place, score in zip(best, scores, strict=True):
                 row[place] = score
             return row, [*sorted(best, key=lambda place: -row[place]), *rest]
 
-        ranked = await each(range(len(queries)), one)
+        ranked = await each(range(len(queries)), rerank)
         return ToolRanking([row for row, _ in ranked], [order for _, order in ranked], self._scorer.report)
 
 
 class RerankedRetriever:
-    """Takes more of the embedded retriever's passages, which this caller may read, and has them scored again."""
+    """Takes more passages from the embedded retriever, all of which this caller may read, and scores them again."""
 
     def __init__(self, embedded: Retriever, scorer: Scorer) -> None:
         self._embedded = embedded
@@ -168,20 +168,22 @@ class RerankedRetriever:
         ]
         first = await self._embedded.retrieve(wider)
 
-        async def one(position: int) -> list[RetrievedPassage]:
+        async def rerank(position: int) -> list[RetrievedPassage]:
             query, passages = queries[position], first.passages[position]
             if not passages:
                 return []
-            found = await self._scorer.scores(query.text, [f"{each.title}\n{each.text}" for each in passages])
-            scored = [replace(each, relevance=score) for each, score in zip(passages, found, strict=True)]
+            scores = await self._scorer.scores(
+                query.text, [f"{each.title}\n{each.text}" for each in passages]
+            )
+            scored = [replace(each, relevance=score) for each, score in zip(passages, scores, strict=True)]
             scored.sort(key=lambda each: -each.relevance)
             return [each for each in scored if each.relevance >= query.min_relevance][: query.limit]
 
-        return Retrieval(await each(range(len(queries)), one), self._scorer.report)
+        return Retrieval(await each(range(len(queries)), rerank), self._scorer.report)
 
 
 def _placed(count: int, results: Sequence[tuple[int, float]]) -> list[float]:
-    """Return scores in the order of what was sent; each must have come back exactly once."""
+    """Return scores in the order of the texts sent; each index must come back exactly once."""
     if sorted(index for index, _ in results) != list(range(count)):
         raise RemoteEngineError("wrong results")
     return [score for _, score in sorted(results)]

@@ -1,4 +1,4 @@
-"""A chat model that looks for credentials beside the embedded rules."""
+"""Search for credentials with a chat model, in addition to the embedded rules."""
 
 from collections.abc import Iterator, Sequence
 
@@ -29,27 +29,27 @@ class _Secrets(RemoteAnswer):
 
 
 class ChatSecretScanner:
-    """Adds what a chat model finds to what the rules find; the rules' findings always stand."""
+    """Adds a chat model's findings to those of the rules; the rules' findings are always kept."""
 
     def __init__(self, embedded: SecretScanner, judge: ChatJudge) -> None:
         self._embedded = embedded
         self._judge = judge
 
     def providers(self) -> frozenset[str]:
-        """Return the providers that the rules know, and one word for all others."""
+        """Return the providers that the rules know, and one name for all others."""
         return self._embedded.providers() | {OTHER}
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
-        """Scan each text; a quoted credential that the text does not hold makes the answer worthless."""
+        """Scan each text; raises RemoteEngineError where a quoted credential is not in the text."""
         ruled = await self._embedded.scan(texts, options)
-        found = await windowed(texts, self._one)
+        judged = await windowed(texts, self._ask_about)
         spans = []
-        for text, known, parts in zip(texts, ruled.spans, found, strict=True):
-            added = [span for part in parts for one in part for span in self._spans(text, one, options)]
-            spans.append(_merged(known, added))
+        for text, ruled_spans, parts in zip(texts, ruled.spans, judged, strict=True):
+            added = [span for part in parts for secret in part for span in self._spans(text, secret, options)]
+            spans.append(_merged(ruled_spans, added))
         return SecretFindings(spans, EngineReport(ENGINE, self._judge.model))
 
-    async def _one(self, text: str) -> list[_Secret]:
+    async def _ask_about(self, text: str) -> list[_Secret]:
         form = '{"secrets": [{"text": "…", "provider": "…"}]}'
         secrets = (await self._judge.ask(_TASK, form, {"text": text}, _Secrets)).secrets
         if any(secret.text not in text for secret in secrets):
@@ -57,8 +57,8 @@ class ChatSecretScanner:
         return secrets
 
     def _spans(self, text: str, secret: _Secret, options: SecretOptions) -> Iterator[Span]:
-        known = secret.provider in self._embedded.providers()
-        provider = secret.provider if known else OTHER
+        is_known = secret.provider in self._embedded.providers()
+        provider = secret.provider if is_known else OTHER
         if secret.text in options.allow_list:
             return
         if options.providers is not None and provider not in options.providers:
@@ -70,10 +70,10 @@ class ChatSecretScanner:
             start = text.find(secret.text, end)
 
 
-def _merged(known: Sequence[Span], added: Sequence[Span]) -> list[Span]:
-    """Return all of ``known`` and what of ``added`` overlaps nothing before it."""
-    kept = list(known)
-    for span in sorted(added, key=lambda one: (one.start - one.end, one.start)):
-        if all(span.end <= one.start or one.end <= span.start for one in kept):
+def _merged(certain: Sequence[Span], added: Sequence[Span]) -> list[Span]:
+    """Return all of ``certain``, and those of ``added`` that overlap no span chosen before."""
+    kept = list(certain)
+    for span in sorted(added, key=lambda span: (span.start - span.end, span.start)):
+        if all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
-    return sorted(kept, key=lambda one: one.start)
+    return sorted(kept, key=lambda span: span.start)

@@ -1,10 +1,10 @@
-"""Cutting a long text so that an engine with a bounded input reads all of it."""
+"""Cut a long text so that an engine with a bounded input reads all of it."""
 
 from collections.abc import Iterator
 
 CHARACTERS = 16_000
 OVERLAP = 500
-"""A sentence that the end of one window cuts stands whole in the next."""
+"""Overlap of two windows, so that a sentence cut at the end of one is whole in the next."""
 
 
 def windows(text: str) -> Iterator[str]:
