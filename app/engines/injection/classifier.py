@@ -1,4 +1,4 @@
-"""Logistic regression on hashed n-grams of characters and words and on what the rules found, over windows of a text."""
+"""Logistic regression over windows of a text, on hashed n-grams of characters and words and on matches of the rules."""
 
 import hashlib
 import io
@@ -27,7 +27,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TextWindow:
-    """A part of a text and how much it looks like an attack, 0..1."""
+    """A part of a text and how similar it is to an attack, 0..1."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class TextWindow:
 
 
 def spans(length: int) -> list[tuple[int, int]]:
-    """Return the windows of a text of that length: they overlap, and the last one is whole where it can be."""
+    """Return the windows of a text of that length; they overlap, and the last has full size where possible."""
     if length <= WINDOW:
         return [(0, length)]
     starts = [*range(0, length - WINDOW, STRIDE), length - WINDOW]
@@ -51,7 +51,7 @@ def features(text: str) -> tuple[NDArray[np.int64], Floats]:
 
 
 def rule_features(matches: Sequence[Match], start: int, end: int) -> Floats:
-    """Return by kind the strongest rule that matched within ``[start, end)``, and one figure for any at all."""
+    """Return by kind the highest score of a rule that matched within ``[start, end)``, and last the highest of all."""
     best = np.zeros(len(RULE_KINDS) + 1, dtype=np.float32)
     for match in matches:
         if match.start < end and start < match.end:
@@ -63,9 +63,9 @@ def rule_features(matches: Sequence[Match], start: int, end: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class InjectionClassifier:
-    """The weights: ``idf`` scales a bucket before the vector is brought to unit length, ``coef`` judges it.
+    """The weights: ``idf`` scales a bucket before the vector is normalised to unit length; ``coef`` weighs the result.
 
-    ``bias`` puts the threshold of the level standard at one half.
+    ``bias`` sets the threshold of the level standard to one half.
     """
 
     idf: Floats
@@ -103,13 +103,15 @@ class InjectionClassifier:
         for start, end in spans(len(text)):
             yield TextWindow(start, end, self.score(text[start:end], rule_features(matches, start, end)))
 
-    def score(self, text: str, found: Floats) -> float:
-        """Return how much one window looks like an attack."""
-        return float(1.0 / (1.0 + np.exp(-self.logit(text, found))))
+    def score(self, text: str, rule_scores: Floats) -> float:
+        """Return how similar one window is to an attack, 0..1."""
+        return float(1.0 / (1.0 + np.exp(-self.logit(text, rule_scores))))
 
-    def logit(self, text: str, found: Floats) -> float:
-        """Return the same before it is squeezed into 0..1."""
+    def logit(self, text: str, rule_scores: Floats) -> float:
+        """Return the logit of ``score``."""
         buckets, counts = features(text)
         values = counts * self.idf[buckets]
         length = float(np.sqrt(np.dot(values, values))) or 1.0
-        return float(np.dot(values, self.coef[buckets]) / length + np.dot(found, self.rules) + self.bias)
+        return float(
+            np.dot(values, self.coef[buckets]) / length + np.dot(rule_scores, self.rules) + self.bias
+        )

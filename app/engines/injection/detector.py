@@ -1,4 +1,4 @@
-"""The embedded detector: rules over every view of a text, and a classifier over windows of what a user says."""
+"""The embedded detector: rules over every view of a text, and a classifier over windows of a user's requests."""
 
 import asyncio
 import heapq
@@ -14,18 +14,18 @@ from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDD
 
 NAME = "embedded-injection"
 _INLINE_CHARACTERS = 600
-"""Shorter texts take less than a millisecond."""
+"""Shorter texts take less than a millisecond, so they are judged on the event loop."""
 
 _MOST_WINDOWS = 16
-"""Parts of one text that are told of; a long one may be an attack all over."""
+"""Most windows of one text that are reported; all of a long text may be an attack."""
 
 _EVIDENCE = 0.9
-"""What a rule that matches only once a text was decoded says by itself: nobody spells requests like that."""
+"""Least score of a rule that matches only in decoded text: nobody writes honest requests like that."""
 
 _SLIGHT_WORDS = 5
 _SLIGHT_CHARACTERS = 40
 _UNSURE = 0.25
-"""What the classifier can say at most of so short a text in which no rule matches; under every level."""
+"""Highest classifier score of a very short text in which no rule matches; below the threshold of every level."""
 
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}|[\U000e0020-\U000e007e]{8,}")
 _FLAG = "\U0001f3f4"
@@ -61,28 +61,30 @@ def _text(
     text: str, matcher: RuleMatcher, classifier: InjectionClassifier | None
 ) -> tuple[float, list[InjectionFinding]]:
     text = _LONE.sub("\ufffd", text)
-    found: list[InjectionFinding] = list(_hidden(text))
-    score = _together(found)
+    findings: list[InjectionFinding] = list(_hidden(text))
+    score = _combined_score(findings)
     for number, view in enumerate(views(text)):
-        said: list[Match] = []
+        plain_matches: list[Match] = []
         if view.spelled:
             matches = _spelled(view, matcher)
         else:
-            said = matcher.find(view.text, documents=classifier is None)
-            matches = [_finding(view, match) for match in said]
+            plain_matches = matcher.find(view.text, documents=classifier is None)
+            matches = [_finding(view, match) for match in plain_matches]
             if classifier is not None and not view.guessed:
-                most = 1.0 if said or not _is_slight(view.text) else _UNSURE
-                windows = [_window(view, one, most) for one in classifier.windows(view.text, said)]
-                score = max([score, *(one.score for one in windows)])
-                notable = [one for one in windows if one.score >= classifier.notable]
-                found += heapq.nlargest(_MOST_WINDOWS, notable, key=lambda one: one.score)
-        found += matches
-        # What the rules find in the text as it stands is weighed by the classifier, where there is one.
+                most = 1.0 if plain_matches or not _is_slight(view.text) else _UNSURE
+                windows = [
+                    _window(view, window, most) for window in classifier.windows(view.text, plain_matches)
+                ]
+                score = max([score, *(finding.score for finding in windows)])
+                notable = [finding for finding in windows if finding.score >= classifier.notable]
+                findings += heapq.nlargest(_MOST_WINDOWS, notable, key=lambda finding: finding.score)
+        findings += matches
+        # The classifier, where there is one, weighs the matches of the rules in the plain text.
         if classifier is None or number:
-            score = max(score, _together(matches))
-        elif any(match.rule.alone for match in said):
-            score = max(score, *(match.rule.score for match in said if match.rule.alone))
-    return round(score, 4), _merged(found)
+            score = max(score, _combined_score(matches))
+        elif any(match.rule.alone for match in plain_matches):
+            score = max(score, *(match.rule.score for match in plain_matches if match.rule.alone))
+    return round(score, 4), _merged(findings)
 
 
 def _spelled(view: InjectionView, matcher: RuleMatcher) -> list[InjectionFinding]:
@@ -93,7 +95,7 @@ def _spelled(view: InjectionView, matcher: RuleMatcher) -> list[InjectionFinding
 
 
 def _finding(view: InjectionView, match: Match) -> InjectionFinding:
-    """Return what a match means, at the offsets of the text."""
+    """Return the finding of a match, at the offsets of the original text."""
     kind, score = match.rule.kind, match.rule.score
     if view.encoded:
         kind = HIDDEN_TEXT if view.hidden else ENCODED_INSTRUCTIONS
@@ -104,7 +106,7 @@ def _finding(view: InjectionView, match: Match) -> InjectionFinding:
 
 
 def _is_slight(text: str) -> bool:
-    """Tell whether a text is too short for its n-grams to say anything: "Who are you?" has those of many attacks."""
+    """Return whether a text is too short for its n-grams to be significant, such as "Who are you?"."""
     return len(text) <= _SLIGHT_CHARACTERS and len(text.split()) <= _SLIGHT_WORDS
 
 
@@ -116,7 +118,7 @@ def _window(view: InjectionView, window: TextWindow, most: float) -> InjectionFi
 
 
 def is_mentioned(text: str, start: int, end: int) -> bool:
-    """Tell whether ``text[start:end]`` is quoted and talked about, rather than said."""
+    """Return whether ``text[start:end]`` is quoted and discussed, rather than addressed to the model."""
     before, after = text[max(0, start - 4) : start], text[end : end + _QUOTED]
     if not any(mark in before for mark in _QUOTES) or not any(mark in after for mark in _QUOTES):
         return False
@@ -125,19 +127,19 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
 
 
 def _hidden(text: str) -> Iterable[InjectionFinding]:
-    """Yield runs of invisible characters that are long enough to say something."""
+    """Yield runs of invisible characters that are long enough to carry a message."""
     if text.isascii():
         return
-    for found in _INVISIBLE.finditer(text):
-        if text[found.start() - 1 : found.start()] != _FLAG:
-            yield InjectionFinding(HIDDEN_TEXT, found.start(), found.end(), 0.8)
+    for run in _INVISIBLE.finditer(text):
+        if text[run.start() - 1 : run.start()] != _FLAG:
+            yield InjectionFinding(HIDDEN_TEXT, run.start(), run.end(), 0.8)
 
 
-def _together(findings: Iterable[InjectionFinding]) -> float:
-    """Return what findings of different kinds say together."""
+def _combined_score(findings: Iterable[InjectionFinding]) -> float:
+    """Return the combined score of findings of different kinds."""
     best: dict[str, float] = {}
-    for one in findings:
-        best[one.kind] = max(best.get(one.kind, 0.0), one.score)
+    for finding in findings:
+        best[finding.kind] = max(best.get(finding.kind, 0.0), finding.score)
     against = 1.0
     for score in best.values():
         against *= 1.0 - score
@@ -145,13 +147,13 @@ def _together(findings: Iterable[InjectionFinding]) -> float:
 
 
 def _merged(findings: list[InjectionFinding]) -> list[InjectionFinding]:
-    """Return the findings in the order of the text; of one kind at one place only the strongest."""
+    """Return the findings in the order of the text; where those of one kind overlap, only the strongest."""
     kept: list[InjectionFinding] = []
-    for one in sorted(findings, key=lambda found: (-found.score, found.start, found.kind)):
-        if not any(one.kind == other.kind and _meet(one, other) for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda found: (found.start, found.end, found.kind))
+    for finding in sorted(findings, key=lambda finding: (-finding.score, finding.start, finding.kind)):
+        if not any(finding.kind == other.kind and _overlap(finding, other) for other in kept):
+            kept.append(finding)
+    return sorted(kept, key=lambda finding: (finding.start, finding.end, finding.kind))
 
 
-def _meet(one: InjectionFinding, other: InjectionFinding) -> bool:
-    return one.start < other.end and other.start < one.end
+def _overlap(finding: InjectionFinding, other: InjectionFinding) -> bool:
+    return finding.start < other.end and other.start < finding.end

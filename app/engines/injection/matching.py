@@ -1,4 +1,4 @@
-"""The rules, compiled on first use for RE2, which is loaded then: start-up does not wait for it."""
+"""Match the rules with RE2, which is loaded and compiles them on first use, so that start-up does not wait for it."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from app.engines.injection.wording import OVERRIDE, InjectionRule
 
 _MEMORY = 64 << 20
 _MOST_MATCHES = 16
-"""Matches of one rule in one view; more of the same add nothing."""
+"""Most matches of one rule in one view; more of the same add nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Match:
 
 
 class RuleMatcher:
-    """Finds what the rules describe, in time that grows with the length of the text."""
+    """Finds matches of the rules, in time linear in the length of the text."""
 
     def __init__(self) -> None:
         import re2  # noqa: PLC0415 - heavy, and only needed once something is judged
@@ -48,8 +48,8 @@ class RuleMatcher:
         return RuleMatcher()
 
     def find(self, text: str, *, documents: bool) -> list[Match]:
-        """Return the matches of all rules, or of those that hold for documents."""
-        found = []
+        """Return the matches of all rules, or only of those that apply to documents."""
+        matches = []
         for number in self._set.Match(text) or ():
             rule, pattern = self._patterns[number]
             if documents and not rule.documents:
@@ -57,11 +57,11 @@ class RuleMatcher:
             for count, match in enumerate(pattern.finditer(text)):
                 if count >= _MOST_MATCHES:
                     break
-                found.append(Match(rule, match.start(), match.end()))
-        return found
+                matches.append(Match(rule, match.start(), match.end()))
+        return matches
 
     def find_spelled(self, text: str) -> bool:
-        """Tell whether a text without blanks gives an order."""
+        """Return whether a text without blanks contains an instruction."""
         return self._spelled.search(text) is not None
 
 

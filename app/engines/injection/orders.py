@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a pattern is read as a whole
-"""Patterns of orders that users give: to drop instructions, to be somebody else, never to refuse."""
+"""Patterns of users' orders: to ignore instructions, to play a role, never to refuse."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ from app.engines.injection.wording import (
 )
 
 _OVERRIDE = (
-    # A plain order to the reader, with nothing behind the noun that would say whose instructions are meant.
+    # A plain order to the reader, with nothing after the noun that says whose instructions are meant.
     InjectionRule(
         OVERRIDE,
         0.6,
@@ -106,7 +106,7 @@ _OVERRIDE = (
     ),
 )
 
-# RE2 takes \w for ASCII only.
+# In RE2, \w matches ASCII only.
 _OTHER_LANGUAGES = (
     InjectionRule(
         OVERRIDE,

@@ -1,4 +1,4 @@
-"""All rules, in the order in which their version is computed."""
+"""All rules, in the order that determines the digest of their version."""
 
 from typing import Final
 
@@ -13,4 +13,4 @@ SPELLED: Final = (
     r"|(?:reveal|show|print|repeat|output)(?:me|us)?(?:your|the)(?:system|hidden|initial|secret)(?:prompt|instructions?)"
     r"|(?:youare|actas|becomes?)(?:now)?(?:dan|unrestricted|unfiltered|jailbroken)|doanythingnow"
 )
-"""For words that were written letter by letter, which have no blanks between them."""
+"""Matches words that were written letter by letter and have no blanks between them."""

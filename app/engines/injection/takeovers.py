@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a pattern is read as a whole
-"""Patterns of what is after the prompt, the data or the tools, in requests and in documents."""
+"""Patterns of attacks on the prompt, the data or the tools, in requests and in documents."""
 
 from typing import Final
 

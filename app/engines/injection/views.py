@@ -1,6 +1,6 @@
-"""Plain views of a text that may hide what it says: normalised, respelled and decoded, with a map to its offsets.
+"""Make plain views of a text that may hide its message: normalised, respelled and decoded, mapped to its offsets.
 
-Every view is made in time that grows with the length of the text, and what is decoded is bounded.
+Every view takes time linear in the length of the text, and the amount of decoded text is bounded.
 """
 
 import base64
@@ -14,12 +14,12 @@ from urllib.parse import unquote
 from app.engines.views.plain import plain_view
 
 Locate = Callable[[int, int], tuple[int, int]]
-"""From offsets in a view to offsets in the text."""
+"""Maps offsets in a view to offsets in the text."""
 
 _MAX_DEPTH = 3
 _MAX_RUNS = 32
 _MAX_DECODED = 20_000
-"""Characters of decoded runs that are looked at in one text; more is data, not a message."""
+"""Most characters of decoded runs that are checked in one text; more is data, not a message."""
 
 _LOOKALIKES = str.maketrans(
     "АВЕЅЗІЈКМНОРСТХУҮаӓвеёзѕіїјкмнопрстгухһԁԛԝѵьΑΒΕΖΗΙΚΜΝΟΡΤΥΧαβεγηικνοπρτυχωɑɡɩɪʟʏցօոսհՏ",
@@ -45,25 +45,25 @@ _LETTERS = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True, slots=True)
 class InjectionView:
-    """One reading of a text; ``hidden`` where no reader of the text sees it, ``encoded`` where it was decoded."""
+    """One reading of a text; ``hidden``: invisible to a reader of the text; ``encoded``: decoded from it."""
 
     text: str
     locate: Locate
     encoded: bool = False
     hidden: bool = False
     guessed: bool = False
-    """The text was respelled on the chance that it says something then: only rules look at it."""
+    """The text was respelled on speculation: only rules check it, not the classifier."""
     spelled: bool = False
-    """Words that were written letter by letter: no blanks are left between them."""
+    """The words were written letter by letter, so no blanks are left between them."""
 
 
 def views(text: str) -> list[InjectionView]:
     """Return the views of ``text``, the plain one first."""
     plain = plain_view(text)
     first = InjectionView(text, _same) if plain is None else InjectionView(plain.text, plain.original_span)
-    found = [first, *_respelled(first)]
+    every_view = [first, *_respelled(first)]
     if not text.isascii():
-        found += list(_invisible(text))
+        every_view += list(_invisible(text))
     budget = _MAX_DECODED
     pending = [(first, 0)]
     while pending:
@@ -71,11 +71,11 @@ def views(text: str) -> list[InjectionView]:
         for decoded in _decoded(view):
             budget -= len(decoded.text)
             if budget < 0:
-                return found
-            found.append(decoded)
+                return every_view
+            every_view.append(decoded)
             if depth + 1 < _MAX_DEPTH:
                 pending.append((decoded, depth + 1))
-    return found
+    return every_view
 
 
 def _same(start: int, end: int) -> tuple[int, int]:
@@ -83,7 +83,7 @@ def _same(start: int, end: int) -> tuple[int, int]:
 
 
 def _whole(start: int, end: int, locate: Locate) -> Locate:
-    """Return a map of every offset to one run: what is decoded stands for the run as a whole."""
+    """Return a map of every offset to one run, as decoded text stands for the whole run."""
     place = locate(start, end)
     return lambda _start, _end: place
 
@@ -106,41 +106,41 @@ def _respelled(view: InjectionView) -> Iterator[InjectionView]:
 
 
 def _spelled(view: InjectionView) -> Iterator[InjectionView]:
-    """Yield words that were written letter by letter, without what stands between the letters."""
-    for number, found in enumerate(_SPELLED.finditer(view.text)):
+    """Yield words that were written letter by letter, without the separators."""
+    for number, run in enumerate(_SPELLED.finditer(view.text)):
         if number >= _MAX_RUNS:
             return
-        joined = re.sub(r"\W|_", "", found[0])
-        yield InjectionView(joined, _whole(*found.span(), view.locate), guessed=True, spelled=True)
+        joined = re.sub(r"\W|_", "", run[0])
+        yield InjectionView(joined, _whole(*run.span(), view.locate), guessed=True, spelled=True)
 
 
 def _invisible(text: str) -> Iterator[InjectionView]:
-    for found in _TAGS.finditer(text):
-        decoded = "".join(chr(ord(one) - 0xE0000) for one in found[0])
-        yield InjectionView(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
-    for found in _SELECTORS.finditer(text):
-        raw = bytes(ord(one) - 0xFE00 if one <= "\ufe0f" else ord(one) - 0xE0100 + 16 for one in found[0])
+    for run in _TAGS.finditer(text):
+        decoded = "".join(chr(ord(char) - 0xE0000) for char in run[0])
+        yield InjectionView(decoded, _whole(*run.span(), _same), encoded=True, hidden=True)
+    for run in _SELECTORS.finditer(text):
+        raw = bytes(ord(char) - 0xFE00 if char <= "\ufe0f" else ord(char) - 0xE0100 + 16 for char in run[0])
         decoded = raw.decode("utf-8", "replace")
         if _says_something(decoded):
-            yield InjectionView(decoded, _whole(*found.span(), _same), encoded=True, hidden=True)
+            yield InjectionView(decoded, _whole(*run.span(), _same), encoded=True, hidden=True)
 
 
 def _decoded(view: InjectionView) -> Iterator[InjectionView]:
     for sign, pattern, decode in _DECODERS:
         if sign not in view.text:
             continue
-        for number, found in enumerate(pattern.finditer(view.text)):
+        for number, run in enumerate(pattern.finditer(view.text)):
             if number >= _MAX_RUNS:
                 break
-            text = decode(found[0])
-            if text is not None and text != found[0] and _says_something(text):
-                yield InjectionView(text, _whole(*found.span(), view.locate), encoded=True)
+            text = decode(run[0])
+            if text is not None and text != run[0] and _says_something(text):
+                yield InjectionView(text, _whole(*run.span(), view.locate), encoded=True)
 
 
 def _says_something(text: str) -> bool:
-    """Tell whether ``text`` may be a message: mostly letters and blanks, no control characters."""
+    """Return whether ``text`` may be a message: mostly letters and blanks, no control characters."""
     sample = text[:400]
-    if len(sample) < 8 or any(ord(one) < 32 and one not in "\t\n\r" for one in sample):  # noqa: PLR2004 - a word
+    if len(sample) < 8 or any(ord(char) < 32 and char not in "\t\n\r" for char in sample):  # noqa: PLR2004 - a word
         return False
     plain = len(_LETTERS.findall(sample)) + sample.count(" ")
     return plain >= 0.7 * len(sample) and "\ufffd" not in sample

@@ -1,8 +1,8 @@
 # ruff: noqa: S105 - a pattern is read as a whole, and none is a password
-"""What rules are made of: kinds, and the words of which their patterns are built; RE2 syntax, written by us.
+"""Parts of the rules: kinds, and the words of which their patterns are built, in RE2 syntax.
 
-``score`` says how much a match alone speaks for an attack. ``documents`` marks rules that hold for texts of tools and
-files too: what no honest document says to a reader that happens to be a model.
+``score`` states how strongly a match alone indicates an attack. ``documents`` marks rules that also apply to texts of
+tools and files: orders that no honest document gives to a model that reads it.
 """
 
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class InjectionRule:
-    """One pattern and what a match means."""
+    """One pattern and the meaning of a match."""
 
     kind: str
     score: float
     pattern: str
     documents: bool = False
     alone: bool = False
-    """It counts by itself in requests too: the classifier, which weighs the others, does not know the language."""
+    """It counts on its own in requests too, as the classifier, which weighs other rules, may not know its language."""
 
 
 DROP: Final = (
@@ -62,7 +62,7 @@ MACHINE: Final = (
     r"(?:(?:AI|A\.I\.|LLM|GPT(?:-?\d\w*)?|ChatGPT|Claude|Gemini|Copilot|language model|chat ?bot)s?"
     r"(?: (?:assistant|agent|model|system|reviewer|tool)s?)?)"
 )
-"""A model named as such; an assistant or an agent may be a person."""
+"""A word that certainly means a model; an assistant or an agent may be a person."""
 
 MODEL: Final = (
     r"(?:AI|A\.I\.|LLM|GPT(?:-?\d\w*)?|ChatGPT|Claude|Gemini|Copilot|Llama|Grok|Siri|assistant|chat ?bot|bot|"
