@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ LISTED = Path(__file__).with_name("survivors.toml")
 def main() -> None:
     """Draw the sample, judge it, and print the tables."""
     options = read_options()
+    for ending in (signal.SIGINT, signal.SIGTERM):  # also where a shell in the background ignores the first
+        signal.signal(ending, signal.default_int_handler)
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mutants"]
     table |= {name: value for name, value in vars(options).items() if name in table and value is not None}
     KEPT.mkdir(exist_ok=True)
