@@ -31,11 +31,6 @@ class _Exists(IndexAnswer):
     result: _Existence
 
 
-class _Done(IndexAnswer):
-    status: Ok
-    result: bool
-
-
 class _Update(IndexAnswer):
     status: Literal["completed"]
 
