@@ -99,7 +99,7 @@ def server_answer(known: ServerRecord, upstreams: UpstreamService) -> ServerAnsw
 def detail_answer(found: ServerDetail, upstreams: UpstreamService) -> ServerDetailAnswer:
     """Return a server with the standing of its definitions."""
     return ServerDetailAnswer(
-        **_fields(found.known, upstreams),
+        **_fields(found.record, upstreams),
         listed=found.reviews is not None,
         primitives=[_primitive(one, found.pins) for one in found.reviews or []],
     )

@@ -50,7 +50,7 @@ def show(name: Name, tenant: Tenant = "default") -> None:
 
     async def shown(host: "Services") -> "ServerAnswer":
         found = await host.servers.get(caller_for(tenant), name)
-        return server_answer(found.known, host.upstreams)
+        return server_answer(found.record, host.upstreams)
 
     show_json(on_host(shown).model_dump(mode="json", exclude={"status"}))
 

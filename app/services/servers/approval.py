@@ -1,4 +1,4 @@
-"""Which definitions an approval covers, and what is stored of them."""
+"""Which definitions an approval covers, and the pins that are stored for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from app.store.servers import StoredPin, StoredServer
 
 @dataclass(frozen=True, slots=True)
 class WantedDefinition:
-    """A definition that an operator approves by name; with a ``digest`` only in the form that was looked at."""
+    """A definition that an operator approves by name; with a ``digest``, only in the form that was reviewed."""
 
     kind: PrimitiveKind
     name: str
@@ -23,7 +23,7 @@ class WantedDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ApprovedDefinitions:
-    """What an approval pins, the names whose earlier pins it replaces, and what it leaves quarantined."""
+    """The offers that an approval pins, the names whose earlier pins it replaces, and what stays quarantined."""
 
     offers: Sequence[Offer]
     names: Sequence[PinName]
@@ -32,7 +32,7 @@ class ApprovedDefinitions:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A server after its approval, what it offered at that moment, and what of that was approved."""
+    """A server after its approval, what it offered at that time, and what of it was approved."""
 
     stored: StoredServer
     inspection: Inspection
@@ -40,44 +40,49 @@ class Approval:
 
 
 def choose(reviews: Sequence[Review], wanted: Sequence[WantedDefinition] | None) -> ApprovedDefinitions:
-    """Choose all that can be approved, or exactly what is ``wanted``; a definition that is gone loses its pin."""
-    known: dict[PinName, Review] = {}
-    for one in reviews:
-        known.setdefault(PinName(one.kind, one.name), one)  # of two under one name the first counts
+    """Choose all that can be approved, or exactly what is ``wanted``; a missing definition loses its pin."""
+    by_name: dict[PinName, Review] = {}
+    for entry in reviews:
+        by_name.setdefault(
+            PinName(entry.kind, entry.name), entry
+        )  # if two have the same name, the first one counts
     if wanted is None:
-        taken = {name: one for name, one in known.items() if one.state not in UNAPPROVABLE}
+        chosen = {name: entry for name, entry in by_name.items() if entry.state not in UNAPPROVABLE}
     else:
-        taken = {PinName(one.kind, one.name): _wanted(known, one, at) for at, one in enumerate(wanted)}
-    offers = [one.offer for one in taken.values() if one.offer is not None]
+        chosen = {
+            PinName(definition.kind, definition.name): _choose_wanted(by_name, definition, at)
+            for at, definition in enumerate(wanted)
+        }
+    offers = [entry.offer for entry in chosen.values() if entry.offer is not None]
     approved = {id(offer) for offer in offers}
-    held_back = [one for one in reviews if one.quarantined and id(one.offer) not in approved]
-    return ApprovedDefinitions(offers, list(taken), held_back)
+    held_back = [entry for entry in reviews if entry.quarantined and id(entry.offer) not in approved]
+    return ApprovedDefinitions(offers, list(chosen), held_back)
 
 
-def _wanted(known: dict[PinName, Review], wanted: WantedDefinition, at: int) -> Review:
-    found = known.get(PinName(wanted.kind, wanted.name))
+def _choose_wanted(by_name: dict[PinName, Review], wanted: WantedDefinition, at: int) -> Review:
+    chosen = by_name.get(PinName(wanted.kind, wanted.name))
     pointer = {"pointer": f"/primitives/{at}"}
-    if found is None:
+    if chosen is None:
         raise InvalidArgumentsError("The server offers no such definition.", details=pointer)
-    if found.state is PinState.HEADER_LEAK:
+    if chosen.state is PinState.HEADER_LEAK:
         raise InvalidArgumentsError(
             "The tool would copy free text into HTTP headers (x-mcp-header), so it cannot be approved.",
             details=pointer,
         )
-    if found.state is PinState.UNNAMEABLE:
+    if chosen.state is PinState.UNNAMEABLE:
         raise InvalidArgumentsError(
-            "The definition's name is empty, too long to be kept, or holds characters that cannot be seen.",
+            "The definition's name is empty, too long to be stored, or has invisible characters.",
             details=pointer,
         )
-    if wanted.digest is not None and wanted.digest != found.digest:
+    if wanted.digest is not None and wanted.digest != chosen.digest:
         raise ConflictError(
-            "The server has changed the definition meanwhile; look at it again.", details=pointer
+            "The server has changed the definition meanwhile; review it again.", details=pointer
         )
-    return found
+    return chosen
 
 
 def pinned(offers: Sequence[Offer], caller: Caller, server: str, moment: datetime) -> list[StoredPin]:
-    """Return offers as the pins that are stored."""
+    """Return the pins to store for ``offers``."""
     return [
         StoredPin(
             tenant=caller.tenant,

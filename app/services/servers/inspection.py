@@ -1,4 +1,4 @@
-"""Connecting to a server once, to see what it offers."""
+"""Connect to a server once, to see what it offers."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["Inspection", "ServerStatus", "inspect"]
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a server said when it was listed once: everything it offers, or why it could not be listed."""
+    """The result of listing a server once: everything it offers, or why it could not be listed."""
 
     status: ServerStatus
     offers: tuple[Offer, ...]
@@ -28,29 +28,31 @@ class Inspection:
 
     @property
     def error(self) -> str | None:
-        """Return what is wrong, in our words; a listed server may have lists that could not be read."""
+        """Return the error in our words, None without one; single lists of a listed server may be unreadable."""
         return self.status.error or (None if self.ready else "The server did not answer in time.")
 
     @property
     def digest(self) -> str:
-        """Return what stands for the whole listing, whatever its order; resources do not count."""
+        """Return a digest of the whole listing, independent of its order; without resources."""
         lines = sorted(
-            f"{one.kind} {one.digest} {one.own_name}" for one in self.offers if one.kind in PINNED_KINDS
+            f"{offer.kind} {offer.digest} {offer.own_name}"
+            for offer in self.offers
+            if offer.kind in PINNED_KINDS
         )
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def check(self, listing: str | None) -> None:
-        """Raise an error unless the server was listed and offers what ``listing``, where given, stands for."""
+        """Raise an error unless the server was listed and its digest is ``listing``, if set."""
         if not self.ready:
             raise UpstreamUnavailableError(self.error or "The server does not answer.")
         if listing is not None and listing != self.digest:
             raise ConflictError(
-                "The server offers something else than what was looked at; test it again and look again."
+                "The server's offers differ from the reviewed listing; test it again and review the result."
             )
 
 
 async def inspect(entry: ServerEntry, options: AggregatorOptions) -> Inspection:
-    """Connect, list and leave; a failure is part of what is returned."""
+    """Connect, list and disconnect; a failure is part of the result."""
     connection = Connection(entry.name, entry.settings, options)
     connection.start()
     try:

@@ -1,6 +1,6 @@
-"""What of a server may be served: its definitions against those that were approved.
+"""Which definitions of a server may be served: compared with the approved ones.
 
-Tools, prompts and templates are pinned by digest. Resources are data, which come and go, and are not.
+Tools, prompts and templates are pinned by digest. Resources are data that comes and goes, so they are not pinned.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ MAX_NAME_BYTES: Final = 2048
 _BOUNDED_TYPES: Final = frozenset({"boolean", "integer", "null", "number"})
 _BOUNDED_FORMATS: Final = frozenset(
     {"date", "date-time", "duration", "ipv4", "ipv6", "time", "uuid"}
-)  # what fits into these is no sentence
+)  # values of these formats cannot hold a sentence
 _MAPS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 
 
 class PinState(StrEnum):
-    """How a definition stands to what was approved; only ``approved`` is served."""
+    """The state of a definition compared with what was approved; only ``approved`` is served."""
 
     APPROVED = "approved"
     CHANGED = "changed"
@@ -33,11 +33,11 @@ class PinState(StrEnum):
 
 
 UNAPPROVABLE: Final = frozenset({PinState.HEADER_LEAK, PinState.UNNAMEABLE})
-"""These stay quarantined whatever an operator says: the server has to change them."""
+"""These stay quarantined and cannot be approved: the server has to change them."""
 
 
 class PinName(NamedTuple):
-    """What a definition is pinned under, within one server."""
+    """The key of a pinned definition within one server."""
 
     kind: PrimitiveKind
     name: str
@@ -45,7 +45,7 @@ class PinName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One definition and its standing; ``offer`` is None where it is gone, ``approved`` the pinned digest."""
+    """One definition and its state; ``offer`` is None if it is gone, ``approved`` is the pinned digest."""
 
     kind: PrimitiveKind
     name: str
@@ -56,35 +56,35 @@ class Review:
 
     @property
     def quarantined(self) -> bool:
-        """Return whether the server offers it and it is held back."""
+        """Return whether the server offers it but it is not served."""
         return self.state not in {PinState.APPROVED, PinState.GONE}
 
 
 def review(offers: Iterable[Offer], pins: Mapping[PinName, str]) -> list[Review]:
-    """Compare one server's offers with the approved digests; offers first, in their order, then what is gone."""
-    found, seen = [], set()
+    """Compare one server's offers with the approved digests; offers first, in their order, then missing definitions."""
+    reviews, seen = [], set()
     for offer in offers:
         if offer.kind not in PINNED_KINDS:
             continue
         name = PinName(offer.kind, offer.own_name)
         digest, approved = offer.digest, pins.get(name)
         seen.add(name)
-        found.append(Review(*name, _state(offer, digest, approved), offer, digest, approved))
+        reviews.append(Review(*name, _state(offer, digest, approved), offer, digest, approved))
     gone = [Review(*name, PinState.GONE, None, None, pins[name]) for name in pins if name not in seen]
-    return found + sorted(gone, key=lambda one: (one.kind, one.name))
+    return reviews + sorted(gone, key=lambda missing: (missing.kind, missing.name))
 
 
 def served(offers: Sequence[Offer], reviews: Sequence[Review]) -> list[Offer]:
     """Return the offers without the quarantined ones."""
-    held = {id(one.offer) for one in reviews if one.quarantined}
-    return [offer for offer in offers if id(offer) not in held]
+    quarantined = {id(entry.offer) for entry in reviews if entry.quarantined}
+    return [offer for offer in offers if id(offer) not in quarantined]
 
 
 def leaking_parameter(schema: Any) -> str | None:
-    """Return the first header into which a tool's ``inputSchema`` would copy free text, None: into none.
+    """Return the first header into which a tool's ``inputSchema`` would copy free text, None if there is none.
 
-    A parameter marked ``x-mcp-header`` is sent outside the body, where proxies log it and no redaction looks. Only
-    parameters that cannot hold a sentence may be: numbers, booleans, enumerations, identifiers and times.
+    A parameter marked ``x-mcp-header`` is sent outside the body, where proxies log it and nothing redacts it. Only
+    parameters that cannot hold a sentence may be marked: numbers, booleans, enumerations, identifiers and times.
     """
     for part in _schemas(schema):
         marked = part.get(HEADER_MARK)
@@ -96,7 +96,7 @@ def leaking_parameter(schema: Any) -> str | None:
 def _state(offer: Offer, digest: str, approved: str | None) -> PinState:
     name = offer.own_name
     if not (0 < len(name.encode()) <= MAX_NAME_BYTES and name.isprintable()):
-        return PinState.UNNAMEABLE  # what reorders or ends lines would show people another name
+        return PinState.UNNAMEABLE  # characters that reorder or end lines would show people another name
     if (
         offer.kind is PrimitiveKind.TOOL
         and leaking_parameter(offer.definition.get("inputSchema")) is not None
@@ -108,7 +108,7 @@ def _state(offer: Offer, digest: str, approved: str | None) -> PinState:
 
 
 def _schemas(root: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every part of a JSON Schema that may be a schema: unknown keywords too, instance data never."""
+    """Yield every part of a JSON Schema that may be a schema: also below unknown keywords, never instance data."""
     waiting = [root]
     while waiting:
         part = waiting.pop()
@@ -127,7 +127,7 @@ def _schemas(root: Any) -> Iterator[Mapping[str, Any]]:
 def _is_bounded(schema: Mapping[str, Any]) -> bool:
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
-    if kinds and all(isinstance(one, str) and one in _BOUNDED_TYPES for one in kinds):
+    if kinds and all(isinstance(name, str) and name in _BOUNDED_TYPES for name in kinds):
         return True
     form = schema.get("format")
     return "enum" in schema or "const" in schema or (isinstance(form, str) and form in _BOUNDED_FORMATS)

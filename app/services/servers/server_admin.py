@@ -1,4 +1,4 @@
-"""The MCP servers of a tenant: added, changed, tried out, approved, paused and removed by its operators."""
+"""The MCP servers of a tenant: added, changed, tested, approved, paused and removed by its operators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -31,7 +31,14 @@ from app.services.servers.sealing import (
     reached,
     sealed,
 )
-from app.services.servers.server_records import ServerDetail, ServerRecord, Trial, digests, found, pins_of
+from app.services.servers.server_records import (
+    ServerDetail,
+    ServerRecord,
+    Trial,
+    digests,
+    pins_of,
+    require_server,
+)
 from app.services.servers.upstreams import UpstreamService
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
@@ -62,8 +69,8 @@ _DECLARED: Final = (
 class ServerService:
     """Administers servers; ``upstreams`` serves them.
 
-    What is declared in a file belongs to the file: over REST it is approved, paused and resumed, not edited.
-    Arguments named ``host`` say that the caller works on the host, whom that and commands (stdio) are left to.
+    Servers declared in a file belong to the file: over REST they are approved, paused and resumed, not edited.
+    ``host`` arguments: the caller works on the host, where such servers may be edited and commands (stdio) added.
     """
 
     database: Database
@@ -79,62 +86,62 @@ class ServerService:
         after: str | None = None,
         limit: int | None = None,
     ) -> Sequence[ServerRecord]:
-        """Return servers by name, those behind ``after``."""
+        """Return servers ordered by name, those after ``after``."""
         async with self.audit.refusals(caller, "servers.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             listed = await list_servers(tx, caller.tenant, after=after, limit=limit)
-        return [self._known(stored) for stored in listed]
+        return [self._open(stored) for stored in listed]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerDetail:
-        """Return one server with the standing of its definitions, or raise NotFoundError."""
+        """Return one server with the state of its definitions, or raise NotFoundError."""
         async with self.audit.refusals(caller, "servers.get", request):
             caller.require(Role.OPERATOR)
             async with self._reading(caller) as tx:
-                stored = await found(tx, caller.tenant, name)
+                stored = await require_server(tx, caller.tenant, name)
                 pins = await pins_of(tx, caller.tenant, name)
         offers = self.upstreams.listing(caller.tenant, name)
         reviews = review(offers, digests(pins)) if offers is not None else None
-        return ServerDetail(self._known(stored), reviews, pins)
+        return ServerDetail(self._open(stored), reviews, pins)
 
     async def add(
         self,
         caller: Caller,
         name: str,
-        given: SubmittedServer,
+        submitted: SubmittedServer,
         request: RequestInfo | None = None,
         *,
         host: bool = False,
     ) -> ServerRecord:
-        """Store a new server, which waits for approval; a name that is taken is a ConflictError."""
+        """Store a new server, which waits for approval; raise ConflictError if the name is taken."""
         async with self.audit.refusals(caller, "servers.add", request):
             caller.require(Role.OPERATOR)
-            entry = given.entry(name)
+            entry = submitted.entry(name)
             self._check(entry, host=host)
             added = self._new(caller, entry, "api", SERVER_PENDING)
             async with self._writing(caller) as tx:
                 if not await add_server(tx, added):
                     raise ConflictError("There is a server of that name.", details={"pointer": "/name"})
-                await self._record(tx, caller, "servers.add", name, request, type=entry.settings.type)
-        await self._heard(caller, name)
+                await self._record_change(tx, caller, "servers.add", name, request, type=entry.settings.type)
+        await self._follow(caller, name)
         return ServerRecord(added, entry)
 
     async def put(
         self,
         caller: Caller,
         name: str,
-        given: SubmittedServer,
+        submitted: SubmittedServer,
         request: RequestInfo | None = None,
         *,
         host: bool = False,
     ) -> ServerRecord:
-        """Replace a server's settings; where that changes how it is reached, it waits for approval again."""
+        """Replace a server's settings; if that changes how it is reached, it waits for approval again."""
         async with self.audit.refusals(caller, "servers.put", request):
             caller.require(Role.OPERATOR)
             async with self._writing(caller) as tx:
-                before = self._known(await found(tx, caller.tenant, name, lock=True))
-                _check_ours(before.stored, host=host)
-                entry = given.entry(name, before.entry.settings)
+                before = self._open(await require_server(tx, caller.tenant, name, lock=True))
+                _check_editable(before.stored, host=host)
+                entry = submitted.entry(name, before.entry.settings)
                 self._check(entry, host=host)
                 changed = self._changed(before, entry)
                 if connection_of(entry.settings) != connection_of(before.entry.settings):
@@ -142,17 +149,17 @@ class ServerService:
                     changed = replace(changed, state=state, pinned=None)
                 await update_server(tx, changed)
                 parts = changed_parts(before.entry, entry)
-                await self._record(
+                await self._record_change(
                     tx, caller, "servers.put", name, request, changed=parts, state=changed.state
                 )
-        await self._heard(caller, name)
+        await self._follow(caller, name)
         return ServerRecord(changed, entry)
 
     async def test(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Trial:
-        """Connect to a server once, list it and leave; that it fails is a finding, not an error."""
+        """Connect to a server once, list it and disconnect; a failure is a result, not an error."""
         async with self.audit.refusals(caller, "servers.test", request):
-            known, pins = await self._opened(caller, name)
-        inspected = await self.upstreams.inspect(known.entry, known.stored.origin)
+            record, pins = await self._open_whole(caller, name)
+        inspected = await self.upstreams.inspect(record.entry, record.stored.origin)
         reviews = review(inspected.offers, digests(pins)) if inspected.ready else []
         details = {"server": name, "ready": inspected.ready, "definitions": len(reviews)}
         outcome = OUTCOME_OK if inspected.ready else OUTCOME_FAILED
@@ -172,19 +179,19 @@ class ServerService:
     ) -> Approval:
         """Connect, list and pin what the server offers now: all of it, or the ``wanted`` definitions only.
 
-        With a ``listing`` (``Inspection.digest``) or digests in ``wanted``, what the server has changed since then is
-        a ConflictError. What can never be approved is left out, or refused where it is named.
+        With a ``listing`` (``Inspection.digest``) or digests in ``wanted``, a change by the server since then is a
+        ConflictError. Definitions that can never be approved are left out, or refused if ``wanted`` names them.
         """
         async with self.audit.refusals(caller, "servers.approve", request):
-            known, _ = await self._opened(caller, name)
-            inspected = await self.upstreams.inspect(known.entry, known.stored.origin)
+            record, _ = await self._open_whole(caller, name)
+            inspected = await self.upstreams.inspect(record.entry, record.stored.origin)
             inspected.check(listing)
             async with self._writing(caller) as tx:
-                stored = await found(tx, caller.tenant, name, lock=True)
-                if stored.updated != known.stored.updated:
+                stored = await require_server(tx, caller.tenant, name, lock=True)
+                if stored.updated != record.stored.updated:
                     raise ConflictError("The server's settings were changed meanwhile; approve them again.")
-                held = digests(await pins_of(tx, caller.tenant, name))
-                chosen = choose(review(inspected.offers, held), wanted)
+                approved_digests = digests(await pins_of(tx, caller.tenant, name))
+                chosen = choose(review(inspected.offers, approved_digests), wanted)
                 moment = self.now()
                 await remove_pins(tx, caller.tenant, name, None if wanted is None else chosen.names)
                 await add_pins(tx, pinned(chosen.offers, caller, name, moment))
@@ -193,55 +200,58 @@ class ServerService:
                 )
                 await update_server(tx, changed)
                 counts = {"approved": len(chosen.offers), "held_back": len(chosen.held_back)}
-                await self._record(tx, caller, "servers.approve", name, request, **counts)
-        await self._heard(caller, name)
+                await self._record_change(tx, caller, "servers.approve", name, request, **counts)
+        await self._follow(caller, name)
         return Approval(changed, inspected, chosen)
 
     async def pause(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerRecord:
-        """Serve nothing of a server until it is resumed; again is harmless."""
-        return await self._switch(caller, "servers.pause", name, request, lambda _stored: SERVER_PAUSED)
+        """Serve nothing of a server until it is resumed; repeating it does no harm."""
+        return await self._set_state(caller, "servers.pause", name, request, lambda _stored: SERVER_PAUSED)
 
     async def resume(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerRecord:
-        """Serve a paused server as before; one that was never approved waits for that again."""
+        """Serve a paused server as before; one that was never approved waits for approval again."""
 
         def before(stored: StoredServer) -> ServerState:
             if stored.state != SERVER_PAUSED:
                 return stored.state
             return SERVER_APPROVED if stored.pinned or stored.origin == "file" else SERVER_PENDING
 
-        return await self._switch(caller, "servers.resume", name, request, before)
+        return await self._set_state(caller, "servers.resume", name, request, before)
 
     async def remove(
         self, caller: Caller, name: str, request: RequestInfo | None = None, *, host: bool = False
     ) -> None:
-        """Forget a server, its secrets and what was approved of it."""
+        """Remove a server, its secrets and its approvals."""
         async with self.audit.refusals(caller, "servers.remove", request):
             caller.require(Role.OPERATOR)
             async with self._writing(caller) as tx:
-                _check_ours(await found(tx, caller.tenant, name, lock=True), host=host)
+                _check_editable(await require_server(tx, caller.tenant, name, lock=True), host=host)
                 await remove_server(tx, caller.tenant, name)
-                await self._record(tx, caller, "servers.remove", name, request)
-        await self._heard(caller, name)
+                await self._record_change(tx, caller, "servers.remove", name, request)
+        await self._follow(caller, name)
 
     async def declared(self, tx: Transaction, tenant: str) -> Mapping[str, tuple[ServerEntry, Origin]]:
-        """Return every server's entry, secrets included, and its origin: what a plan compares a file with."""
+        """Return every server's entry, secrets included, and its origin, to compare a file with."""
         return {
-            one.name: (opened(self.audit.keys, one), one.origin) for one in await list_servers(tx, tenant)
+            stored.name: (opened(self.audit.keys, stored), stored.origin)
+            for stored in await list_servers(tx, tenant)
         }
 
     async def declare(self, tx: Transaction, caller: Caller, entry: ServerEntry) -> bool:
-        """Store what a file says of a server, which approves it; return whether that changed anything.
+        """Store a file's entry of a server, which approves it; return whether that changed anything.
 
-        A server that an operator paused stays so. Where the file names another program or address, its first
-        complete listing is approved anew; otherwise what was approved holds.
+        A server that an operator paused stays paused. If the file names another program or address, the server's next
+        complete listing is approved anew; otherwise the approvals stay.
         """
         self._check(entry, host=True)
         stored = await find_server(tx, caller.tenant, entry.name, lock=True)
         if stored is None:
             await add_server(tx, self._new(caller, entry, "file", SERVER_APPROVED))
-            await self._record(tx, caller, "servers.declare", entry.name, None, type=entry.settings.type)
+            await self._record_change(
+                tx, caller, "servers.declare", entry.name, None, type=entry.settings.type
+            )
             return True
-        before = self._known(stored)
+        before = self._open(stored)
         if stored.origin == "file" and before.entry == entry:
             return False
         same = reached(entry.settings) == reached(before.entry.settings)
@@ -253,21 +263,21 @@ class ServerService:
         )
         await update_server(tx, changed)
         parts = changed_parts(before.entry, entry)
-        await self._record(
+        await self._record_change(
             tx, caller, "servers.declare", entry.name, None, changed=parts, state=changed.state
         )
         return True
 
     async def withdraw(self, tx: Transaction, caller: Caller, name: str) -> bool:
-        """Forget a server that the file no longer has; return whether there was one of the file's."""
+        """Remove a server that the file no longer has; return whether one from the file existed."""
         stored = await find_server(tx, caller.tenant, name, lock=True)
         if stored is None or stored.origin != "file":
             return False
         await remove_server(tx, caller.tenant, name)
-        await self._record(tx, caller, "servers.withdraw", name, None)
+        await self._record_change(tx, caller, "servers.withdraw", name, None)
         return True
 
-    async def _switch(
+    async def _set_state(
         self,
         caller: Caller,
         action: str,
@@ -278,21 +288,23 @@ class ServerService:
         async with self.audit.refusals(caller, action, request):
             caller.require(Role.OPERATOR)
             async with self._writing(caller) as tx:
-                stored = await found(tx, caller.tenant, name, lock=True)
+                stored = await require_server(tx, caller.tenant, name, lock=True)
                 state = state_of(stored)
                 if state != stored.state:
                     stored = replace(stored, state=state, updated=self._later(stored))
                     await update_server(tx, stored)
-                    await self._record(tx, caller, action, name, request, state=state)
-        await self._heard(caller, name)
-        return self._known(stored)
+                    await self._record_change(tx, caller, action, name, request, state=state)
+        await self._follow(caller, name)
+        return self._open(stored)
 
-    async def _opened(self, caller: Caller, name: str) -> tuple[ServerRecord, Mapping[PinName, StoredPin]]:
-        """Return a server to connect to, with what was approved of it."""
+    async def _open_whole(
+        self, caller: Caller, name: str
+    ) -> tuple[ServerRecord, Mapping[PinName, StoredPin]]:
+        """Return a server to connect to, with its approvals."""
         caller.require(Role.OPERATOR)
         async with self._reading(caller) as tx:
-            stored = await found(tx, caller.tenant, name)
-            return self._known(stored, whole=True), await pins_of(tx, caller.tenant, name)
+            stored = await require_server(tx, caller.tenant, name)
+            return self._open(stored, whole=True), await pins_of(tx, caller.tenant, name)
 
     def _reading(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
         return self.database.transaction(caller.tenant, write=False)
@@ -300,8 +312,8 @@ class ServerService:
     def _writing(self, caller: Caller) -> AbstractAsyncContextManager[Transaction]:
         return self.database.transaction(caller.tenant)
 
-    def _known(self, stored: StoredServer, *, whole: bool = False) -> ServerRecord:
-        """Open a server; unless it is wanted ``whole``, lost secrets keep nobody from seeing and mending it."""
+    def _open(self, stored: StoredServer, *, whole: bool = False) -> ServerRecord:
+        """Decrypt a server; unless ``whole``, a server with lost secrets is still shown, so it can be corrected."""
         try:
             return ServerRecord(stored, opened(self.audit.keys, stored))
         except InternalError:
@@ -333,13 +345,13 @@ class ServerService:
         )
 
     def _later(self, stored: StoredServer) -> datetime:
-        """Return a moment after the last change: the column tells two states of a server apart."""
+        """Return a time after the last change: the column distinguishes two states of a server."""
         return max(self.now(), stored.updated + timedelta(microseconds=1))
 
     def _check(self, entry: ServerEntry, *, host: bool) -> None:
         if entry.settings.type == "stdio" and not host and not self.upstreams.rules.stdio_over_rest:
             raise ForbiddenError(
-                "A command would run on this host, so it is not taken over REST: declare the server in the file "
+                "A command would run on this host, so it is not accepted over REST: declare the server in the file "
                 "(sluice apply), or set SLUICE_UPSTREAMS__STDIO_OVER_REST=true.",
                 details={"pointer": "/settings/command"},
             )
@@ -350,12 +362,12 @@ class ServerService:
                 f"{error}.".capitalize(), details={"pointer": "/toolFilter"}
             ) from None
 
-    async def _heard(self, caller: Caller, name: str) -> None:
-        """Let this process follow before the caller is answered; the others hear the announcement."""
+    async def _follow(self, caller: Caller, name: str) -> None:
+        """Apply the change in this process before the caller is answered; the others get the announcement."""
         self.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant, name))
         await self.upstreams.caught_up(caller.tenant)
 
-    async def _record(
+    async def _record_change(
         self,
         tx: Transaction,
         caller: Caller,
@@ -364,14 +376,14 @@ class ServerService:
         request: RequestInfo | None,
         **details: str | int,
     ) -> None:
-        """Put a change on record, names and counts only, and announce it with the transaction."""
-        said: dict[str, Any] = {"server": name, **details}
+        """Record a change, names and counts only, and announce it with the transaction."""
+        event_details: dict[str, Any] = {"server": name, **details}
         await self.audit.record_with(
-            tx, self.audit.new_event(caller, action, OUTCOME_OK, request, details=said)
+            tx, self.audit.new_event(caller, action, OUTCOME_OK, request, details=event_details)
         )
         await announce(tx, Changed(SERVERS_CHANGED, caller.tenant, name))
 
 
-def _check_ours(stored: StoredServer, *, host: bool) -> None:
+def _check_editable(stored: StoredServer, *, host: bool) -> None:
     if stored.origin == "file" and not host:
         raise ConflictError(_DECLARED)

@@ -1,4 +1,4 @@
-"""Servers as the service knows them: stored, opened, with what was approved of them."""
+"""Servers as stored, with their decrypted entries and approved definitions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from app.services.servers.pins import PinName, Review
 from app.store.audit.audit import Transaction
 from app.store.servers import StoredPin, StoredServer, find_server, list_pins
 
-__all__ = ["ServerDetail", "ServerRecord", "StoredPin", "Trial", "digests", "found", "pins_of"]
+__all__ = ["ServerDetail", "ServerRecord", "StoredPin", "Trial", "digests", "pins_of", "require_server"]
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """A server as it is stored, and its entry with the secrets, which no surface shows (``sealing.shown``)."""
+    """A server as stored, and its entry with the secrets, which are never shown (``sealing.shown``)."""
 
     stored: StoredServer
     entry: ServerEntry
@@ -24,19 +24,19 @@ class ServerRecord:
 
 @dataclass(frozen=True, slots=True)
 class ServerDetail:
-    """A server with its definitions, each with its standing.
+    """A server with its definitions, each with its state.
 
-    ``reviews`` is None where this process has no listing of the server, which is so unless it is served here.
+    ``reviews`` is None if this process has no listing of the server: it has one only if it serves the server.
     """
 
-    known: ServerRecord
+    record: ServerRecord
     reviews: Sequence[Review] | None
     pins: Mapping[PinName, StoredPin]
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What connecting to a server once has shown; ``reviews`` is empty where that failed."""
+    """The result of connecting to a server once; ``reviews`` is empty if that failed."""
 
     inspection: Inspection
     reviews: Sequence[Review]
@@ -48,7 +48,7 @@ def digests(pins: Mapping[PinName, StoredPin]) -> dict[PinName, str]:
     return {name: pin.digest for name, pin in pins.items()}
 
 
-async def found(tx: Transaction, tenant: str, name: str, *, lock: bool = False) -> StoredServer:
+async def require_server(tx: Transaction, tenant: str, name: str, *, lock: bool = False) -> StoredServer:
     """Return a tenant's server, or raise NotFoundError."""
     stored = await find_server(tx, tenant, name, lock=lock)
     if stored is None:
@@ -57,5 +57,5 @@ async def found(tx: Transaction, tenant: str, name: str, *, lock: bool = False) 
 
 
 async def pins_of(tx: Transaction, tenant: str, name: str) -> Mapping[PinName, StoredPin]:
-    """Return what was approved of a server."""
+    """Return the approved definitions of a server."""
     return {PinName(PrimitiveKind(pin.kind), pin.name): pin for pin in await list_pins(tx, tenant, name)}

@@ -41,9 +41,9 @@ from app.upstream.registry import ServerRegistry
 from app.upstream.terms import AggregatorOptions
 
 DECLARED: Final = "file"
-"""The actor in the record where the first listing of a declared server is approved."""
+"""The actor in the audit record when the first listing of a declared server is approved."""
 
-_TOGETHER_S: Final = 0.02
+_BATCH_S: Final = 0.02
 _FIRST_RETRY_S: Final = 0.25
 _LAST_RETRY_S: Final = 10.0
 
@@ -52,10 +52,10 @@ log = logging.getLogger("sluice.upstreams")
 
 @dataclass(frozen=True, slots=True)
 class UpstreamRules:
-    """What the settings say of servers in this process.
+    """The rules of the settings for servers in this process.
 
     ``servers``: the only ones that it serves (empty: all); ``filters`` narrow tools by server, beside the servers'
-    own filters. ``allowed_networks`` and ``stdio_over_rest`` bound servers that were added over REST.
+    own filters. ``allowed_networks`` and ``stdio_over_rest`` restrict servers that were added over REST.
     """
 
     connect_timeout_s: float = 10.0
@@ -67,7 +67,7 @@ class UpstreamRules:
     max_dedicated: int = 256
 
     def networks_for(self, origin: Origin) -> tuple[str, ...] | None:
-        """Return where a server may lie beside public addresses; None: anywhere but cloud metadata."""
+        """Return the networks allowed beside public addresses; None: every address except cloud metadata."""
         return None if origin == "file" else self.allowed_networks
 
     def options(self, allowed_networks: Callable[[str], tuple[str, ...] | None]) -> AggregatorOptions:
@@ -79,7 +79,7 @@ class UpstreamRules:
         )
 
     def refusal(self, entry: ServerEntry, origin: Origin) -> str | None:
-        """Return why this process does not connect to a server, None where it does."""
+        """Return why this process does not connect to a server, None if it does."""
         if entry.settings.type == "stdio" and origin != "file" and not self.stdio_over_rest:
             return "Commands that were added over REST are not run here (SLUICE_UPSTREAMS__STDIO_OVER_REST)."
         return None
@@ -87,10 +87,10 @@ class UpstreamRules:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """What may be served of a tenant's servers, and what is held back; the mappings are by server.
+    """What may be served of a tenant's servers, and what is quarantined; the mappings are by server.
 
-    ``aliases`` map an exposed name to the server's own tool name. ``namespaced`` has the servers that are not served
-    now, too: what begins with the name of one of them is its own.
+    ``aliases`` map an exposed name to the server's own tool name. ``namespaced`` also has the servers that are not
+    served now: names that begin with the name of one of them belong to it.
     """
 
     offers: tuple[Offer, ...] = ()
@@ -108,7 +108,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """What one listing is worth under these pins; ``served`` holds the identities of the offers that may be served."""
+    """One listing compared with these pins; ``served`` has the ids (``id()``) of the offers that may be served."""
 
     offers: tuple[Offer, ...]
     pins: Mapping[PinName, str]
@@ -144,31 +144,31 @@ class TenantUpstreams:
         self._read: tuple[Sequence[StoredServer], Mapping[tuple[str, str, str], str]] | None = None
         self._approved: Approved | None = None
         self._standings: dict[str, _Standing] = {}
-        self._told: dict[str, frozenset[tuple[str, str, str | None]]] = {}
-        self._untold = False
+        self._logged: dict[str, frozenset[tuple[str, str, str | None]]] = {}
+        self._unnotified = False
         self._stale, self._woken = True, asyncio.Event()
         self._woken.set()
-        self._asked = self._followed = 0
+        self._requested = self._followed = 0
         self._caught_up = asyncio.Event()
 
     def reload(self) -> None:
-        """Read the rows again, soon."""
+        """Read the rows again soon."""
         self._stale = True
-        self._asked += 1
+        self._requested += 1
         self._woken.set()
 
     async def caught_up(self) -> None:
-        """Return once what was stored before this call is what is served."""
-        wanted = self._asked
+        """Return once everything stored before this call is served."""
+        wanted = self._requested
         while self._followed < wanted:
             await self._caught_up.wait()
 
     async def run(self) -> None:
-        """Keep connections and rows in step until cancelled; a database that is away changes nothing here."""
+        """Keep connections and rows in sync until cancelled; while the database is unavailable, nothing changes."""
         retry_s = _FIRST_RETRY_S
         options = replace(
             self._rules.options(self._networks_of),
-            on_change=self._heard,
+            on_change=self._on_offers_changed,
             on_notification=partial(self._on_notification, self.tenant),
             dedicated=self._dedicated,
         )
@@ -177,7 +177,7 @@ class TenantUpstreams:
             try:
                 while True:
                     await self._woken.wait()
-                    await asyncio.sleep(_TOGETHER_S)  # what comes in a burst is answered once
+                    await asyncio.sleep(_BATCH_S)  # a burst of changes is handled once
                     self._woken.clear()
                     try:
                         await self._follow(aggregator)
@@ -195,12 +195,14 @@ class TenantUpstreams:
         """Return once every server was listed, or failed, for the first time."""
         await self.loaded.wait()
         if self.aggregator is not None:
-            await asyncio.gather(*(one.settled() for one in list(self.aggregator.connections.values())))
+            await asyncio.gather(
+                *(connection.settled() for connection in list(self.aggregator.connections.values()))
+            )
 
     def approved(self) -> Approved:
         """Return what may be served now; the same object until something changes."""
         if self._approved is None:
-            self._approved = self._compared()
+            self._approved = self._compare()
         return self._approved
 
     def connection(self, name: str) -> Connection | None:
@@ -208,56 +210,56 @@ class TenantUpstreams:
         return self.aggregator.connections.get(name) if self.aggregator is not None else None
 
     def reviews(self, name: str) -> list[Review]:
-        """Return the standing of everything that a connected server offers."""
+        """Return the state of every definition that a connected server offers."""
         self.approved()
         standing = self._standings.get(name)
         return standing.reviews if standing is not None else []
 
-    def _heard(self, _server: str) -> None:
-        self._overtaken()
+    def _on_offers_changed(self, _server: str) -> None:
+        self._invalidate()
         self._woken.set()
 
-    def _overtaken(self) -> None:
-        """Compare again at the next question, and tell those who follow."""
-        self._approved, self._untold = None, True
+    def _invalidate(self) -> None:
+        """Compare again at the next request, and notify subscribers."""
+        self._approved, self._unnotified = None, True
 
     def _networks_of(self, server: str) -> tuple[str, ...] | None:
         row = self._rows.get(server)
         return self._rules.networks_for(row.stored.origin if row is not None else "api")
 
     async def _follow(self, aggregator: MCPAggregator) -> None:
-        self._tell()  # what a server changed holds at once, whether or not the database answers
+        self._notify()  # a server's own change applies at once, whether or not the database answers
         if self._stale:
-            self._stale, asked = False, self._asked
+            self._stale, requested = False, self._requested
             try:
                 await self._load(aggregator)
             except BaseException:
                 self._stale = True
                 raise
             self.loaded.set()
-            self._followed, told, self._caught_up = asked, self._caught_up, asyncio.Event()
-            told.set()
+            self._followed, previous, self._caught_up = requested, self._caught_up, asyncio.Event()
+            previous.set()
         for name, row in self._rows.items():
             await self._pin_first(aggregator, name, row)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
-        if self._untold:
-            self._untold = False
+    def _notify(self) -> None:
+        if self._unnotified:
+            self._unnotified = False
             self._report()
             self._on_change(self.tenant)
 
     async def _load(self, aggregator: MCPAggregator) -> None:
-        """Bring the connections to what is stored, where that is other than before."""
+        """Update the connections if the stored rows changed."""
         async with self._database.transaction(self.tenant, write=False) as tx:
-            known = await find_tenant(tx, self.tenant)
-            shut = known is None or known.disabled is not None
-            stored = [] if shut else await list_servers(tx, self.tenant)
+            tenant_row = await find_tenant(tx, self.tenant)
+            is_closed = tenant_row is None or tenant_row.disabled is not None
+            stored = [] if is_closed else await list_servers(tx, self.tenant)
             digests = await list_pin_digests(tx, self.tenant)
         if (stored, digests) == self._read:
             return
         self._rows, self.faults = self._servable(stored)
-        self._names = [one.name for one in stored]
+        self._names = [server.name for server in stored]
         pins: dict[str, dict[PinName, str]] = {}
         for (server, kind, name), digest in digests.items():
             pins.setdefault(server, {})[PinName(PrimitiveKind(kind), name)] = digest
@@ -269,29 +271,31 @@ class TenantUpstreams:
                 {name: dict(row.entry.aliases) for name, row in self._rows.items()},
             )
         finally:
-            self._overtaken()
+            self._invalidate()
         self._read = (stored, digests)
         for name, connection in aggregator.connections.items():
-            # Another process may have listed, for an approval, what this one was never told of.
-            if before.get(name) != pins.get(name) and any(_differs(one) for one in self.reviews(name)):
+            # Another process may have approved a listing that this process has not seen yet.
+            if before.get(name) != pins.get(name) and any(_differs(entry) for entry in self.reviews(name)):
                 connection.refresh()
 
     def _servable(self, stored: Sequence[StoredServer]) -> tuple[dict[str, _Row], dict[str, str]]:
-        """Return the rows to connect to, and why others that should be are not."""
+        """Return the rows to connect to, and the reasons why other approved servers are not connected."""
         rows, faults = {}, {}
-        for one in stored:
-            if one.state != SERVER_APPROVED or (self._rules.servers and one.name not in self._rules.servers):
+        for server in stored:
+            if server.state != SERVER_APPROVED or (
+                self._rules.servers and server.name not in self._rules.servers
+            ):
                 continue
             try:
-                entry = opened(self._audit.keys, one)
+                entry = opened(self._audit.keys, server)
             except InternalError as error:
-                faults[one.name] = error.message
+                faults[server.name] = error.message
                 continue
-            refusal = self._rules.refusal(entry, one.origin)
+            refusal = self._rules.refusal(entry, server.origin)
             if refusal is None:
-                rows[one.name] = _Row(one, entry)
+                rows[server.name] = _Row(server, entry)
             else:
-                faults[one.name] = refusal
+                faults[server.name] = refusal
         return rows, faults
 
     def _filter_of(self, entry: ServerEntry) -> list[str] | None:
@@ -299,7 +303,7 @@ class TenantUpstreams:
         return own.narrowed(self._rules.filters.get(entry.name, ExposedTools())).spelled()
 
     async def _pin_first(self, aggregator: MCPAggregator, name: str, row: _Row) -> None:
-        """Approve the first complete listing of a declared server; of several replicas one does."""
+        """Approve the first complete listing of a declared server; only one of several replicas does."""
         connection = aggregator.connections.get(name)
         if row.stored.origin != "file" or row.stored.pinned is not None or connection is None:
             return
@@ -308,13 +312,13 @@ class TenantUpstreams:
         caller, moment = Caller(self.tenant, DECLARED, frozenset()), self._now()
         chosen = choose(review(connection.offers, {}), None)
         async with self._database.transaction(self.tenant) as tx:
-            held = await find_server(tx, self.tenant, name, lock=True)
-            if held is None or held.pinned is not None or held.updated != row.stored.updated:
+            stored = await find_server(tx, self.tenant, name, lock=True)
+            if stored is None or stored.pinned is not None or stored.updated != row.stored.updated:
                 self.reload()
                 return
             await remove_pins(tx, self.tenant, name)
             await add_pins(tx, pinned(chosen.offers, caller, name, moment))
-            await update_server(tx, replace(held, pinned=moment))
+            await update_server(tx, replace(stored, pinned=moment))
             details = {
                 "server": name,
                 "approved": len(chosen.offers),
@@ -325,7 +329,7 @@ class TenantUpstreams:
             await announce(tx, Changed(SERVERS_CHANGED, self.tenant, name))
         self.reload()
 
-    def _compared(self) -> Approved:
+    def _compare(self) -> Approved:
         if self.aggregator is None:
             return Approved()
         before, self._standings = self._standings, {}
@@ -333,12 +337,12 @@ class TenantUpstreams:
             last, pins = before.get(name), self._pins.get(name, {})
             same = last is not None and last.offers is connection.offers and last.pins == pins
             self._standings[name] = last if last is not None and same else _standing(connection.offers, pins)
-        may = frozenset[int]().union(*(one.served for one in self._standings.values()))
-        found = [one for standing in self._standings.values() for one in standing.reviews]
+        served_ids = frozenset[int]().union(*(standing.served for standing in self._standings.values()))
+        reviews = [entry for standing in self._standings.values() for entry in standing.reviews]
         entries = {name: row.entry for name, row in self._rows.items()}
         return Approved(
-            offers=tuple(offer for offer in self.aggregator.offers() if id(offer) in may),
-            quarantined=tuple(one for one in found if one.quarantined),
+            offers=tuple(offer for offer in self.aggregator.offers() if id(offer) in served_ids),
+            quarantined=tuple(entry for entry in reviews if entry.quarantined),
             namespaced=dict.fromkeys(self._names, True)
             | {name: entry.settings.namespace for name, entry in entries.items()},
             aliases={name: entry.aliases for name, entry in entries.items()},
@@ -346,22 +350,22 @@ class TenantUpstreams:
         )
 
     def _report(self) -> None:
-        """Log it when definitions begin to be held back: how many, never what they say."""
-        held: dict[str, set[tuple[str, str, str | None]]] = {}
-        for one in self.approved().quarantined:
-            # What was never approved at all is about to be, or was not asked for yet.
-            row = self._rows.get(one.offer.server) if one.offer is not None else None
-            if one.offer is not None and row is not None and row.stored.pinned is not None:
-                held.setdefault(one.offer.server, set()).add((one.kind, one.name, one.digest))
-        for server, found in held.items():
-            if found - self._told.get(server, frozenset()):
+        """Log newly quarantined definitions: how many, never their content."""
+        quarantined: dict[str, set[tuple[str, str, str | None]]] = {}
+        for entry in self.approved().quarantined:
+            # A server that was never approved is about to be, or approval was not requested yet.
+            row = self._rows.get(entry.offer.server) if entry.offer is not None else None
+            if entry.offer is not None and row is not None and row.stored.pinned is not None:
+                quarantined.setdefault(entry.offer.server, set()).add((entry.kind, entry.name, entry.digest))
+        for server, definitions in quarantined.items():
+            if definitions - self._logged.get(server, frozenset()):
                 log.warning(
                     "server %s of tenant %s: %d definitions are quarantined until an operator approves them",
                     server,
                     self.tenant,
-                    len(found),
+                    len(definitions),
                 )
-        self._told = {server: frozenset(found) for server, found in held.items()}
+        self._logged = {server: frozenset(definitions) for server, definitions in quarantined.items()}
 
 
 def _standing(offers: tuple[Offer, ...], pins: Mapping[PinName, str]) -> _Standing:
@@ -369,5 +373,5 @@ def _standing(offers: tuple[Offer, ...], pins: Mapping[PinName, str]) -> _Standi
     return _Standing(offers, pins, reviews, frozenset(id(offer) for offer in served(offers, reviews)))
 
 
-def _differs(one: Review) -> bool:
-    return one.state in {PinState.CHANGED, PinState.NEW, PinState.GONE}
+def _differs(entry: Review) -> bool:
+    return entry.state in {PinState.CHANGED, PinState.NEW, PinState.GONE}

@@ -1,4 +1,4 @@
-"""The servers that this process serves: one aggregator for each tenant, kept in step with the database."""
+"""The servers that this process serves: one aggregator per tenant, kept in sync with the database."""
 
 import asyncio
 import logging
@@ -27,23 +27,23 @@ from app.upstream.dedicated import LinkBudget
 from app.upstream.status import ServerStatus
 
 _RETRY_S: Final = 1.0
-_LOOK_S: Final = 3.0
+_POLL_S: Final = 3.0
 _CATCH_UP_S = 2.0
 
 log = logging.getLogger("sluice.upstreams")
 
 
 ChangeListener = Callable[[str], None]
-"""Hears a tenant's name after its servers, their offers, their state or what is approved of them changed."""
+"""Called with a tenant's name after its servers, their offers, their state or their approvals changed."""
 
 NotificationListener = Callable[[str, str, str, Mapping[str, Any]], None]
-"""Hears (tenant, server, method, params) of what a server says outside a request."""
+"""Called with (tenant, server, method, params) of a server's notification outside a request."""
 
 
 class UpstreamService:
-    """Connects to every approved server of every tenant while ``running``, and follows what changes.
+    """Connects to every approved server of every tenant while ``running``, and follows changes.
 
-    Without ``running`` nothing is connected: commands on the host only look.
+    Without ``running`` nothing is connected: commands on the host only read the database.
     """
 
     def __init__(
@@ -67,20 +67,20 @@ class UpstreamService:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Connect and stay connected meanwhile; servers settle in the background (``settled``).
+        """Connect, and stay connected while the body runs; servers are listed in the background (``settled``).
 
-        Raises NotFoundError where the settings name servers that no tenant has.
+        Raises NotFoundError if the settings name servers that no tenant has.
         """
-        known = await self._names()
+        stored_names = await self._names()
         wanted = self.rules.servers | self.rules.filters.keys()
-        unknown = sorted(wanted - {name for _, name in known})
+        unknown = sorted(wanted - {name for _, name in stored_names})
         if unknown:
             raise NotFoundError(f"Servers not found: {', '.join(unknown)}", details={"servers": unknown})
         self._running = True
-        for tenant in sorted({tenant for tenant, _ in known}):
-            self._begin(tenant)
-        # Which servers there are is known when the start ends; whether they answer, a little later.
-        await asyncio.gather(*(one.loaded.wait() for one in self._tenants.values()))
+        for tenant in sorted({tenant for tenant, _ in stored_names}):
+            self._start(tenant)
+        # After the start it is known which servers there are; whether they answer shows a little later.
+        await asyncio.gather(*(servers.loaded.wait() for servers in self._tenants.values()))
         watching = [
             asyncio.create_task(self._settle(), name="upstreams settle"),
             asyncio.create_task(self._catch_up(), name="upstreams catch up"),
@@ -96,7 +96,7 @@ class UpstreamService:
             self._tenants.clear()
 
     def changed(self, changed: Changed) -> None:
-        """Follow what was announced."""
+        """Follow an announced change."""
         if not self._running or changed.kind not in {EVERYTHING, SERVERS_CHANGED, TENANT_CHANGED}:
             return
         if changed.kind == EVERYTHING or changed.tenant is None:
@@ -104,10 +104,10 @@ class UpstreamService:
         elif changed.tenant in self._tenants:
             self._tenants[changed.tenant].reload()
         elif changed.kind == SERVERS_CHANGED:
-            self._begin(changed.tenant)
+            self._start(changed.tenant)
 
     async def caught_up(self, tenant: str) -> None:
-        """Return once this process serves what is stored of a tenant's servers now, or after a moment without that."""
+        """Return once this process serves a tenant's servers as stored now, or after a short time limit."""
         servers = self._tenants.get(tenant)
         if servers is not None:
             with suppress(TimeoutError):
@@ -120,66 +120,72 @@ class UpstreamService:
 
     @property
     def ready(self) -> bool:
-        """Return whether that is so; a server that is down does not make the process unready."""
+        """Return whether all servers have settled; a server that is down does not make the process unready."""
         return self._settled.is_set()
 
     def aggregator(self, tenant: str) -> MCPAggregator | None:
-        """Return a tenant's aggregator, None where it has no server in this process."""
-        found = self._tenants.get(tenant)
-        return found.aggregator if found is not None else None
+        """Return a tenant's aggregator, None if it has no server in this process."""
+        servers = self._tenants.get(tenant)
+        return servers.aggregator if servers is not None else None
 
     def approved(self, tenant: str) -> Approved:
         """Return what may be served of a tenant's servers; the same object until something changes."""
-        found = self._tenants.get(tenant)
-        return found.approved() if found is not None else Approved()
+        servers = self._tenants.get(tenant)
+        return servers.approved() if servers is not None else Approved()
 
     def names(self) -> list[str]:
         """Return the names of the servers that this process connects to, in order."""
-        found = (one.aggregator.connections for one in self._tenants.values() if one.aggregator is not None)
-        return sorted({name for connections in found for name in connections})
+        connections_of_tenants = (
+            servers.aggregator.connections
+            for servers in self._tenants.values()
+            if servers.aggregator is not None
+        )
+        return sorted({name for connections in connections_of_tenants for name in connections})
 
     def status(self, tenant: str, name: str) -> ServerStatus | None:
-        """Return how the connection to a server is, None where this process has none."""
-        found = self._tenants.get(tenant)
-        connection = found.connection(name) if found is not None else None
+        """Return the state of the connection to a server, None if this process has none."""
+        servers = self._tenants.get(tenant)
+        connection = servers.connection(name) if servers is not None else None
         return connection.status if connection is not None else None
 
     def fault(self, tenant: str, name: str) -> str | None:
         """Return why an approved server is not connected at all."""
-        found = self._tenants.get(tenant)
-        return found.faults.get(name) if found is not None else None
+        servers = self._tenants.get(tenant)
+        return servers.faults.get(name) if servers is not None else None
 
     def listing(self, tenant: str, name: str) -> Sequence[Offer] | None:
-        """Return the last complete listing of a server, None where this process has none."""
-        found = self._tenants.get(tenant)
-        connection = found.connection(name) if found is not None else None
+        """Return the last complete listing of a server, None if this process has none."""
+        servers = self._tenants.get(tenant)
+        connection = servers.connection(name) if servers is not None else None
         if connection is None or not connection.status.generation:
             return None
         return connection.offers
 
     def reviews(self, tenant: str, name: str) -> Sequence[Review]:
-        """Return the standing of everything that a connected server offers."""
-        found = self._tenants.get(tenant)
-        return found.reviews(name) if found is not None else []
+        """Return the state of every definition that a connected server offers."""
+        servers = self._tenants.get(tenant)
+        return servers.reviews(name) if servers is not None else []
 
     def served(self) -> list[tuple[str, ServerStatus]]:
         """Return the name and state of every server that this process serves, of all tenants."""
-        found = [
+        served = [
             (name, connection.status)
             for servers in self._tenants.values()
             if servers.aggregator is not None
             for name, connection in servers.aggregator.connections.items()
         ]
-        return sorted(found, key=lambda one: one[0])
+        return sorted(served, key=lambda server: server[0])
 
     def counts(self) -> Mapping[str, int]:
         """Return how many servers there are in each state of connection."""
-        found: Counter[str] = Counter()
-        for one in self._tenants.values():
-            if one.aggregator is not None:
-                found.update(connection.status.state for connection in one.aggregator.connections.values())
-            found["failed"] += len(one.faults)
-        return found
+        counts: Counter[str] = Counter()
+        for servers in self._tenants.values():
+            if servers.aggregator is not None:
+                counts.update(
+                    connection.status.state for connection in servers.aggregator.connections.values()
+                )
+            counts["failed"] += len(servers.faults)
+        return counts
 
     async def inspect(self, entry: ServerEntry, origin: Origin) -> Inspection:
         """Connect to a server once, under the rules of its origin, and list it."""
@@ -193,22 +199,22 @@ class UpstreamService:
         async with self._database.system_transaction(write=False) as tx:
             return await list_server_names(tx)
 
-    def _begin(self, tenant: str) -> None:
+    def _start(self, tenant: str) -> None:
         servers = TenantUpstreams(
             tenant,
             self._database,
             self._audit,
             self.rules,
             now=self._now,
-            on_change=self._tell,
-            on_notification=self._pass_on,
+            on_change=self._notify_change,
+            on_notification=self._notify_message,
             dedicated=self._dedicated,
         )
         self._tenants[tenant] = servers
         self._tasks[tenant] = asyncio.create_task(self._keep(servers), name=f"servers of {tenant}")
 
     async def _keep(self, servers: TenantUpstreams) -> None:
-        """Run a tenant's servers; a bug with one tenant's is logged, without content, and must not stop the others'."""
+        """Run a tenant's servers; a bug in one tenant's is logged without content and does not stop the others."""
         while True:
             try:
                 await servers.run()
@@ -231,13 +237,13 @@ class UpstreamService:
         self._settled.set()
 
     async def _catch_up(self) -> None:
-        """Look at every tenant again after a lost connection to the database, which may have lost announcements.
+        """Reload every tenant after a lost connection to the database, because announcements may be lost too.
 
-        On SQLite, where nothing announces what a command on the host changes, look now and then.
+        On SQLite, where changes by commands on the host are not announced, reload periodically.
         """
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S if self._database.embedded else None):
+                async with asyncio.timeout(_POLL_S if self._database.embedded else None):
                     await self._missed.wait()
             self._missed.clear()
             try:
@@ -247,12 +253,12 @@ class UpstreamService:
                 self._missed.set()
                 continue
             for tenant in named - self._tasks.keys():
-                self._begin(tenant)
+                self._start(tenant)
             for servers in self._tenants.values():
                 servers.reload()
 
     def subscribe(self, listener: ChangeListener) -> None:
-        """Call ``listener`` after each change of what a tenant's servers are or offer."""
+        """Call ``listener`` after each change of a tenant's servers or their offers."""
         self._change_listeners.append(listener)
 
     def subscribe_notifications(self, listener: NotificationListener) -> None:
@@ -260,14 +266,14 @@ class UpstreamService:
         self._notification_listeners.append(listener)
 
     def connection(self, tenant: str, server: str) -> Connection | None:
-        """Return the connection to a tenant's server, or None where it has none of that name."""
+        """Return the connection to a tenant's server, or None if it has none of that name."""
         aggregator = self.aggregator(tenant)
         return aggregator.connections.get(server) if aggregator is not None else None
 
-    def _tell(self, tenant: str) -> None:
+    def _notify_change(self, tenant: str) -> None:
         for callback in list(self._change_listeners):
             callback(tenant)
 
-    def _pass_on(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
+    def _notify_message(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
         for callback in list(self._notification_listeners):
             callback(tenant, server, method, params)
