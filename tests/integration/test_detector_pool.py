@@ -321,7 +321,7 @@ async def test_workers_that_are_not_forked_find_the_same_and_know_nothing_of_our
         assert b"canary" not in Path(f"/proc/{worker.pid}/environ").read_bytes()
         question = {"ask": "scan", "runs": [[TEXT]], "names": [], "options": frames.raw_options(OPTIONS)}
         answer = await worker.ask(question | {"within": 30.0})
-        spans = [frames.given_spans(text["carried"] or text["spans"]) for text in answer["texts"]]
+        spans = [frames.spans_from(text["carried"] or text["spans"]) for text in answer["texts"]]
         assert spans == (await pool.detect([TEXT], OPTIONS)).spans
     finally:
         await worker.kill()

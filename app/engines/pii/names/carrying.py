@@ -1,4 +1,4 @@
-"""Carry the names found in one text of a context to all of them."""
+"""Find the names detected in one text of a context in all its other texts."""
 
 from collections.abc import Sequence
 
@@ -8,25 +8,27 @@ from app.engines.pii.ground.lists import AllowList
 from app.engines.pii.ground.spans import handles, resolved
 from app.engines.pii.names.names import Names, person_names
 
-_CARRIED = 0.5
+_CARRIED_SCORE = 0.5
 
 
-def names_in(texts: Sequence[str], found: Sequence[Sequence[Span]]) -> list[str]:
+def names_in(texts: Sequence[str], findings: Sequence[Sequence[Span]]) -> list[str]:
     """Return the names of people found in ``texts``, sorted."""
-    return sorted(set().union(*map(person_names, texts, found)))
+    return sorted(set().union(*map(person_names, texts, findings)))
 
 
 def carry(
-    texts: Sequence[str], found: Sequence[Sequence[Span]], names: Sequence[str], options: DetectionOptions
+    texts: Sequence[str], findings: Sequence[Sequence[Span]], names: Sequence[str], options: DetectionOptions
 ) -> list[list[Span]]:
-    """Return ``found`` with the other mentions of ``names``."""
+    """Return ``findings`` with the other mentions of ``names``."""
     prepared = Names(names if carries(options) else ())
-    with_new = [carried(text, spans, prepared, options)[0] for text, spans in zip(texts, found, strict=True)]
-    return [list(spans) if new is None else new for spans, new in zip(found, with_new, strict=True)]
+    with_new = [
+        carried(text, spans, prepared, options)[0] for text, spans in zip(texts, findings, strict=True)
+    ]
+    return [list(spans) if new is None else new for spans, new in zip(findings, with_new, strict=True)]
 
 
 def carries(options: DetectionOptions) -> bool:
-    """Say whether ``options`` ask for people, without which no name is carried."""
+    """Return whether ``options`` request people; otherwise no name is carried to other texts."""
     return "PERSON" in thresholds(options)
 
 
@@ -35,9 +37,9 @@ def carried(
 ) -> tuple[list[Span] | None, list[int]]:
     """Return ``spans`` with the other mentions of ``names`` in ``text``, and the positions of the names relevant to it.
 
-    None stands for spans that stay as they are.
+    None instead of spans means that they do not change.
     """
-    new, relevant = names.searched(text, _CARRIED)
+    new, relevant = names.searched(text, _CARRIED_SCORE)
     if new:
         allowed = AllowList(options.allow_list)
         new = [span for span in new if not allowed.holds(text, span)]
@@ -49,7 +51,7 @@ def carried(
 
 
 def _outside(spans: Sequence[Span], taken: Sequence[tuple[int, int]]) -> list[Span]:
-    """Return the spans that touch nothing in ``taken``; both are sorted."""
+    """Return the spans that overlap nothing in ``taken``; both are sorted."""
     free: list[Span] = []
     place = 0
     for span in spans:

@@ -1,4 +1,4 @@
-"""People whom a tagger takes for part of the company beside them: ``Anna Berg Siemens AG``, ``SMITH, JONES, BROWN``."""
+"""Separate people from the company next to them: ``Anna Berg Siemens AG``, ``SMITH, JONES, BROWN``."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,8 +9,8 @@ from app.engines.pii.names.decoding import TaggedSpan
 from app.engines.pii.names.words import Gazetteer
 
 _WORD: Final = re.compile(r"[^\s,]+")
-_NAME: Final = 2
-"""Words of a first and a last name."""
+_WORDS_OF_NAME: Final = 2
+"""The number of words in a first and a last name."""
 
 _LEGAL_FORMS_TEXT: Final = """
     ab ag as asa aps bv co corp corporation gmbh inc incorporated kg kgaa limited llc llp ltd nv oy oyj plc pte pty sa
@@ -22,15 +22,15 @@ _TRADES_TEXT: Final = """
     sons stores
 """
 _TRADES: Final = frozenset(_TRADES_TEXT.split())
-"""What the founder's name goes on with where it is the company's: Philip Morris International Inc."""
+"""Words after a founder's name that is part of the company's name: Philip Morris International Inc."""
 
 _LEAST_LIST: Final = 3
 _SCORE: Final = 0.6
-"""What the lists alone say of a name."""
+"""The score of a name that only the word lists support."""
 
 
 def people_apart(text: str, spans: Sequence[TaggedSpan], lists: Gazetteer) -> list[TaggedSpan]:
-    """Return ``spans`` with the people in companies as people; what is one company stays one."""
+    """Return ``spans`` with people split from companies; a company's own name stays in one piece."""
     kept: list[TaggedSpan] = []
     for span in spans:
         before = kept[-1] if kept else None
@@ -46,7 +46,7 @@ def people_apart(text: str, spans: Sequence[TaggedSpan], lists: Gazetteer) -> li
 
 
 def _listed(text: str, span: TaggedSpan, lists: Gazetteer) -> list[TaggedSpan]:
-    """Return the last names of a list, if that is what ``span`` is: neither a company nor a person is called so."""
+    """Return the names in ``span`` if it is a list of last names, which is neither a company nor one person."""
     parts = [part.strip() for part in text[span.start : span.end].split(",")]
     if len(parts) < _LEAST_LIST or not all("l" in _kinds(part, lists) for part in parts):
         return []
@@ -60,7 +60,7 @@ def _listed(text: str, span: TaggedSpan, lists: Gazetteer) -> list[TaggedSpan]:
 def _with_last_name(
     text: str, before: TaggedSpan, span: TaggedSpan, lists: Gazetteer
 ) -> list[TaggedSpan] | None:
-    """Return a first name with the last name that a company has swallowed, and the company."""
+    """Return a first name with the last name that was tagged as part of the company, and the company."""
     first, between = text[before.start : before.end], text[before.end : span.start]
     words = list(_WORD.finditer(text, span.start, span.end))
     if before.label != "PERSON" or between != " " or "f" not in _kinds(first, lists):
@@ -71,25 +71,25 @@ def _with_last_name(
 
 
 def _without_name(text: str, span: TaggedSpan, lists: Gazetteer) -> Iterator[TaggedSpan]:
-    """Yield a company, and the first and last name before it where there is more than these in it."""
+    """Yield a company, and before it the first and last name with which it begins, if more words follow."""
     words = list(_WORD.finditer(text, span.start, span.end))
     spelled = [word[0] for word in words]
     if (
-        len(words) > _NAME + 1
+        len(words) > _WORDS_OF_NAME + 1
         and "f" in _kinds(spelled[0], lists)
         and "l" in _kinds(spelled[1], lists)
-        and _is_company(spelled[_NAME:], lists)
+        and _is_company(spelled[_WORDS_OF_NAME:], lists)
         and "," not in text[span.start : words[1].end()]
     ):
         yield TaggedSpan(span.start, words[1].end(), "PERSON", _SCORE)
-        yield replace(span, start=words[_NAME].start())
+        yield replace(span, start=words[_WORDS_OF_NAME].start())
     else:
         yield span
 
 
 def _is_company(words: Sequence[str], lists: Gazetteer) -> bool:
-    """Say whether words are a company's name by themselves: a name, not only a trade, and a legal form."""
-    if len(words) < _NAME or not words[0][:1].isupper() or words[0].lower() in _TRADES:
+    """Return whether words alone are a company's name: a name that is more than a trade, and a legal form."""
+    if len(words) < _WORDS_OF_NAME or not words[0][:1].isupper() or words[0].lower() in _TRADES:
         return False
     return not set("sw") & set(_kinds(words[0], lists)) and words[-1].replace(".", "").lower() in _LEGAL_FORMS
 

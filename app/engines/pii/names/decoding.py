@@ -1,4 +1,4 @@
-"""Turn the tag probabilities of tokens into spans: the best legal sequence, trimmed, addresses in one piece."""
+"""Turn the tag probabilities of tokens into spans: find the best legal sequence, trim spans, join addresses."""
 
 import math
 import re
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TaggedSpan:
-    """Hold one finding: character offsets, a label of `LABELS`, and how sure it is (0 to 1)."""
+    """One finding: character offsets, a label of `LABELS`, and a score from 0 to 1."""
 
     start: int
     end: int
@@ -49,31 +49,32 @@ def decoded(
 ) -> list[TaggedSpan]:
     """Return the spans of at least `threshold`, trimmed.
 
-    `positions` are those of the tokens that may be part of a name among all tokens; the others are nothing.
+    `positions` are the positions among all tokens of those that may be part of a name; `probabilities` has a row and
+    `offsets` an entry for each of them.
     """
     limit = min(max(threshold, 0.01), 0.99)
-    # The threshold shifts the log-odds of being nothing.
+    # The threshold shifts the log-odds of the tag O (no name).
     scores = np.log(probabilities + 1e-9)
     scores[:, 0] += math.log(limit / (1 - limit))
     best = scores.argmax(axis=1)
     named = np.concatenate([[0], np.cumsum(best > 0)]).tolist()
     tags, sureness = best.tolist(), (1 - probabilities[:, 0]).tolist()
-    found: list[TaggedSpan] = []
+    findings: list[TaggedSpan] = []
     for first, last in _runs(positions):
         if named[first] == named[last]:
             continue
         legal = _legal(tags[first:last], scores[first:last])
         spans = _spans(legal, offsets[first:last], sureness[first:last])
-        found += [
+        findings += [
             trimmed
             for span in spans
             if span.score >= threshold and (trimmed := _trimmed(text, span)) is not None
         ]
-    return found
+    return findings
 
 
 def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Return where runs of consecutive positions begin and end, none longer than `_LONGEST_RUN`."""
+    """Return the start and end of runs of consecutive positions, none longer than `_LONGEST_RUN`."""
     edges = [0, *(np.flatnonzero(np.diff(positions) > 1) + 1).tolist(), len(positions)]
     return [
         (begin, min(begin + _LONGEST_RUN, end))
@@ -83,7 +84,7 @@ def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
 
 
 _FIRST = tuple(range(1, len(TAGS), 4))
-"""The first tag of each label; behind it come the inner, the last and the single one."""
+"""The tag B of each label; I, L and U follow it."""
 _CONTINUING = (1, 2)
 _IMPOSSIBLE = -1e9
 _FOLLOWS = [
@@ -96,7 +97,7 @@ _FOLLOWS = [
 
 
 def _legal(tags: list[int], scores: Floats) -> list[int]:
-    """Return the best legal sequence of tags, given the best tag of each token: mostly those already are one."""
+    """Return the best legal sequence of tags, given the best tag of each token; these mostly are legal already."""
     ends = [0, *tags, 0]
     if all(_FOLLOWS[before][after] for before, after in pairwise(ends)):
         return tags
@@ -105,8 +106,8 @@ def _legal(tags: list[int], scores: Floats) -> list[int]:
 
 def _viterbi(scores: list[list[float]]) -> list[int]:
     """Return the best legal sequence of tags for rows of log-probabilities."""
-    # Whatever ended before, the best of it is what matters to a tag that begins or stands alone; and to one inside a
-    # name only whether that name has just begun.
+    # A tag that begins a name or stands alone depends only on the best sequence that has ended before; a tag inside a
+    # name depends only on whether that name has just begun.
     closed, ended = 0.0, 0
     opened, within = [_IMPOSSIBLE] * len(LABELS), list(_FIRST)
     came_from = []
@@ -130,7 +131,7 @@ def _viterbi(scores: list[list[float]]) -> list[int]:
 
 
 def _spans(tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[float]) -> list[TaggedSpan]:
-    """Return the spans that a legal sequence of tags names; the score is the mean over the tokens."""
+    """Return the spans of a legal sequence of tags; the score is the mean over the tokens."""
     spans: list[TaggedSpan] = []
     first = 0
     for index, tag in enumerate(tags):
@@ -143,7 +144,7 @@ def _spans(tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[f
 
 
 def _trimmed(text: str, span: TaggedSpan) -> TaggedSpan | None:
-    """Return the span without a possessive and enclosing punctuation; None when nothing is left."""
+    """Return the span without a possessive and enclosing punctuation; None if nothing is left."""
     start, end = span.start, span.end
     if _POSSESSIVE.search(text, max(start, end - 2), end):
         end -= 2
@@ -157,11 +158,11 @@ def _trimmed(text: str, span: TaggedSpan) -> TaggedSpan | None:
 
 
 def joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
-    """Return the spans with an address and the city, state or post code that follows it as one."""
+    """Return the spans with each address joined to the city, state or post code that follows it."""
     joined: list[TaggedSpan] = []
-    for found in spans:
+    for candidate in spans:
         last = joined[-1] if joined else None
-        span = found if last is None or found.start >= last.end else _rest(text, found, last.end)
+        span = candidate if last is None or candidate.start >= last.end else _rest(text, candidate, last.end)
         if span is None:
             continue
         if last is not None and _continues(text, last, span):
@@ -172,12 +173,12 @@ def joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:
 
 
 def _is_code(text: str, span: TaggedSpan) -> bool:
-    """Say whether a supposed address is letters and digits in one run, as in a digest."""
+    """Return whether a supposed address is one run of letters and digits, as in a digest."""
     return span.label == "ADDRESS" and _CODE.fullmatch(text, span.start, span.end) is not None
 
 
 def _with_tail(text: str, span: TaggedSpan) -> TaggedSpan:
-    """Return the address with the rest of a post code it ends in, and with a state or post code that follows."""
+    """Extend an address by the rest of a post code at its end, and by a state or post code that follows."""
     end = span.end
     while end < min(len(text), span.end + _CODE_REST) and text[end].isalnum():
         end += 1

@@ -1,4 +1,4 @@
-"""Which language a text is written in, and what a caller must know where the name tagger is not made for it."""
+"""Detect the language of a text, and warn the caller if the name tagger does not support it."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt")
 
 _LETTER = re.compile(r"[^\W\d_]+")
 _SAMPLE: Final = 600
-"""Characters at the start of a text, and as many at its end, that say what it is written in."""
+"""Characters at the start of a text, and as many at its end, from which its language is detected."""
 _LEAST_LETTERS: Final = 20
 _DEGRADED: Final = (
     "names, places and organizations may be missed; everything else is found in every language."
@@ -43,12 +43,14 @@ _WORDS: Final = {
 
 
 def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
-    """Return for each word its languages, each with its share of one vote."""
+    """Return the languages of each common word, each with its share of one vote."""
     codes: dict[str, list[str]] = {}
     for code, words in _WORDS.items():
         for word in words.split():
             codes.setdefault(word, []).append(code)
-    return {word: tuple((code, 1 / len(all_of)) for code in all_of) for word, all_of in codes.items()}
+    return {
+        word: tuple((code, 1 / len(word_codes)) for code in word_codes) for word, word_codes in codes.items()
+    }
 
 
 _WEIGHTS: Final = _weights()
@@ -70,14 +72,14 @@ _LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _NON_LATIN: Final = re.compile(r"[^\W\d_A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 
 _DISTINCT: Final = 4
-"""Different words of a language that a text must hold to be taken for it."""
+"""Different common words of a language that a text must contain to count as that language."""
 _SHARE: Final = 0.2
-"""Of all words, the part that must be little words of the language: prose has twice as many, code hardly any."""
+"""The share of words that must be common words of the language: prose has twice as many, code hardly any."""
 _MARGIN: Final = 1.5
 
 
 def language_of(text: str) -> str | None:
-    """Return the code of the language of ``text``, or None where it is short, mixed, or no prose."""
+    """Return the code of the language of ``text``, or None if it is short, mixed, or not prose."""
     sample = text if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + " " + text[-_SAMPLE:]
     if not sample.isascii():
         scripts = Counter({code: len(letters.findall(sample)) for code, letters in _OF_SCRIPT.items()})
@@ -91,14 +93,14 @@ def _by_script(sample: str, scripts: Counter[str]) -> str:
     code, count = scripts.most_common(1)[0]
     if code == "ru" and _UKRAINIAN.search(sample):
         return "uk"
-    # Japanese mixes its own letters into Chinese ones.
+    # Japanese mixes kana with Chinese characters.
     if code == "zh" and scripts["ja"] * 10 > count:
         return "ja"
     return code if count else "und"
 
 
 def _by_words(words: Sequence[str]) -> str | None:
-    """Vote by the little words; those in capitals are names (Los Angeles), and single letters may be anything."""
+    """Vote by common words; capitalized words may be names (Los Angeles), and single letters may be anything."""
     if sum(map(len, words)) < _LEAST_LETTERS:
         return None
     votes: dict[str, float] = {}
@@ -117,14 +119,14 @@ def _by_words(words: Sequence[str]) -> str | None:
 
 
 def warnings_for(texts: Sequence[str], language: str) -> list[str]:
-    """Return what a caller must know about the languages of ``texts``; never holds content."""
+    """Return the warnings about the languages of ``texts``; they never hold content."""
     return warnings((evidence(text, language) for text in texts), language)
 
 
 def evidence(text: str, language: str) -> dict[str, int]:
-    """Return what of a text counts for `warnings`: its letters, under the code of its language.
+    """Return the facts about a text that `warnings` needs: its length in characters, by the code of its language.
 
-    It is remembered beside the findings, so it must depend on the text and the language alone and hold no content.
+    It is cached with the findings, so it must depend only on the text and the language, and hold no content.
     """
     if language.lower() != "auto" or len(text) < _LEAST_LETTERS:
         return {}
@@ -132,25 +134,30 @@ def evidence(text: str, language: str) -> dict[str, int]:
     return {} if code is None else {code: len(text)}
 
 
-def detected(found: Iterable[Mapping[str, int]], language: str) -> str:
-    """Return the language that most of the text is in, from the `evidence` of all texts; ``und`` where none shows."""
+def detected(evidence_of_texts: Iterable[Mapping[str, int]], language: str) -> str:
+    """Return the language of most of the text, from the `evidence` of all texts; ``und`` if there is none."""
     if language.lower() != "auto":
         return language.lower()
     total: Counter[str] = Counter()
-    for one in found:
-        total.update(one)
+    for counts in evidence_of_texts:
+        total.update(counts)
     return total.most_common(1)[0][0] if total else "und"
 
 
-def warnings(found: Iterable[Mapping[str, int]], language: str) -> list[str]:
-    """Return what a caller must know, from the `evidence` of all texts; runs in the server, so imports stay light."""
+def warnings(evidence_of_texts: Iterable[Mapping[str, int]], language: str) -> list[str]:
+    """Return the warnings for a caller, from the `evidence` of all texts; runs in the server, so imports stay light."""
     code = language.lower()
     if code != "auto":
         if not _CODE.fullmatch(language):
             return [f"The language is no code; {_DEGRADED}"]
         return [] if re.split("[-_]", code)[0] in SUPPORTED else [f"No name tagger for '{code}': {_DEGRADED}"]
-    met = sorted({one for counts in found for one in counts} - set(SUPPORTED))
-    if not met:
+    unsupported = sorted(
+        {language_code for counts in evidence_of_texts for language_code in counts} - set(SUPPORTED)
+    )
+    if not unsupported:
         return []
-    named = ", ".join(f"'{one}'" for one in met if one != "und") or "an unknown script"
-    return [f"Part of the text is in {named}, which the name tagger does not know: {_DEGRADED}"]
+    names = (
+        ", ".join(f"'{language_code}'" for language_code in unsupported if language_code != "und")
+        or "an unknown script"
+    )
+    return [f"Part of the text is in {names}, which the name tagger does not know: {_DEGRADED}"]

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - names are written with typographic apostrophes and dashes
-"""Carry a name found once to its other mentions in the same context: in full, and part by part."""
+"""Find the other mentions of a known name in the same context: in full, and by its parts."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,8 +17,8 @@ _SURE, _SURE_ALONE = 0.6, 0.8
 _LETTER = r"[^\W\d_]"
 _REST = rf"{_LETTER}*(?:['’\-]{_LETTER}+)*"
 _PART = re.compile(_LETTER + _REST)
-# The parts that begin with no small letter of ASCII. The first character stands first so that the search is fast; what
-# follows says that it is a letter, and that nothing before it belongs to its part.
+# The parts that do not begin with a lower-case ASCII letter. The first character comes first to make the search fast;
+# the look-behinds check that it is a letter and that no earlier character belongs to the same part.
 _CAPITALIZED = re.compile(rf"[A-Z\u00aa-\U0010ffff](?<={_LETTER})(?<!{_LETTER}.)(?<!{_LETTER}['’\-].){_REST}")
 _NEXT_PART = re.compile(rf"[\s.,\-]{{1,3}}({_PART.pattern})")
 _TITLES = _listed(
@@ -65,13 +65,13 @@ _SHORTEST = 3
 
 
 def person_names(text: str, spans: Iterable[Span]) -> set[str]:
-    """Return the names of people that ``spans`` find in ``text`` and are sure enough to be looked for elsewhere."""
+    """Return the names of people in ``spans`` whose score is high enough to search for them elsewhere."""
     raw = ((span.start, span.end, span.label, span.score) for span in spans)
     return {name_at(text, start, end) for start, end in sure_people(text, raw)}
 
 
 def sure_people(text: str, spans: Iterable[tuple[int, int, str, float]]) -> Iterator[tuple[int, int]]:
-    """Yield where ``text`` has the `person_names` of its ``spans`` (start, end, label, score)."""
+    """Yield the places in ``text`` of the `person_names` of its ``spans`` (start, end, label, score)."""
     for start, end, label, score in spans:
         if label == PERSON and end - start <= _LONGEST_NAME:
             words = text[start:end].split()
@@ -85,10 +85,10 @@ def name_at(text: str, start: int, end: int) -> str:
 
 
 class Names:
-    """Names of people, ready to be looked for in texts.
+    """Names of people, prepared for searching in texts.
 
-    Only names that are *relevant* to a text, which holds the first word of one of their forms, decide what is found in
-    it: all others may be left out or added without a difference.
+    A name is *relevant* to a text that contains the first word of one of its forms. Only relevant names affect what is
+    found in a text; leaving out or adding others makes no difference.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -111,21 +111,21 @@ class Names:
 
     @property
     def opening(self) -> Iterable[str]:
-        """Return the words with which mentions begin: a text in which none occurs, not even inside a word, has none."""
+        """Return the first words of mentions; a text without any of them, even inside a word, has no mention."""
         return self._opening.keys()
 
     def searched(self, text: str, score: float) -> tuple[list[Span], list[int]]:
-        """Return where ``text`` mentions a name, and the positions of the names that are relevant to it."""
+        """Return the mentions of names in ``text``, and the positions of the names that are relevant to it."""
         if not self._opening:
             return [], []
-        found = [match for match in self._parts.finditer(text) if match.group() in self._opening]
-        met = {match.group() for match in found}
-        relevant = sorted({place for word in met for place in self._opening[word]})
-        return list(self._mentions(text, found, score)), relevant
+        matches = [match for match in self._parts.finditer(text) if match.group() in self._opening]
+        words = {match.group() for match in matches}
+        relevant = sorted({place for word in words for place in self._opening[word]})
+        return list(self._mentions(text, matches, score)), relevant
 
-    def _mentions(self, text: str, found: Iterable[re.Match[str]], score: float) -> Iterator[Span]:
+    def _mentions(self, text: str, matches: Iterable[re.Match[str]], score: float) -> Iterator[Span]:
         done = 0
-        for match in found:
+        for match in matches:
             (start, end), word = match.span(), match.group()
             if start < done:
                 continue
@@ -136,7 +136,7 @@ class Names:
                 yield Span(start, end, PERSON, score)
 
     def _whole_end(self, text: str, first: str, end: int) -> int:
-        """Return where the whole name ends whose first part ends at ``end``; 0 where there is none."""
+        """Return the end of the whole name whose first part ends at ``end``; 0 if there is none."""
         sequence = [first]
         longest = 0
         while len(sequence) < _MOST_PARTS and (following := _NEXT_PART.match(text, end)):
@@ -148,10 +148,10 @@ class Names:
 
 
 def mentions(text: str, names: Iterable[str], score: float) -> list[Span]:
-    """Return where ``text`` mentions one of ``names`` or a part of one.
+    """Return the mentions in ``text`` of ``names`` and of their parts.
 
-    The spelling must have capitals as in the name, or all of them. Words that mean something else count only inside a
-    sentence, months and the like never. Linear in the text, whatever the number of names.
+    A mention must be capitalized like the name, or written in capitals only. Parts that are also common words count
+    only inside a sentence, months and the like never. Linear in the text, whatever the number of names.
     """
     return Names(names).searched(text, score)[0]
 
@@ -161,7 +161,7 @@ def _opens_sentence(text: str, start: int) -> bool:
 
 
 def _carries(part: str) -> bool:
-    """Say whether a part of a name stands for the person when it is alone."""
+    """Return whether a part of a name identifies the person when it occurs alone."""
     lower = part.lower()
     return (
         part[0].isupper()

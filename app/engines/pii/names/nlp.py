@@ -1,4 +1,4 @@
-"""Presidio's NlpEngine on the embedded tagger, and context enhancers that stay linear on any text."""
+"""Presidio's NlpEngine with the embedded tagger, and context enhancers that are linear on any text."""
 
 import copy
 import json
@@ -19,10 +19,10 @@ from app.engines.pii.names.tagger import TaggedSpan
 NameTagger = Callable[[str, float], list[TaggedSpan]]
 
 LANGUAGE = "en"
-"""The one language Presidio is told: every recognizer is registered under it and works in all languages."""
+"""The only language that Presidio sees: every recognizer is registered under it and works in all languages."""
 
 WITHOUT_CONTEXT = 0.3
-"""What is left of the score of a finding that needs a word of its context and has none."""
+"""The factor for the score of a finding that needs a context word and has none."""
 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_|\w")
 _HUMPS = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]")
@@ -30,7 +30,7 @@ _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _DIGITS = re.compile(r"\d(?:\S*\d)?")
 _LONG = 5
 _AROUND_DIGIT = 96
-"""More characters than any finding with a digit has on either side of it."""
+"""More characters than any finding with a digit has on either side of that digit."""
 
 _STOPPED = """
 a an the and or but if of at by for with to from in on is are was were be been am i you he she it we they
@@ -41,7 +41,7 @@ _STOP_WORDS = frozenset(_STOPPED.split())
 
 @lru_cache(maxsize=32_768)
 def lemma(word: str) -> str:
-    """Return the lower-case word without a plain plural s; good enough for context words."""
+    """Return the lower-case word without a regular plural s; this suffices for context words."""
     word = word.lower()
     return (
         word[:-1]
@@ -51,7 +51,7 @@ def lemma(word: str) -> str:
 
 
 class NlpToken(str):
-    """A token as Presidio expects one: its text under ``text``."""
+    """A token as Presidio expects it, with its text as ``text``."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class NlpToken(str):
 
 
 class NlpTokens(list[str]):
-    """Tokens that only become `NlpToken` where somebody walks over them."""
+    """Tokens that become `NlpToken` only during iteration."""
 
     def __iter__(self) -> Iterator[NlpToken]:
         return map(NlpToken, super().__iter__())
@@ -70,23 +70,23 @@ class NlpTokens(list[str]):
 
 def words(text: str) -> list[tuple[int, str]]:
     """Return offset and token of all words (camel case split), numbers and single symbols. Linear in the text."""
-    found: list[tuple[int, str]] = []
+    tokens: list[tuple[int, str]] = []
     for match in _TOKEN.finditer(text):
         token = match.group()
         if len(token) >= _LONG and _CAMEL.search(token) and token.isascii():
-            found += [(match.start() + hump.start(), hump.group()) for hump in _HUMPS.finditer(token)]
+            tokens += [(match.start() + hump.start(), hump.group()) for hump in _HUMPS.finditer(token)]
         else:
-            found.append((match.start(), token))
-    return found
+            tokens.append((match.start(), token))
+    return tokens
 
 
 def counts(word: str) -> bool:
-    """Say whether a lemma counts as context."""
+    """Return whether a lemma counts as context."""
     return word not in _STOP_WORDS and (len(word) > 1 or word.isalnum())
 
 
 def digit_windows(text: str) -> list[tuple[int, int]]:
-    """Return the parts of ``text`` in which everything lies that holds a digit: cut at white space, in order."""
+    """Return the parts of ``text`` that contain every possible finding with a digit: cut at white space, in order."""
     windows: list[tuple[int, int]] = []
     for match in _DIGITS.finditer(text):
         low, high = max(0, match.start() - _AROUND_DIGIT), min(len(text), match.end() + _AROUND_DIGIT)
@@ -102,7 +102,7 @@ def digit_windows(text: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A finding of the tagger in the form that Presidio's NLP recognizer reads."""
+    """A finding of the tagger in the form that Presidio's NLP recognizer expects."""
 
     text: str
     label_: str
@@ -111,20 +111,20 @@ class Entity:
 
 
 class EmbeddedArtifacts(NlpArtifacts):
-    """What the recognizers may ask about a text: tokens, lemmas, names, and what cannot occur in it at all."""
+    """What recognizers may query about a text: tokens, lemmas, names, and which findings are impossible in it."""
 
     def __init__(
         self, engine: "EmbeddedNlpEngine", text: str, entities: Sequence[TaggedSpan], language: str
     ) -> None:
-        found = words(text)
-        # Presidio names spaCy's types here and needs no more than these have.
-        tokens: Any = NlpTokens([token for _, token in found])
+        text_words = words(text)
+        # Presidio annotates spaCy's types here but needs no more than these provide.
+        tokens: Any = NlpTokens([token for _, token in text_words])
         names: Any = [Entity(text[e.start : e.end], e.label, e.start, e.end) for e in entities]
         super().__init__(
             entities=names,
             tokens=tokens,
-            tokens_indices=[start for start, _ in found],
-            lemmas=[lemma(token) for _, token in found],
+            tokens_indices=[start for start, _ in text_words],
+            lemmas=[lemma(token) for _, token in text_words],
             nlp_engine=engine,
             language=language,
             scores=[e.score for e in entities],
@@ -134,7 +134,7 @@ class EmbeddedArtifacts(NlpArtifacts):
         self.demands_context = False
 
     def to_json(self) -> str:
-        """Return what Presidio's tracing writes down, which a service must never turn on: it is content."""
+        """Return the record for Presidio's tracing, which a service must never turn on: it holds content."""
         shown = {"entities": [entity.text for entity in self.entities], "tokens": list(map(str, self.tokens))}
         return json.dumps({**shown, "lemmas": self.lemmas, "keywords": self.keywords, "scores": self.scores})
 
@@ -146,7 +146,7 @@ class EmbeddedArtifacts(NlpArtifacts):
 
 
 class EmbeddedNlpEngine(NlpEngine):
-    """Names from the embedded tagger and lower-case lemmas; no model to download, no spaCy tokenizer."""
+    """Provide names from the embedded tagger and lower-case lemmas, without a model to download or spaCy."""
 
     engine_name = "embedded"
 
@@ -154,22 +154,22 @@ class EmbeddedNlpEngine(NlpEngine):
         self._tagger = tagger
 
     def load(self) -> None:
-        """Load the weights that ship inside the package, unless a tagger was given."""
+        """Load the weights that ship inside the package, unless there is a tagger already."""
         if self._tagger is None:
             from app.engines.pii.names.tagger import Tagger  # noqa: PLC0415 - numpy and the weights: first use only
 
             self._tagger = Tagger.embedded()
 
     def is_loaded(self) -> bool:
-        """Say whether names can be found."""
+        """Return whether a tagger is loaded."""
         return self._tagger is not None
 
     def tagged(self, text: str, threshold: float | None, language: str = LANGUAGE) -> EmbeddedArtifacts:
-        """Return the artifacts of ``text``; a ``threshold`` of None looks for no names."""
+        """Return the artifacts of ``text``; with a ``threshold`` of None, names are not searched."""
         return EmbeddedArtifacts(self, text, self.names(text, threshold), language)
 
     def names(self, text: str, threshold: float | None) -> list[TaggedSpan]:
-        """Return the names in ``text``; none where ``threshold`` is None or nothing is loaded."""
+        """Return the names in ``text``; none if ``threshold`` is None or no tagger is loaded."""
         if threshold is None or self._tagger is None:
             return []
         return self._tagger(text, threshold)
@@ -187,20 +187,20 @@ class EmbeddedNlpEngine(NlpEngine):
         as_tuples: bool = False,
         **_options: Any,
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield each text with its artifacts, and with its tag where ``as_tuples`` gives one."""
+        """Yield each text with its artifacts; with ``as_tuples`` items are texts with tags, yielded too."""
         del batch_size, n_process
         for item in texts:
             text = item[0] if as_tuples else item
-            found = text, self.process_text(text, language)
-            yield (*found, item[1]) if as_tuples else found
+            result = text, self.process_text(text, language)
+            yield (*result, item[1]) if as_tuples else result
 
     def is_stopword(self, word: str, language: str) -> bool:
-        """Say whether ``word`` never counts as context."""
+        """Return whether ``word`` never counts as context."""
         del language
         return word.lower() in _STOP_WORDS
 
     def is_punct(self, word: str, language: str) -> bool:
-        """Say whether ``word`` is a symbol."""
+        """Return whether ``word`` is a symbol."""
         del language
         return len(word) == 1 and not word.isalnum()
 
@@ -209,12 +209,12 @@ class EmbeddedNlpEngine(NlpEngine):
         return sorted(NAME_LABELS)
 
     def get_supported_languages(self) -> list[str]:
-        """Return the one language under which everything is registered."""
+        """Return the only language, under which everything is registered."""
         return [LANGUAGE]
 
 
 class LinearContextEnhancer(LemmaContextAwareEnhancer):
-    """Give Presidio's own results, but find tokens by bisection and context words without walking over the rest."""
+    """Give the same results as Presidio, but find tokens by bisection and skip all words that are not keywords."""
 
     def enhance_using_context(
         self,
@@ -224,9 +224,9 @@ class LinearContextEnhancer(LemmaContextAwareEnhancer):
         recognizers: list[EntityRecognizer],
         context: list[str] | None = None,
     ) -> list[RecognizerResult]:
-        """Return copies of the results, with a higher score where a word of their context stands nearby."""
+        """Return copies of the results, with a higher score if a context word is nearby."""
         del text
-        given = [word.lower() for word in context or ()]
+        caller_words = [word.lower() for word in context or ()]
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
         vocabulary = frozenset(nlp_artifacts.keywords)
         lemmas = [word.lower() for word in nlp_artifacts.lemmas]
@@ -239,7 +239,7 @@ class LinearContextEnhancer(LemmaContextAwareEnhancer):
                 continue
             if recognizer.context:
                 near = self._near(result.start, nlp_artifacts, lemmas, places)
-                self._weigh(result, recognizer, near, given)
+                self._weigh(result, recognizer, near, caller_words)
         return enhanced
 
     def _near(self, start: int, artifacts: NlpArtifacts, lemmas: list[str], places: list[int]) -> list[str]:
@@ -256,11 +256,11 @@ class LinearContextEnhancer(LemmaContextAwareEnhancer):
         return [lemmas[place] for place in (*before, *(place for place in after if place not in before))]
 
     def _weigh(
-        self, result: RecognizerResult, recognizer: EntityRecognizer, near: list[str], given: list[str]
+        self, result: RecognizerResult, recognizer: EntityRecognizer, near: list[str], caller_words: list[str]
     ) -> None:
-        """Raise the score of ``result`` where a supportive word is near."""
+        """Raise the score of ``result`` if a context word is near."""
         word = self._find_supportive_word_in_context(
-            [*near, *given], recognizer.context, self.context_matching_mode
+            [*near, *caller_words], recognizer.context, self.context_matching_mode
         )
         if word:
             raised = max(
@@ -270,17 +270,17 @@ class LinearContextEnhancer(LemmaContextAwareEnhancer):
 
 
 class PhraseContextEnhancer(LinearContextEnhancer):
-    """Match context words whole and phrases in sequence; lower what needs its context and stands without."""
+    """Match context words whole and phrases in sequence; lower the score of findings that lack required context."""
 
     def __init__(self) -> None:
         super().__init__(context_matching_mode="whole_word")
         self._phrases: dict[str, str] = {}
 
     def _weigh(
-        self, result: RecognizerResult, recognizer: EntityRecognizer, near: list[str], given: list[str]
+        self, result: RecognizerResult, recognizer: EntityRecognizer, near: list[str], caller_words: list[str]
     ) -> None:
         before = result.score
-        joined = f" {' '.join(near)} | {' '.join(given)} "
+        joined = f" {' '.join(near)} | {' '.join(caller_words)} "
         if any(self._phrase(word) in joined for word in recognizer.context):
             raised = max(before + self.context_similarity_factor, self.min_score_with_context_similarity)
             result.score = min(raised, ContextAwareEnhancer.MAX_SCORE)
@@ -290,13 +290,13 @@ class PhraseContextEnhancer(LinearContextEnhancer):
             result.score = before * WITHOUT_CONTEXT
 
     def _phrase(self, word: str) -> str:
-        """Return a context word or phrase in the spelling of the keywords, framed by blanks."""
-        known = self._phrases.get(word)
-        if known is None:
-            known = self._phrases[word] = f" {' '.join(context_words(word))} "
-        return known
+        """Return a context word or phrase in the spelling of the keywords, between blanks."""
+        phrase = self._phrases.get(word)
+        if phrase is None:
+            phrase = self._phrases[word] = f" {' '.join(context_words(word))} "
+        return phrase
 
 
 def context_words(phrase: str) -> list[str]:
-    """Return the keywords of a context word or phrase, as they stand among the keywords of a text."""
-    return [found for _, token in words(phrase) if counts(found := lemma(token))]
+    """Return the keywords of a context word or phrase, spelled like the keywords of a text."""
+    return [word for _, token in words(phrase) if counts(word := lemma(token))]

@@ -1,12 +1,12 @@
-# ruff: noqa: RUF001 - apostrophes and words are those of texts
-"""What a tagger takes for a name and cannot be one: identifiers, digests, words of forms, cells of several columns."""
+# ruff: noqa: RUF001 - apostrophes and words as they occur in texts
+"""Filter false names of a tagger: identifiers, digests, labels of form fields, cells of several columns."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
 _COLUMNS: Final = re.compile(r"[ \u00a0]{3,}|\t+|(?:[ \t]*\r?\n){2,}")
-"""What separates cells and paragraphs, never the parts of a name."""
+"""Separators of cells and paragraphs, which never separate the parts of a name."""
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{6,}|(?=[^\d]*\d)[\w\-]+")
 _CAPITALS: Final = re.compile(r"[A-Z]+")
@@ -29,7 +29,7 @@ _FORM_WORDS: Final = frozenset(_FORM_WORDS_TEXT.split())
 
 
 def plausible_parts(text: str, start: int, end: int, label: str) -> Iterator[tuple[int, int]]:
-    """Yield what of a tagger's finding ``text[start:end]`` can be what ``label`` says."""
+    """Yield the parts of a tagger's finding ``text[start:end]`` that are plausible for ``label``."""
     if label == "ADDRESS":
         if _is_place(text[start:end]):
             yield start, end
@@ -46,7 +46,7 @@ def plausible_parts(text: str, start: int, end: int, label: str) -> Iterator[tup
 
 
 def _can_be_person(text: str, start: int, end: int) -> bool:
-    """Say whether a piece is no word of a form, no digest, and no part of an identifier of a program."""
+    """Return whether a piece is neither a form label, nor a digest, nor part of a program's identifier."""
     name = text[start:end]
     before, after = text[max(0, start - 1) : start], text[end : end + 2]
     if not name.strip() or (after[:1].isdigit() and _CAPITALS.fullmatch(name.split()[-1])):
@@ -61,7 +61,7 @@ def _can_be_person(text: str, start: int, end: int) -> bool:
 
 
 def _is_place(address: str) -> bool:
-    """Say whether an address holds a word and begins with no number of another kind, or is a post code of letters."""
+    """Return whether an address has a word and does not begin with a number of another kind, or is a post code."""
     tokens = [token for token in _BREAKS.split(address) if token]
     if not tokens or _NUMBERED.fullmatch(tokens[0]):
         return _POST_CODE.fullmatch(address) is not None

@@ -1,10 +1,10 @@
 """Find people, places, organizations and addresses with a small convolutional network that needs only numpy.
 
-All that is known of a word by itself is computed once and cached: a vector, and how likely a name is at it and
-around it. That gate, a few sums a token, says where the convolutions are worth their time; they look at the
-neighbours there, and Viterbi reads the best sequence of BILOU tags. The recipe that trains the weights
+Everything that depends on a single word is computed once and cached: a vector, and the word's contribution to the gate.
+The gate, a few sums per token, selects the places where a name is likely; only there the convolutions combine the
+neighbouring tokens, and Viterbi finds the best sequence of BILOU tags. The recipe that trains the weights
 is in `app/engines/pii/training`.
-Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, more threads only cost time and never change a span.
+Set `OPENBLAS_NUM_THREADS=1`: the matrices are small, so more threads only cost time; they never change a span.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ _CACHED_TOKENS = 24_576
 _WINDOW = 4_096
 _CHUNK = 16_384
 _BLOCK = 256
-"""Words whose features are summed at once, so that few of them in memory are padding."""
-_CERTAINLY_NOTHING = 0.9
+"""Words whose features are summed at once; limits the memory for padding."""
+_CERTAINLY_NO_NAME = 0.9
 
 Places = npt.NDArray[np.intp]
 
@@ -49,21 +49,21 @@ class _Lexicon:
 
     def vectors(self, words: Sequence[str]) -> Floats:
         """Return one row for each of one or more normal words."""
-        found = features(words, self.gazetteer)
-        sizes = found.whole_sizes + found.gram_sizes + found.listed_sizes
-        total = self._sums(found) / np.sqrt(sizes)[:, None]
-        x = np.concatenate([total, self._known(found.keys)], axis=1, dtype=np.float32)
+        word_features = features(words, self.gazetteer)
+        sizes = word_features.whole_sizes + word_features.gram_sizes + word_features.listed_sizes
+        total = self._sums(word_features) / np.sqrt(sizes)[:, None]
+        x = np.concatenate([total, self._table_vectors(word_features.keys)], axis=1, dtype=np.float32)
         mixed: Floats = x + np.maximum(x @ self.hidden + self.hidden_bias, 0) @ self.mixing
         return mixed
 
-    def _sums(self, found: WordFeatures) -> Floats:
-        """Return the sums of the embeddings of each word's features; a sum is a product with the scales."""
+    def _sums(self, word_features: WordFeatures) -> Floats:
+        """Return the sums of the embeddings of each word's features; each sum is a product with the scales."""
         parts = [
-            (found.whole, found.whole_sizes),
-            (found.grams, found.gram_sizes),
-            (found.listed, found.listed_sizes),
+            (word_features.whole, word_features.whole_sizes),
+            (word_features.grams, word_features.gram_sizes),
+            (word_features.listed, word_features.listed_sizes),
         ]
-        count = len(found.keys)
+        count = len(word_features.keys)
         width = sum(int(sizes.max()) for _, sizes in parts)
         rows, scales = np.zeros((count, width), np.int64), np.zeros((count, width), np.float32)
         first = 0
@@ -79,18 +79,18 @@ class _Lexicon:
             np.matmul(scales[block, None], embedded, out=sums[block])
         return sums[:, 0]
 
-    def _known(self, wanted: npt.NDArray[np.uint32]) -> Floats:
-        """Return the table's vectors, zeros for words that it does not hold."""
-        places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        scales = np.where(self.keys[places] == wanted, self.table_scales[places], np.float32(0))
-        known: Floats = self.table[places].astype(np.float32) * scales[:, None]
-        return known
+    def _table_vectors(self, keys: npt.NDArray[np.uint32]) -> Floats:
+        """Return the table's vectors; zeros for words that are not in it."""
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        scales = np.where(self.keys[places] == keys, self.table_scales[places], np.float32(0))
+        vectors: Floats = self.table[places].astype(np.float32) * scales[:, None]
+        return vectors
 
 
 class _Entries:
-    """Hold what is cached of tokens. Rows are only ever added, so readers need no lock.
+    """The cache of tokens. Rows are only added and never change, so readers need no lock.
 
-    A word has two rows, the second for where blanks follow it, but one vector.
+    A word has two rows, the second for occurrences followed by blanks, but one vector.
     """
 
     def __init__(self, width: int, taps: int) -> None:
@@ -100,25 +100,25 @@ class _Entries:
         self._words = 0
 
     def find(self, tokens: Sequence[str]) -> Places:
-        """Return the rows of tokens, -1 for the unknown."""
+        """Return the rows of tokens; -1 for tokens that are not cached."""
         return np.fromiter(map(self.rows.get, tokens, repeat(-1)), np.intp, len(tokens))
 
     def has_room(self, count: int) -> bool:
-        """Say whether so many new tokens, and the words that stand for them, can be added."""
+        """Return whether ``count`` new tokens and the words that represent them can be added."""
         return len(self.rows) + 2 * count <= _CACHED_TOKENS
 
     def add(self, words: Sequence[str], vectors: Floats, gates: Floats) -> None:
-        """Add words; `gates` are two rows a word."""
-        known, count = self._words, self._words + len(words)
-        self.vectors[known:count] = vectors
-        self.gates[2 * known : 2 * count] = gates
-        self.rows.update(zip(words, range(2 * known, 2 * count, 2), strict=True))
+        """Add words; `gates` has two rows per word."""
+        previous, count = self._words, self._words + len(words)
+        self.vectors[previous:count] = vectors
+        self.gates[2 * previous : 2 * count] = gates
+        self.rows.update(zip(words, range(2 * previous, 2 * count, 2), strict=True))
         self._words = count
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """Hold one convolution: a matrix for each neighbour, the distance between neighbours, a bias."""
+    """One convolution: a matrix for each neighbour, the distance between neighbours, a bias."""
 
     taps: Floats
     dilation: int
@@ -126,20 +126,20 @@ class _Layer:
 
     @property
     def reach(self) -> int:
-        """Return how many tokens to each side it looks at."""
+        """Return the number of tokens on each side that it reads."""
         return self.dilation * (len(self.taps) // 2)
 
     def around(self, at: Places) -> Places:
-        """Return the places it looks at for each of the places `at`, shifted by `reach` so that none is below 0."""
+        """Return the places it reads for each of the places `at`, shifted by `reach` so that none is below 0."""
         return np.add.outer(at, np.arange(len(self.taps)) * self.dilation)
 
     def __call__(self, x: Floats, around: Places) -> Floats:
-        """Return the rectified convolution of the rows of `x` that each row of `around` names, and a row of zeros."""
+        """Return the rectified convolution of the rows of `x` that each row of `around` lists, and a row of zeros."""
         count, width, channels = self.taps.shape
         with_zeros = np.zeros((len(around) + 1, channels), np.float32)
         y = with_zeros[:-1]
         if len(x) < len(around):
-            # Rows that many look at are multiplied once for each neighbour that they may be.
+            # Rows that many places read are multiplied only once for each relative position.
             products = (x @ self.taps.transpose(1, 0, 2).reshape(width, -1)).reshape(-1, channels)
             for tap in range(count):
                 y += np.take(products, around[:, tap] * count + tap, axis=0)
@@ -153,7 +153,7 @@ class _Layer:
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """Say where a name is likely enough to look closer: a convolution of few units, its products cached by word."""
+    """Select places where a name is likely: a convolution with few units, whose products are cached by word."""
 
     taps: Floats
     bias: Floats
@@ -162,11 +162,11 @@ class _Gate:
 
     @property
     def reach(self) -> int:
-        """Return how many tokens to each side it looks at."""
+        """Return the number of tokens on each side that it reads."""
         return int(self.taps.shape[1]) // len(self.bias) // 2
 
     def __call__(self, products: Floats) -> Places:
-        """Return the places of likely names among tokens whose words times `taps` are given."""
+        """Return the places of likely names; `products` are the tokens' word vectors times `taps`."""
         count, units = len(products), len(self.bias)
         sums = np.empty((count + 2 * self.reach, units), np.float32)
         sums[:] = self.bias
@@ -180,7 +180,7 @@ class _Gate:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Hold consecutive tokens, of which those from `first` to `last` are judged; `start` is where they begin."""
+    """Consecutive tokens that begin at offset `start`; those from `first` to `last` are tagged, others are context."""
 
     tokens: list[str]
     first: int
@@ -227,7 +227,7 @@ class Tagger:
     def __call__(self, text: str, threshold: float = 0.5) -> list[TaggedSpan]:
         """Return the findings of at least `threshold`, sorted, without overlap.
 
-        The threshold also moves the balance between a name and nothing, so a low one finds more.
+        The threshold also shifts the balance between a name and no name, so a low threshold finds more.
         """
         positions, rows, offsets = [np.empty(0, np.intp)], [np.empty((0, len(TAGS)), np.float32)], []
         begin = 0
@@ -237,8 +237,8 @@ class Tagger:
             rows.append(probabilities)
             offsets += where
             begin += window.last - window.first
-        found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
-        return people_apart(text, joined_addresses(text, found), self._lexicon.gazetteer)
+        spans = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
+        return people_apart(text, joined_addresses(text, spans), self._lexicon.gazetteer)
 
     def _hot(self, window: _Window) -> tuple[Places, Floats, list[tuple[int, int]]]:
         """Return the places of the tokens that may be part of a name, their tag probabilities, and their offsets."""
@@ -248,7 +248,7 @@ class Tagger:
         if not len(likely):
             return likely, np.empty((0, len(TAGS)), np.float32), []
         probabilities = self._probabilities(entries, rows, likely)
-        hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+        hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NO_NAME)
         places = likely[hot]
         sizes = np.fromiter(map(len, window.tokens), np.intp, len(window.tokens))
         starts = (np.cumsum(sizes) - sizes)[places] + window.start
@@ -259,16 +259,16 @@ class Tagger:
         return places, probabilities[hot], offsets
 
     def _probabilities(self, entries: _Entries, rows: Places, at: Places) -> Floats:
-        """Return the tag probabilities of the tokens `at`; each layer works only where the next one looks."""
+        """Return the tag probabilities of the tokens `at`; each layer computes only the places that the next reads."""
         wanted = [at]
         for layer in reversed(self._layers):
             wanted.insert(0, _inside(layer.around(wanted[0]), layer.reach, len(rows)))
         x, places = self._distinct(entries, rows[wanted[0]])
         for index, layer in enumerate(self._layers):
-            # What lies beyond the text is the last row of x: zeros.
-            found = np.full(len(rows) + 2 * layer.reach, len(x) - 1)
-            found[wanted[index] + layer.reach] = places
-            around = found[layer.around(wanted[index + 1])]
+            # Places beyond the text refer to the last row of x, which is zeros.
+            row_at = np.full(len(rows) + 2 * layer.reach, len(x) - 1)
+            row_at[wanted[index] + layer.reach] = places
+            around = row_at[layer.around(wanted[index + 1])]
             y = layer(x, around)
             if index:
                 y[:-1] += x[around[:, len(layer.taps) // 2]]
@@ -280,7 +280,7 @@ class Tagger:
         return logits
 
     def _distinct(self, entries: _Entries, rows: Places) -> tuple[Floats, Places]:
-        """Return the vectors of distinct tokens and a row of zeros, and which of these each of `rows` is."""
+        """Return the vectors of distinct tokens and a row of zeros, and the index among these of each of `rows`."""
         distinct, places = np.unique(rows, return_inverse=True)
         x = np.zeros((len(distinct) + 1, len(self._blank)), np.float32)
         x[:-1] = entries.vectors[distinct // 2]
@@ -288,7 +288,7 @@ class Tagger:
         return x, places
 
     def _look_up(self, tokens: list[str]) -> tuple[_Entries, Places]:
-        """Return the cache and the rows of tokens in it. A full cache is replaced, so rows in use stay right."""
+        """Return the cache and the rows of tokens in it. A full cache is replaced, so rows in use stay valid."""
         entries = self._entries
         rows = entries.find(tokens)
         unknown = np.flatnonzero(rows < 0)
@@ -303,7 +303,7 @@ class Tagger:
         return entries, rows
 
     def _learn(self, entries: _Entries, tokens: Iterable[str]) -> None:
-        """Add tokens to the cache, those that look the same to the network as one."""
+        """Add tokens to the cache; tokens that the network cannot distinguish share an entry."""
         shapes = {token: (feature_word(word := body(token)), len(token) > len(word)) for token in tokens}
         new = [
             word for word in dict.fromkeys(word for word, _ in shapes.values()) if word not in entries.rows
@@ -312,12 +312,12 @@ class Tagger:
             vectors = self._lexicon.vectors(new)
             with_blank = np.stack([vectors, vectors + self._blank], axis=1).reshape(2 * len(new), -1)
             entries.add(new, vectors, with_blank @ self._gate.taps)
-        known = entries.rows
-        known.update({token: known[word] + followed for token, (word, followed) in shapes.items()})
+        rows = entries.rows
+        rows.update({token: rows[word] + followed for token, (word, followed) in shapes.items()})
 
 
 def _inside(places: Places, reach: int, count: int) -> Places:
-    """Return the distinct of `places`, which are `reach` too high, that are from 0 to `count`."""
+    """Return the distinct `places`, after subtracting `reach`, from 0 to below `count`."""
     mask = np.zeros(count + 2 * reach, bool)
     mask[places.ravel()] = True
     return np.flatnonzero(mask[reach : reach + count])
@@ -330,23 +330,23 @@ def _tokens(text: str) -> Iterator[list[str]]:
         stop = start + _CHUNK
         tokens = TOKEN.findall(text, start, stop)
         if stop < len(text):
-            # The last two may be cut, or depend on what follows.
+            # The last two tokens may be cut, or depend on the text that follows.
             del tokens[-2:]
         start += sum(map(len, tokens))
         yield tokens
 
 
 def _windows(text: str, margin: int) -> Iterator[_Window]:
-    """Yield the tokens in windows whose neighbours to each side are the ones that the network looks at."""
-    held: list[str] = []
+    """Yield the tokens in windows, with as many tokens of context on each side as the network reads."""
+    tokens: list[str] = []
     first = start = 0
     for chunk in _tokens(text):
-        held += chunk
-        while len(held) - first >= _WINDOW + margin:
+        tokens += chunk
+        while len(tokens) - first >= _WINDOW + margin:
             last = first + _WINDOW
-            yield _Window(held[: last + margin], first, last, start)
-            gone = max(0, last - margin)
-            start += sum(map(len, held[:gone]))
-            held, first = held[gone:], last - gone
-    if first < len(held):
-        yield _Window(held, first, len(held), start)
+            yield _Window(tokens[: last + margin], first, last, start)
+            dropped = max(0, last - margin)
+            start += sum(map(len, tokens[:dropped]))
+            tokens, first = tokens[dropped:], last - dropped
+    if first < len(tokens):
+        yield _Window(tokens, first, len(tokens), start)

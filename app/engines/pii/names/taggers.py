@@ -1,4 +1,4 @@
-"""Which tagger looks for names: the fast one, or the accurate one where its weights and runtime are installed."""
+"""Choose the name tagger: the fast one, or the accurate one if its weights and runtime are installed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.core.contracts.engines import DetectionOptions, NameEngine
 
-if TYPE_CHECKING:  # the server settles options and never loads what finds names
+if TYPE_CHECKING:  # the server only chooses a tagger and never loads one
     from app.engines.pii.names.nlp import NameTagger
 
 FAST = "presidio+embedded"
@@ -20,15 +20,15 @@ ACCURATE_MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class TaggerChoice:
-    """Hold options that can be met, the name of the engine that meets them, and what was asked for in vain."""
+    """Options that can be met, the name of the engine that meets them, and warnings about what is unavailable."""
 
     options: DetectionOptions
     engine: str = FAST
     warnings: list[str] = field(default_factory=list)
 
 
-def settled(options: DetectionOptions) -> TaggerChoice:
-    """Return how ``options`` are met here; the first time that accurate names are asked for takes 30 ms."""
+def tagger_choice(options: DetectionOptions) -> TaggerChoice:
+    """Return the tagger for ``options``; the first request for accurate names takes 30 ms."""
     if options.names == "fast":
         return TaggerChoice(options)
     if accurate_available():
@@ -38,14 +38,14 @@ def settled(options: DetectionOptions) -> TaggerChoice:
 
 @cache
 def accurate_available() -> bool:
-    """Say whether the accurate tagger's runtime and its very weights are installed."""
+    """Return whether the accurate tagger's runtime and the weights of this release are installed."""
     from app.engines.pii.transformer.model import available  # noqa: PLC0415 - numpy: first use only
 
     return available()
 
 
 class Taggers:
-    """The taggers of one process, each loaded when it is first asked for."""
+    """The taggers of one process, each loaded on first use."""
 
     def __init__(self, fast: "NameTagger | None" = None) -> None:
         self._loaded: dict[str, NameTagger] = {}

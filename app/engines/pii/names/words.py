@@ -1,4 +1,4 @@
-"""Cut text into tokens, and describe each by hashed features of its letters and of the word lists that hold it."""
+"""Split text into tokens, and describe each by hashed features of its letters and of the word lists it is in."""
 
 import re
 import unicodedata
@@ -14,18 +14,18 @@ import numpy.typing as npt
 
 ROWS = 1 << 16
 GAZETTEER_KINDS = "flcosdw"
-"""A letter a bit: first name, last name, city or country, company, company suffix, street, common word."""
+"""One letter per bit: first name, last name, city or country, company, company suffix, street, common word."""
 
 MAX_WORD = 48
-"""Characters of a word that count; what follows changes neither its features nor the cache."""
+"""Characters of a word that count; the rest changes neither its features nor its cache entry."""
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _LETTER = rf"[^\W\d_{_CJK}]"
 _MARKS = "[\u0300-\u036f]"
 _RUNS = "|".join(rf"{re.escape(symbol)}{{1,64}}" for symbol in ".-=*#!?~+/<>")
-# A plain word; digits; a symbol of which each is a token; runs of one; line breaks; a word with accents and inner
-# apostrophes; possessive; one CJK character; anything else; and behind each the blanks that follow, so that the tokens,
-# joined, are the text. What is frequent stands first, for speed.
+# The alternatives: a plain word; digits; a symbol that is a token by itself; a run of one symbol; line breaks; a word
+# with accents and inner apostrophes; a possessive; one CJK character; anything else. Each includes the blanks that
+# follow, so that the joined tokens are the text. Frequent alternatives come first, for speed.
 TOKEN = re.compile(
     rf"(?:[A-Za-z]{{1,48}}+(?![^\s!-&(-@\[-`{{-~])|\d{{1,48}}|[\",:;(){{}}\[\]@&%$^|`\\]|{_RUNS}|_{{1,48}}|\n{{1,64}}"
     rf"|{_LETTER}{{1,48}}(?:{_MARKS}{{1,8}}{_LETTER}{{0,48}}|['\u2019](?![sS](?!\w)){_LETTER}{{1,48}}){{0,16}}"
@@ -55,24 +55,24 @@ _KINDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Gazetteer:
-    """Answer which word lists hold a word: by the CRC-32 of lower-case words, one bit a list."""
+    """Map words to the lists they are in: by the CRC-32 of lower-case words, with one bit per list."""
 
     bits: Mapping[int, int]
 
     @classmethod
     def from_arrays(cls, keys: npt.NDArray[np.uint32], bits: npt.NDArray[np.uint8]) -> Self:
-        """Return the lists that the weights hold."""
+        """Return the lists stored in the weights."""
         return cls(dict(zip(keys.tolist(), bits.tolist(), strict=True)))
 
     def kinds(self, word: str) -> str:
-        """Return the letters of `GAZETTEER_KINDS` whose list holds the lower-case word."""
+        """Return the letters of `GAZETTEER_KINDS` for the lists that contain the lower-case word."""
         return _KINDS[self.bits.get(key_of(word), 0)]
 
 
 class WordFeatures(NamedTuple):
-    """Hold of several words the key (0 for what is no word) and embedding rows.
+    """The keys (0 for tokens that are not words) and embedding rows of several words.
 
-    `whole` are two or more rows a word, `grams` and `listed` any number.
+    `whole` has two or more rows per word, `grams` and `listed` any number.
     """
 
     keys: npt.NDArray[np.uint32]
@@ -85,12 +85,12 @@ class WordFeatures(NamedTuple):
 
 
 def key_of(lower: str) -> int:
-    """Return the number under which lists and tables hold a lower-case word."""
+    """Return the key of a lower-case word in lists and tables."""
     return crc32(lower.encode("utf-8", "surrogatepass"))
 
 
 def body(token: str) -> str:
-    """Return the token without the blanks behind it; line breaks and a lone blank are bodies too."""
+    """Return the token without its trailing blanks; line breaks and a lone blank are bodies too."""
     stripped = token.rstrip()
     if stripped:
         return stripped
@@ -98,18 +98,18 @@ def body(token: str) -> str:
 
 
 def normal_word(word: str) -> str:
-    """Return the form of a token that features are made of: `MAX_WORD` characters, accents composed."""
+    """Return the form of a token from which features are computed: `MAX_WORD` characters, accents composed."""
     word = word[:MAX_WORD]
     return word if word.isascii() else unicodedata.normalize("NFC", word)
 
 
 def feature_word(word: str) -> str:
-    """Return the normal word that stands for all with the same features: of a number, few digits count."""
+    """Return the representative of all words with the same features; of a number, only the first digits count."""
     word = normal_word(word)
     if not word[0].isdigit() or len(word) < _YEAR_DIGITS - 1:
         return word
-    known = 2 if len(word) == _YEAR_DIGITS else 1
-    return word[:known] + "0" * (min(len(word), _DIGITS) - known)
+    kept_digits = 2 if len(word) == _YEAR_DIGITS else 1
+    return word[:kept_digits] + "0" * (min(len(word), _DIGITS) - kept_digits)
 
 
 def features(words: Sequence[str], gazetteer: Gazetteer) -> WordFeatures:
@@ -147,7 +147,7 @@ def _whole(
     outlines: Sequence[tuple[str, str, int]],
     keys: npt.NDArray[np.uint32],
 ) -> tuple[Rows, Sizes]:
-    """Return the rows of whole words: their letters, their letters and case, their outline, their first letter."""
+    """Return the rows of whole words: for their letters, letters and case, outline, and first letter."""
     others = {
         place: _number_rows(word) if word[0].isdigit() else [_row(f"P{word[:3]}"), _row(f"p{word[0]}")]
         for place, word in enumerate(words)
@@ -157,20 +157,20 @@ def _whole(
     for place, rows in others.items():
         sizes[place] = len(rows)
     starts = np.cumsum(sizes) - sizes
-    found = np.empty(int(sizes.sum()), np.int64)
+    rows_of_words = np.empty(int(sizes.sum()), np.int64)
     first = starts[lettered]
     numbers = [
         (case, (case * 4 + _script(word, lower)) * 16 + min(len(word), _LENGTHS), (ord(lower[0]) << 3) + case)
         for word, lower, case in outlines
     ]
     case, outline, initial = np.array(numbers, np.uint64).reshape(-1, 3).T
-    found[first] = keys & np.uint32(ROWS - 1)
-    found[first + 1] = _spread(keys.astype(np.uint64) + (case + np.uint64(1)) * np.uint64(_STEP))
-    found[first + 2] = _spread(outline + np.uint64(7 * _STEP))
-    found[first + 3] = _spread(initial + np.uint64(8 * _STEP))
+    rows_of_words[first] = keys & np.uint32(ROWS - 1)
+    rows_of_words[first + 1] = _spread(keys.astype(np.uint64) + (case + np.uint64(1)) * np.uint64(_STEP))
+    rows_of_words[first + 2] = _spread(outline + np.uint64(7 * _STEP))
+    rows_of_words[first + 3] = _spread(initial + np.uint64(8 * _STEP))
     for place, rows in others.items():
-        found[starts[place] : starts[place] + len(rows)] = rows
-    return found, sizes
+        rows_of_words[starts[place] : starts[place] + len(rows)] = rows
+    return rows_of_words, sizes
 
 
 def _spread(numbers: npt.NDArray[np.uint64]) -> Rows:
@@ -186,12 +186,12 @@ def _row(feature: str) -> int:
 
 
 def _mixed(key: int, salt: int) -> int:
-    """Return the row of a number in the sense that the salt stands for."""
+    """Return the row for a number; the salt distinguishes kinds of features."""
     return ((key + salt * _STEP) * _SPREAD & _BITS_32) >> 16
 
 
 def _case(word: str) -> int:
-    """Return 0 small letters, 1 one capital at the start, 2 capitals, 3 one capital letter, 4 mixed."""
+    """Return 0 for lower case, 1 for an initial capital, 2 for capitals, 3 for a single capital letter, 4 for mixed."""
     if word.islower():
         return 0
     if len(word) == 1:
@@ -203,7 +203,7 @@ def _case(word: str) -> int:
 
 @lru_cache(maxsize=2_048)
 def _listed_rows(bits: int, case: int) -> tuple[int, ...]:
-    """Return the rows of a set of lists, as a whole and one by one."""
+    """Return the rows for a set of lists, as a whole and for each list."""
     alone = (_mixed(bit * 8 + case, 10) for bit in range(len(GAZETTEER_KINDS)) if bits >> bit & 1)
     return (_mixed(bits * 8 + case, 9), *alone)
 
@@ -216,31 +216,31 @@ def _listed(word: str, lower: str, case: int, bits: int, gazetteer: Gazetteer) -
 
 
 def _glued(word: str, lower: str, bits: int, case: int, gazetteer: Gazetteer) -> list[int]:
-    """Return what the parts of a name written as one word say, as in JaneSmith or janesmith."""
+    """Return the rows for the parts of a name written as one word, as in JaneSmith or janesmith."""
     if case == _MIXED:
         return [_row(f"C{gazetteer.kinds(piece.lower())}") for piece in _PIECE.findall(word)[:4]]
     if bits:
         return []
-    found = "".join(
+    kinds = "".join(
         f"{first}{rest}"
         for size in range(3, min(9, len(lower) - 2))
         if "f" in (first := gazetteer.kinds(lower[:size])) and (rest := gazetteer.kinds(lower[size:]))
     )
-    return [_row(f"J{found[:6]}")] if found else []
+    return [_row(f"J{kinds[:6]}")] if kinds else []
 
 
 def _number_rows(word: str) -> list[int]:
     size = min(len(word), _DIGITS)
-    found = [_row(f"D{size}"), _row(f"d{word[0]}{size}")]
+    rows = [_row(f"D{size}"), _row(f"d{word[0]}{size}")]
     if len(word) == _YEAR_DIGITS:
-        found.append(_row(f"y{word[:2]}"))
+        rows.append(_row(f"y{word[:2]}"))
     if len(word) < _YEAR_DIGITS - 1:
-        found.append(_row(f"L:{word}"))
-    return found
+        rows.append(_row(f"L:{word}"))
+    return rows
 
 
 def _grams(framed: Sequence[str]) -> tuple[Rows, Sizes]:
-    """Return the rows of all pieces of three to five letters, word by word, computed for all words at once."""
+    """Return the rows of all n-grams of three to five letters, word by word, computed for all words at once."""
     sizes = np.fromiter(map(len, framed), np.intp, len(framed))
     letters = np.frombuffer("".join(framed).encode("utf-32-le", "surrogatepass"), np.uint32)
     padded = np.concatenate([letters, np.zeros(max(_GRAMS), np.uint32)])

@@ -1,1 +1,1 @@
-"""Detection in worker processes: the pool, its workers and what they remember."""
+"""Detection in worker processes: the pool, its workers, and the cache of their findings."""

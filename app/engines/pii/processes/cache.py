@@ -1,21 +1,22 @@
-"""What detection remembers: spans of texts under keyed digests, never a text or a part of one."""
+"""Cache findings under keyed digests of texts; never holds a text or a part of one."""
 
 import heapq
 from collections import OrderedDict
 
 Stored = tuple[bytes | None, ...]
-"""Plain tuples of bytes: the garbage collector need not walk over them."""
+"""Plain tuples of bytes, which the garbage collector does not have to traverse."""
 
 _ENTRY = 320
-"""Bytes that an entry takes beside its content: the key, objects, the place in the table."""
+"""Bytes that an entry takes in addition to its content: the key, objects, the slot in the table."""
 _ROUND = 64
-"""An eviction frees this part of the capacity, so that looking for the largest tenant is rare."""
+"""An eviction frees one part in this many of the capacity, so that it rarely has to find the largest tenant."""
 
 
 class SpanCache:
-    """Entries of all tenants in at most ``capacity`` bytes; the least recently used of the largest tenant go first.
+    """Cache entries of all tenants in at most ``capacity`` bytes.
 
-    So a tenant may use what others leave, and one that sends much never pushes out what a smaller one has.
+    Evicts the least recently used entries of the largest tenant first. So a tenant may use the space that others leave,
+    and one that sends a lot never evicts the entries of a smaller one.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -29,7 +30,7 @@ class SpanCache:
         return sum(map(len, self._tenants.values()))
 
     def get(self, tenant: str, key: bytes) -> Stored | None:
-        """Return what was put under ``key``, which is then the most recently used; uncounted."""
+        """Return the entry of ``key`` and mark it as the most recently used; counts neither a hit nor a miss."""
         entries = self._tenants.get(tenant)
         entry = entries.get(key) if entries is not None else None
         if entry is not None:
@@ -37,7 +38,7 @@ class SpanCache:
         return entry
 
     def put(self, tenant: str, key: bytes, entry: Stored) -> None:
-        """Remember ``entry``, in place of another one under ``key``; too large a one is not kept."""
+        """Store ``entry`` and replace the one under ``key``; an entry that is too large is not stored."""
         cost = _cost(entry)
         entries = self._tenants.get(tenant, OrderedDict())
         old = entries.pop(key, None)
@@ -54,7 +55,7 @@ class SpanCache:
             self._evict()
 
     def _evict(self) -> None:
-        """Take from the largest tenants until a part of the capacity is free."""
+        """Evict entries of the largest tenants until a part of the capacity is free."""
         largest = [(-size, tenant) for tenant, size in self._sizes.items()]
         heapq.heapify(largest)
         while self.size > self.capacity - self.capacity // _ROUND:

@@ -1,4 +1,4 @@
-"""Where workers come from: forked off one process that has loaded everything, or started one by one."""
+"""Create workers: fork them from one process that has loaded everything, or start them one by one."""
 
 import asyncio
 import contextlib
@@ -18,11 +18,11 @@ _FORK_S = 10.0
 
 
 class StartError(Exception):
-    """No worker could be started; the argument is the type of the error."""
+    """No worker could be started; the argument is the name of the error's type."""
 
 
 class WorkerFactory:
-    """Makes workers: on Linux by a `Zygote`, elsewhere, or where its libraries started threads, one by one."""
+    """Create workers: on Linux with a `Zygote`; elsewhere, or if its libraries started threads, one by one."""
 
     def __init__(self, startup: Startup, *, forks: bool = sys.platform == "linux") -> None:
         self.startup = startup
@@ -33,14 +33,14 @@ class WorkerFactory:
 
     @property
     def pid(self) -> int | None:
-        """Return the process id of the zygote, where there is one."""
+        """Return the process id of the zygote, if there is one."""
         return self._zygote.pid if self._zygote is not None else None
 
     async def worker(self) -> WorkerProcess:
         """Return a new worker that may still be loading; raise StartError."""
         async with self._turn:
             if self._forks and (zygote := await self._loaded()) is not None:
-                # One that is about to die takes the order and gives nothing; a new one does.
+                # A zygote that is about to die accepts the request and returns nothing; a new one answers.
                 with contextlib.suppress(StartError):
                     return await self._forked(zygote)
                 zygote = await self._loaded()
@@ -59,7 +59,7 @@ class WorkerFactory:
             self._zygote = None
 
     async def _loaded(self) -> "Zygote | None":
-        """Return the zygote, a new one where it died; None where it must not fork."""
+        """Return the zygote, or a new one if it died; None if it must not fork."""
         if self._zygote is not None and self._zygote.running:
             return self._zygote
         await self._end()
@@ -79,7 +79,7 @@ class WorkerFactory:
         try:
             return await zygote.fork()
         except BaseException as error:
-            # Whatever was sent or is still to come, the next worker must not get it.
+            # The next worker must not receive what was sent or is still to come.
             await self._end()
             if isinstance(error, (OSError, TimeoutError, WorkerDiedError)):
                 raise StartError(type(error).__name__) from None
@@ -125,27 +125,27 @@ class Zygote:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive, as far as is known."""
+        """Return whether the process is alive, as far as is known."""
         return self._process.running
 
     @property
     def database(self) -> bytes | None:
-        """Return the compiled patterns, for the next one."""
+        """Return the compiled patterns, for the next process."""
         database: bytes | None = self._process.greeting["database"]
         return database
 
     @property
     def threads(self) -> int:
-        """Return how many threads the process has; only one that has one may fork."""
+        """Return the number of threads of the process; it may fork only with a single one."""
         return int(self._process.greeting["threads"])
 
     async def fork(self) -> WorkerProcess:
-        """Return a new worker; one at a time. Raises OSError, TimeoutError, WorkerDiedError."""
+        """Fork and return a new worker; one at a time. Raises OSError, TimeoutError, WorkerDiedError."""
         ours, theirs = socket.socketpair()
         try:
             with theirs:
                 socket.send_fds(self._control, [b"+"], [theirs.fileno()])
-            life = await self._born()
+            life = await self._next_life()
             answers, questions = await asyncio.open_connection(sock=ours, limit=1 << 20)
         except BaseException:
             ours.close()
@@ -154,13 +154,13 @@ class Zygote:
         worker.origin = self._process.life
         return worker
 
-    async def _born(self) -> "WatchedLife":
+    async def _next_life(self) -> "WatchedLife":
         async with asyncio.timeout(_FORK_S):
             await _readable(self._control)
-        message, handles, _flags, _address = socket.recv_fds(self._control, frames.BORN.size, 1)
+        message, handles, _flags, _address = socket.recv_fds(self._control, frames.WORKER_PID.size, 1)
         if not handles:
             raise WorkerDiedError
-        return WatchedLife(frames.BORN.unpack(message)[0], handles[0])
+        return WatchedLife(frames.WORKER_PID.unpack(message)[0], handles[0])
 
     async def kill(self) -> None:
         """End the process, and with it all its workers."""
@@ -169,12 +169,12 @@ class Zygote:
 
 
 class WatchedLife:
-    """The life of a process that is no child of ours, by its handle (a pidfd)."""
+    """A process that is not our child, monitored through its handle (a pidfd)."""
 
     def __init__(self, pid: int, handle: int) -> None:
         self._pid = pid
         self._handle = handle
-        self._over = asyncio.Event()
+        self._has_ended = asyncio.Event()
         asyncio.get_running_loop().add_reader(handle, self._end)
 
     @property
@@ -184,8 +184,8 @@ class WatchedLife:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive, as far as is known."""
-        return not self._over.is_set()
+        """Return whether the process is alive, as far as is known."""
+        return not self._has_ended.is_set()
 
     def kill(self) -> None:
         """Send SIGKILL."""
@@ -194,7 +194,7 @@ class WatchedLife:
 
     async def ended(self) -> None:
         """Wait for the end of the process."""
-        await self._over.wait()
+        await self._has_ended.wait()
 
     def forget(self) -> None:
         """Close the handle."""
@@ -204,10 +204,10 @@ class WatchedLife:
 
     def _end(self) -> None:
         asyncio.get_running_loop().remove_reader(self._handle)
-        # Only where the zygote died and we are process 1 of a container has the worker become our child.
+        # The worker is our child only if the zygote died and we are process 1 of a container.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self._handle, os.WEXITED | os.WNOHANG)
-        self._over.set()
+        self._has_ended.set()
 
 
 async def _readable(connection: socket.socket) -> None:

@@ -1,17 +1,18 @@
-"""What the pool and its workers say to each other: length-prefixed marshal frames, also for lone surrogates.
+"""The messages between the pool and its workers: length-prefixed marshal frames, which allow lone surrogates.
 
-Questions, each with ``ask`` and ``within``, the seconds after which a worker that has no answer ends itself:
+Questions, each with ``ask`` and ``within``, the seconds after which a worker without an answer ends itself:
 
-* ``scan``: ``runs`` (lists of adjacent texts that are also read as one; most are lists of one), ``names`` known from
-  other texts of the context, ``options``. Answer: ``runs``, for each text a dictionary of its findings alone
-  (``spans``), those with names carried on (``carried``, None: the same), which ``names`` count in it (``relevant``, as
-  positions) and ``evidence`` of its language; ``names``, all that were known or found, in the order of the positions.
+* ``scan``: ``runs`` (lists of adjacent texts that are also scanned as one; most are lists of one), ``names`` from
+  other texts of the context, ``options``. Answer: ``texts``, for each text a dictionary of its own findings
+  (``spans``), the findings including names found elsewhere (``carried``, None: the same), the ``names`` that matter in
+  it (``relevant``, as positions) and ``evidence`` of its language; ``names``, those of the question and new ones, in
+  the order of the positions.
 * ``carry``: ``texts``, their ``spans``, ``names``, ``options``. Answer: ``texts``, each ``carried`` and ``relevant``.
 * ``explain``: ``text``, ``options``. Answer: ``spans``, ``candidates``, ``evidence``.
 * ``operate``: ``mode``, ``items``, ``key``. Answer: ``texts``.
 
-Instead of an answer, what went wrong: ``error``, the type; ``where``, its places; ``slow``, the name of the recognizer
-whose pattern took too long, where that is the error.
+A failure is answered by ``error``, its type; ``where``, its places in the code; ``slow``, the name of the recognizer
+whose pattern took too long, if that is the error.
 """
 
 import marshal
@@ -22,11 +23,11 @@ from typing import Any, BinaryIO
 from app.core.contracts.engines import Candidate, DetectionOptions, Span
 
 HEADER = struct.Struct(">I")
-BORN = struct.Struct(">I")
-"""The process id of a worker that a zygote has forked."""
+WORKER_PID = struct.Struct(">I")
+"""The process id of a worker that a zygote has forked; 0 if it has already ended."""
 
 TOO_SLOW = "ScanTimeoutError"
-"""The error that is the text's fault; its class is not there without the engine."""
+"""The error caused by a text; by name, because its class only exists where the engine is loaded."""
 
 _VERSION = 4
 
@@ -35,7 +36,7 @@ RawSpan = tuple[int, int, str, float]
 
 
 def packed(frame: Frame) -> bytes:
-    """Return ``frame`` as bytes behind their length."""
+    """Return ``frame`` as bytes, prefixed with their length."""
     body = marshal.dumps(frame, _VERSION)
     return HEADER.pack(len(body)) + body
 
@@ -63,7 +64,7 @@ def write(stream: BinaryIO, frame: Frame) -> None:
 
 
 def raw_options(options: DetectionOptions) -> Frame:
-    """Return ``options`` as a frame can hold them."""
+    """Return ``options`` as values that fit in a frame."""
     return {
         "strict": options.strict,
         "language": options.language,
@@ -75,7 +76,7 @@ def raw_options(options: DetectionOptions) -> Frame:
     }
 
 
-def given_options(raw: Frame) -> DetectionOptions:
+def options_from(raw: Frame) -> DetectionOptions:
     """Return the options that `raw_options` wrote."""
     return DetectionOptions(
         strict=raw["strict"],
@@ -93,16 +94,16 @@ def raw_spans(spans: list[Span]) -> list[RawSpan]:
     return [(span.start, span.end, span.label, span.score) for span in spans]
 
 
-def given_spans(raw: list[RawSpan]) -> list[Span]:
+def spans_from(raw: list[RawSpan]) -> list[Span]:
     """Return the spans that `raw_spans` wrote."""
     return [Span(*span) for span in raw]
 
 
 def raw_candidate(candidate: Candidate) -> Frame:
-    """Return a candidate as a frame can hold it."""
+    """Return a candidate as values that fit in a frame."""
     return asdict(candidate)
 
 
-def given_candidate(raw: Frame) -> Candidate:
+def candidate_from(raw: Frame) -> Candidate:
     """Return the candidate that `raw_candidate` wrote."""
     return Candidate(**{**raw, "span": Span(**raw["span"])})

@@ -1,4 +1,4 @@
-"""Who gets the next free worker: short and long work in turn, each in the order of arrival."""
+"""Decide which call gets the next free worker: short and long work in turn, each in order of arrival."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from app.engines.pii.processes.process import WorkerProcess
 
 
 class Weight(IntEnum):
-    """How long work keeps a worker: milliseconds, some tens of them, or as long as it takes."""
+    """How long a question occupies a worker: milliseconds, tens of milliseconds, or without a bound."""
 
     SMALL = 0
     MEDIUM = 1
@@ -16,10 +16,10 @@ class Weight(IntEnum):
 
 
 class Lanes:
-    """Free workers, and those who wait for one.
+    """Free workers, and the calls that wait for one.
 
-    Work of different weight takes turns where it waits, and of several workers one is never left to long work. So
-    neither a long text nor a flood of short ones keeps the others waiting for its end.
+    Waiting work of different weights takes turns, and if there are several workers, one of them never gets long work.
+    So neither a long text nor a flood of short ones blocks the others until it ends.
     """
 
     def __init__(self, size: int) -> None:
@@ -44,7 +44,7 @@ class Lanes:
             raise
 
     def put(self, worker: WorkerProcess) -> None:
-        """Give a new worker, or one back."""
+        """Add a new worker, or return one after use."""
         self._with_long.discard(worker)
         self._free.append(worker)
         self._serve()
@@ -65,13 +65,13 @@ class Lanes:
                 self._with_long.add(worker)
 
     def _turn(self) -> Weight | None:
-        """Return the work that is next; None where nobody waits who may have a worker."""
+        """Return the weight of the work that is next; None if no waiting call may have a worker."""
         for waiting in self._waiting:
             while waiting and waiting[0].done():
                 waiting.popleft()
         for step in range(len(Weight)):
             weight = Weight((self._next + step) % len(Weight))
-            held_back = weight is Weight.LONG and len(self._with_long) >= self._most_long
-            if self._waiting[weight] and not held_back:
+            is_blocked = weight is Weight.LONG and len(self._with_long) >= self._most_long
+            if self._waiting[weight] and not is_blocked:
                 return weight
         return None

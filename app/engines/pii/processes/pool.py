@@ -1,4 +1,4 @@
-"""The Detector of the service: worker processes behind pipes, so that no scan ever holds up the event loop."""
+"""The service's Detector: worker processes behind pipes, so that no scan ever blocks the event loop."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from app.core.contracts.engines import Detection, DetectionOptions, Explanation
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.engines.pii.names.languages import detected, warnings
-from app.engines.pii.names.taggers import TaggerChoice, settled
+from app.engines.pii.names.taggers import TaggerChoice, tagger_choice
 from app.engines.pii.processes import frames
 from app.engines.pii.processes.recall import Keys, Memory, Recall, Run, runs_of
 from app.engines.pii.processes.startup import Matcher, Startup
@@ -19,21 +19,21 @@ from app.engines.pii.recognizers.user import read_definitions
 CACHE_BYTES = 64 * 1024 * 1024
 
 _INLINE = 4_096
-"""Characters in which the server itself looks for names: about half a millisecond."""
+"""Characters in which the server looks for names itself; takes about half a millisecond."""
 _TURN_S = 0.0005
-"""Time after which a longer search in the server lets others have a turn."""
+"""Time after which a longer search in the server yields to other tasks."""
 _HASHED_AT_ONCE = 8
-"""Digests are this many times faster than the work that `off_loop` was measured with."""
+"""Digests are this many times faster than the work that the threshold of `off_loop` is based on."""
 _CHARACTERS_PER_SECOND = 20_000
 
 
 class PoolDetector:
-    """Scan texts in ``workers`` processes of their own, and what was seen before not at all.
+    """Scan texts in ``workers`` separate processes, except texts whose findings are cached.
 
-    ``start`` returns at once; the first call starts what nobody started and waits until a worker is ready.
-    A call that exceeds its deadline (``deadline_s`` and a second for each 20,000 characters) has its worker
-    killed and fails; a worker that dies is replaced, and its question asked once more of another. Findings are
-    remembered in at most ``cache_bytes``, see `recall`. Use as ``async with`` or call `start` and `close`.
+    ``start`` returns at once; otherwise the first call starts the workers and waits until one is ready.
+    If a call exceeds its deadline (``deadline_s`` and a second for each 20,000 characters), its worker is killed and
+    the call fails. A worker that dies is replaced, and its question is sent once more to another. The cache takes at
+    most ``cache_bytes``, see `recall`. Use as ``async with`` or call `start` and `close`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PoolDetector:
 
     @property
     def ready(self) -> bool:
-        """Say whether at least one worker can take a call now or after the one it has."""
+        """Return whether at least one worker can take a call, now or after its current one."""
         return self._workers.ready
 
     @property
@@ -72,11 +72,11 @@ class PoolDetector:
 
     @property
     def zygote(self) -> int | None:
-        """Return the id of the process that workers are forked off, where there is one."""
+        """Return the id of the process that workers are forked from, if there is one."""
         return self._workers.zygote
 
     def counts(self) -> Mapping[str, int]:
-        """Return what metrics show: what became of look-ups in the cache, its size, and deaths of workers."""
+        """Return the counts for metrics: cache look-ups by outcome, the cache's size in bytes, deaths of workers."""
         cache = self._memory.cache
         return {
             "hits": cache.hits,
@@ -91,20 +91,20 @@ class PoolDetector:
         return self._definitions.labels()
 
     def label_of(self, name: str) -> str | None:
-        """Return the label that ``name`` stands for: itself, or Presidio's name of a type."""
+        """Return the label for ``name``, which is a label or Presidio's name of a type."""
         return self._definitions.label_of(name)
 
     async def start(self) -> None:
-        """Start the workers in the background; does nothing where they run already."""
+        """Start the workers in the background; does nothing if they are already running."""
         await self._workers.start()
 
     async def reload(self, startup: Startup) -> None:
-        """Go on with workers that are started anew, with other options; what was found before counts no more."""
+        """Replace all workers by new ones with other options; earlier findings are no longer valid."""
         self._definitions = read_definitions(startup.recognizers)
         await self._workers.reload(startup)
 
     async def close(self) -> None:
-        """Kill the workers and forget what they were doing."""
+        """Kill the workers and drop their work."""
         await self._workers.close()
 
     async def wait_ready(self, timeout_s: float = 60.0) -> None:
@@ -120,22 +120,22 @@ class PoolDetector:
         joined: Sequence[Sequence[int]] = (),
         deadline_s: float | None = None,
     ) -> Detection:
-        """Return the findings in ``texts``, all of one context, or raise; never a text that was not scanned."""
+        """Return the findings in ``texts``, all of one context, or raise; never returns a text unscanned."""
         self._check(options)
         await self.start()
         until = self._until(sum(map(len, texts)), deadline_s)
-        plan = await _settled(options)
+        plan = await _tagger_choice(options)
         options = plan.options
         recall = await self._recall(texts, options, tenant, runs_of(len(texts), joined))
         await self._scan(recall, texts, options, until)
         await self._search(recall, texts, options, until)
-        told = [*plan.warnings, *warnings(recall.evidence(), options.language)]
-        return Detection(recall.spans(), plan.engine, told)
+        all_warnings = [*plan.warnings, *warnings(recall.evidence(), options.language)]
+        return Detection(recall.spans(), plan.engine, all_warnings)
 
     async def apply_operator(
         self, mode: str, items: Sequence[tuple[str, str]], key: bytes | None = None
     ) -> list[str]:
-        """Return what Presidio's operator for ``mode`` makes of each ``(label, text)``; see `operators`."""
+        """Return the replacement by Presidio's operator for ``mode`` of each ``(label, text)``; see `operators`."""
         if not items:
             return []
         await self.start()
@@ -146,17 +146,19 @@ class PoolDetector:
         return texts
 
     async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
-        """Return the findings in ``text`` and every candidate for one; nothing of it is remembered."""
+        """Return the findings in ``text`` and every candidate; nothing is cached."""
         del tenant
         self._check(options)
         await self.start()
-        plan = await _settled(options)
+        plan = await _tagger_choice(options)
         question = {"ask": "explain", "text": text, "options": frames.raw_options(plan.options)}
         (answer,) = await self._workers.ask_all([(len(text), question)], self._until(len(text)))
-        told = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
+        all_warnings = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
         language = detected([answer["evidence"]], options.language)
-        candidates = [frames.given_candidate(one) for one in answer["candidates"]]
-        return Explanation(frames.given_spans(answer["spans"]), candidates, plan.engine, language, told)
+        candidates = [frames.candidate_from(candidate) for candidate in answer["candidates"]]
+        return Explanation(
+            frames.spans_from(answer["spans"]), candidates, plan.engine, language, all_warnings
+        )
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):
@@ -168,14 +170,14 @@ class PoolDetector:
                 )
 
     def _until(self, characters: int, limit: float | None = None) -> float:
-        """Return when a call over so many characters must have ended."""
+        """Return the time of the event loop's clock by which a call over so many characters must end."""
         allowed = self._deadline_s + characters / _CHARACTERS_PER_SECOND if limit is None else limit
         return asyncio.get_running_loop().time() + allowed
 
     async def _recall(
         self, texts: Sequence[str], options: DetectionOptions, tenant: str, runs: Sequence[Run]
     ) -> Recall:
-        """Return what is known of ``texts``; of what is nobody's nothing is remembered."""
+        """Return what the cache knows about ``texts``; texts without a tenant are not cached."""
         version = self._workers.version
         keys = Keys(self._memory.key_for(tenant, frames.raw_options(options), version))
         keyed = await off_loop(sum(map(len, texts)) // _HASHED_AT_ONCE, keys.of_texts, texts, runs)
@@ -185,7 +187,7 @@ class PoolDetector:
     async def _scan(
         self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
     ) -> None:
-        """Have workers scan what is not known."""
+        """Let workers scan the texts that are not cached."""
         parts = list(_parts(recall.unseen(), texts))
         if not parts:
             return
@@ -206,7 +208,7 @@ class PoolDetector:
     async def _search(
         self, recall: Recall, texts: Sequence[str], options: DetectionOptions, until: float
     ) -> None:
-        """Carry the names found in one text to all of them."""
+        """Look for the names found in one text in all of them."""
         clock = asyncio.get_running_loop().time
         names = recall.names()
         began = clock()
@@ -219,7 +221,7 @@ class PoolDetector:
                 recall.carry(names)
             return
         common = {"ask": "carry", "names": names, "options": frames.raw_options(options)}
-        parts = [[place for (place,) in part] for part in _parts([(one,) for one in recall.stale], texts)]
+        parts = [[place for (place,) in part] for part in _parts([(place,) for place in recall.stale], texts)]
         questions = [
             (
                 sum(len(texts[place]) for place in part),
@@ -232,9 +234,11 @@ class PoolDetector:
             recall.take_carried(part, names, answer["texts"])
 
 
-async def _settled(options: DetectionOptions) -> TaggerChoice:
-    """Return how ``options`` are met; weights are read to see that they are whole, so not on the event loop."""
-    return settled(options) if options.names == "fast" else await asyncio.to_thread(settled, options)
+async def _tagger_choice(options: DetectionOptions) -> TaggerChoice:
+    """Return the tagger for ``options``; verifying weights reads their files, so it runs in a thread."""
+    return (
+        tagger_choice(options) if options.names == "fast" else await asyncio.to_thread(tagger_choice, options)
+    )
 
 
 def _parts(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[list[Run]]:

@@ -1,4 +1,4 @@
-"""One detection process as the pool sees it: started, asked, killed."""
+"""One detection process as the pool uses it: start it, send it questions, kill it."""
 
 import asyncio
 import contextlib
@@ -37,11 +37,11 @@ _ONE_THREAD = (
 
 
 class WorkerDiedError(Exception):
-    """The process ended while an answer was due."""
+    """The process ended before it answered."""
 
 
 class Life(Protocol):
-    """A process that can be watched and killed."""
+    """A process that can be monitored and killed."""
 
     @property
     def pid(self) -> int:
@@ -49,20 +49,20 @@ class Life(Protocol):
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive, as far as is known."""
+        """Return whether the process is alive, as far as is known."""
 
     def kill(self) -> None:
-        """Send SIGKILL to this very process, never to another one of the same id."""
+        """Send SIGKILL to exactly this process, never to another one that reuses its id."""
 
     async def ended(self) -> None:
         """Wait for the end of the process."""
 
     def forget(self) -> None:
-        """Give back what the watching takes; after the end."""
+        """Release the resources used for monitoring, after the end of the process."""
 
 
 class ChildLife:
-    """The life of a process that asyncio started."""
+    """A child process that asyncio started."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -78,7 +78,7 @@ class ChildLife:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive; on Linux exactly, even before asyncio heard of its end."""
+        """Return whether the process is alive; exact on Linux, even before asyncio notices its end."""
         if self._process.returncode is not None or self._handle is None:
             return self._process.returncode is None
         ended = select.poll()
@@ -87,7 +87,7 @@ class ChildLife:
 
     def kill(self) -> None:
         """Send SIGKILL."""
-        # asyncio's own kill() collects the exit status that its watcher waits for, which then warns and invents one.
+        # asyncio's own kill() collects the exit status that its watcher waits for, which then warns and makes one up.
         with contextlib.suppress(ProcessLookupError):
             if self._handle is not None:
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
@@ -129,9 +129,9 @@ class WorkerProcess:
         inherited: tuple[int, ...] = (),
         database: bytes | None = None,
     ) -> Self:
-        """Start a process; it knows nothing of the settings and secrets in our environment.
+        """Start a process, without the settings and secrets in our environment.
 
-        ``database``: the compiled patterns that an earlier one told in its greeting.
+        ``database``: the compiled patterns that an earlier process sent in its greeting.
         """
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", module, str(os.getpid()), *arguments),
@@ -154,16 +154,16 @@ class WorkerProcess:
 
     @property
     def running(self) -> bool:
-        """Say whether the process is alive, as far as is known."""
+        """Return whether the process is alive, as far as is known."""
         return self.life.running
 
     @property
     def orphaned(self) -> bool:
-        """Say whether the process that this one was forked off has ended, which ends this one too."""
+        """Return whether the process that this one was forked from has ended, which ends this one too."""
         return self.origin is not None and not self.origin.running
 
     async def started(self) -> bool:
-        """Wait until the process has loaded everything; False where it failed."""
+        """Wait until the process has loaded everything; return False if it failed."""
         try:
             async with asyncio.timeout(_START_S):
                 self.greeting = await self._answer()
@@ -175,7 +175,7 @@ class WorkerProcess:
         return self.ready
 
     async def ask(self, question: frames.Frame) -> frames.Frame:
-        """Return the answer to ``question``; one at a time. Raises WorkerDiedError."""
+        """Send ``question`` and return its answer; one question at a time. Raises WorkerDiedError."""
         try:
             self._to.write(frames.packed(question))
             await self._to.drain()
@@ -205,11 +205,11 @@ class WorkerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a worker: where Python finds things, one thread for linear algebra, no secrets."""
+    """Return the environment of a worker: Python's search paths, one thread for linear algebra, no secrets."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     environment |= dict.fromkeys(_ONE_THREAD, "1")
     root = str(Path(app.__file__).parent.parent)
-    given = os.environ.get("PYTHONPATH")
-    environment["PYTHONPATH"] = os.pathsep.join([root, given] if given else [root])
+    python_path = os.environ.get("PYTHONPATH")
+    environment["PYTHONPATH"] = os.pathsep.join([root, python_path] if python_path else [root])
     environment["PYTHONHASHSEED"] = "0"
     return environment

@@ -1,7 +1,7 @@
-"""One detection against what is remembered: which texts must be scanned, and which names looked for in which of them.
+"""Answer one detection from the cache: decide which texts to scan, and in which texts to look for which names.
 
-The result is that of a scan of everything, whatever is remembered: a text's own findings depend on the text and the
-options (they are its key), and of all names only those relevant to a text change what is carried to it (see `Names`).
+The result is the same as for a scan of everything, whatever is cached: a text's own findings depend on the text and the
+options (they form its key), and only the names relevant to a text change what is carried to it (see `Names`).
 """
 
 import secrets
@@ -17,7 +17,7 @@ from app.engines.pii.processes import frames, packing
 from app.engines.pii.processes.cache import SpanCache, Stored
 
 Run = tuple[int, ...]
-"""Positions of adjacent texts that are read as one; mostly a single one."""
+"""Positions of adjacent texts that are scanned as one; mostly a single position."""
 
 _DIGEST = 16
 _ID = 8
@@ -26,7 +26,7 @@ _BLOB = 262_144
 
 
 def runs_of(count: int, joined: Sequence[Sequence[int]]) -> list[Run]:
-    """Return ``count`` texts as runs: those that ``joined`` names, where they share texts as one, all others alone."""
+    """Group ``count`` texts into runs: the groups of ``joined``, merged if they share texts; all others alone."""
     runs = {place: {place} for place in range(count)}
     for group in joined:
         together = set().union(*(runs[place] for place in group))
@@ -35,11 +35,11 @@ def runs_of(count: int, joined: Sequence[Sequence[int]]) -> list[Run]:
 
 
 class Remembered(NamedTuple):
-    """What is known of a text; every part is bytes, none holds a part of a text.
+    """The cached facts about a text; every part is bytes, none contains a part of a text.
 
-    ``own``: its findings alone; ``people``: where its sure names are; ``evidence``: of its language; ``names``: digest
-    of the names that were looked for in it, ``relevant``: the ids of those that count; ``carried``: the findings with
-    them, None: the same as ``own``.
+    ``own``: its own findings; ``people``: the places of its certain names; ``evidence``: of its language; ``names``:
+    the digest of the names searched in it, ``relevant``: the ids of those that matter; ``carried``: the findings
+    including these names, None: the same as ``own``.
     """
 
     own: bytes
@@ -51,20 +51,20 @@ class Remembered(NamedTuple):
 
 
 class Memory:
-    """The cache and the key of this process, without which its digests say nothing."""
+    """The cache, and the secret key of this process, without which its digests are meaningless."""
 
     def __init__(self, capacity: int) -> None:
         self.cache = SpanCache(capacity)
         self._key = secrets.token_bytes(64)
 
     def key_for(self, tenant: str, options: frames.Frame, version: bytes) -> bytes:
-        """Return the key of the digests of a tenant, options and a version of the engine."""
-        told = repr((tenant, options, version)).encode("utf-8", "backslashreplace")
-        return blake2b(told, key=self._key, digest_size=64).digest()
+        """Return the digest key for a tenant, options and a version of the engine."""
+        context = repr((tenant, options, version)).encode("utf-8", "backslashreplace")
+        return blake2b(context, key=self._key, digest_size=64).digest()
 
 
 class Keys:
-    """Digests under one key."""
+    """Compute digests under one key."""
 
     def __init__(self, key: bytes) -> None:
         self._text = blake2b(key=key, digest_size=_DIGEST, person=b"text")
@@ -85,23 +85,23 @@ class Keys:
         return keys
 
     def of_names(self, names: Sequence[str]) -> bytes:
-        """Return the digest of sorted names; that of none is empty."""
+        """Return the digest of sorted names; without names it is empty."""
         return _digest(self._names, "\n".join(names)) if names else _NONE
 
     def id_of(self, name: str) -> bytes:
-        """Return what stands for a name."""
+        """Return the short digest that identifies a name."""
         return _digest(self._name, name)
 
 
 def _digest(empty: Any, text: str) -> bytes:
     digest = empty.copy()
     digest.update(text.encode("utf-8", "surrogatepass"))
-    found: bytes = digest.digest()
-    return found
+    value: bytes = digest.digest()
+    return value
 
 
 class Recall:
-    """The texts of one call, what is known of them, and what is still to be done."""
+    """The texts of one call, what the cache knows about them, and the work that is left."""
 
     def __init__(
         self,
@@ -128,12 +128,12 @@ class Recall:
             for key in self._places:
                 entry = cache.get(tenant, key)
                 if entry is not None:
-                    self._known[key] = _given(entry)
+                    self._known[key] = _remembered_from(entry)
             cache.hits += len(self._known)
             cache.misses += len(self._places) - len(self._known)
 
     def unseen(self) -> list[Run]:
-        """Return the runs that must be scanned, each once, however often it occurs."""
+        """Return the runs that must be scanned; each once, however often it occurs."""
         wanted = {
             tuple(self._keyed[place] for place in run): run
             for run in reversed(self._runs)
@@ -142,38 +142,38 @@ class Recall:
         return sorted(wanted.values())
 
     def names(self) -> list[str]:
-        """Return the names that are carried on, out of all texts of which the findings are known."""
+        """Return the names to look for in all texts, from every text whose findings are known."""
         if not self._carries:
             return []
-        found = (
+        names = (
             name_at(self._texts[place], start, end)
             for key, place in self._places.items()
             if key in self._known
-            for start, end in packing.given_ranges(self._known[key].people)
+            for start, end in packing.ranges_from(self._known[key].people)
         )
-        return sorted(set(found))
+        return sorted(set(names))
 
     def learn(self, runs: Iterable[Run], answer: frames.Frame) -> None:
-        """Take the answer to a scan of ``runs``."""
+        """Store the answer to a scan of ``runs``."""
         names = answer["names"] if self._carries else []
-        digest, ids = self._looked_for(names)
+        digest, ids = self._digest_and_ids(names)
         places = [place for run in runs for place in run]
-        for place, found in zip(places, answer["texts"], strict=True):
-            people = sure_people(self._texts[place], found["spans"]) if self._carries else ()
+        for place, result in zip(places, answer["texts"], strict=True):
+            people = sure_people(self._texts[place], result["spans"]) if self._carries else ()
             entry = Remembered(
-                own=packing.packed_spans(found["spans"]),
+                own=packing.packed_spans(result["spans"]),
                 people=packing.packed_ranges(people),
-                evidence=packing.packed_counts(found["evidence"]),
+                evidence=packing.packed_counts(result["evidence"]),
                 names=digest,
-                relevant=b"".join(ids[number] for number in found["relevant"]),
-                carried=_packed(found["carried"]),
+                relevant=b"".join(ids[number] for number in result["relevant"]),
+                carried=_packed(result["carried"]),
             )
             self._keep(self._keyed[place], entry)
 
     def search(self, names: Sequence[str]) -> Iterator[None]:
-        """Find the texts in which ``names`` (sorted) change something, which are then `stale`; yield now and then.
+        """Add the texts in which ``names`` (sorted) change the findings to `stale`; yield now and then.
 
-        Names that were looked for before are not looked for again, unless one that counts is gone.
+        Names that were searched before are not searched again, unless a name that matters is gone.
         """
         digest = self._keys.of_names(names)
         groups: dict[bytes, list[bytes]] = {}
@@ -182,20 +182,20 @@ class Recall:
                 groups.setdefault(entry.names, []).append(key)
         if not groups:
             return
-        _, ids = self._looked_for(names)
-        given = dict(zip(ids, names, strict=True))
-        for looked, keys in groups.items():
-            before = self._ids(looked)
-            new = Names(name for one, name in given.items() if one not in before)
+        _, ids = self._digest_and_ids(names)
+        names_by_id = dict(zip(ids, names, strict=True))
+        for searched, keys in groups.items():
+            before = self._ids(searched)
+            new = Names(name for id_, name in names_by_id.items() if id_ not in before)
             for part in self._parts(keys):
-                yield from self._sift(part, list(new.opening), given.keys(), digest)
+                yield from self._separate_stale(part, list(new.opening), names_by_id.keys(), digest)
 
     def carry(self, names: Sequence[str]) -> None:
-        """Look for ``names`` in the stale texts here and now."""
+        """Look for ``names`` in the stale texts in this process."""
         prepared = Names(names)
         answers = []
         for place in self.stale:
-            own = packing.given_spans(self._known[self._keyed[place]].own)
+            own = packing.spans_from(self._known[self._keyed[place]].own)
             spans, relevant = carried(self._texts[place], own, prepared, self._options)
             answers.append(
                 {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
@@ -203,24 +203,24 @@ class Recall:
         self.take_carried(self.stale, names, answers)
 
     def own_spans(self, place: int) -> list[frames.RawSpan]:
-        """Return the findings in a text alone."""
+        """Return a text's own findings."""
         return packing.raw_spans(self._known[self._keyed[place]].own)
 
     def take_carried(
         self, places: Sequence[int], names: Sequence[str], answers: Iterable[frames.Frame]
     ) -> None:
-        """Take what the search for ``names`` gave in the texts at ``places``."""
-        digest, ids = self._looked_for(names)
-        for place, found in zip(places, answers, strict=True):
+        """Store the results of the search for ``names`` in the texts at ``places``."""
+        digest, ids = self._digest_and_ids(names)
+        for place, result in zip(places, answers, strict=True):
             key = self._keyed[place]
-            relevant = b"".join(ids[number] for number in found["relevant"])
+            relevant = b"".join(ids[number] for number in result["relevant"])
             entry = self._known[key]
             self._keep(
-                key, entry._replace(names=digest, relevant=relevant, carried=_packed(found["carried"]))
+                key, entry._replace(names=digest, relevant=relevant, carried=_packed(result["carried"]))
             )
 
     def forget(self) -> None:
-        """Remember nothing of what is learnt from now on: it comes from another version of the engine."""
+        """Stop caching what is learnt from now on: it comes from another version of the engine."""
         self._cache = None
 
     def spans(self) -> list[list[Span]]:
@@ -229,14 +229,14 @@ class Recall:
             self._known[key] if text else None for key, text in zip(self._keyed, self._texts, strict=True)
         )
         return [
-            packing.given_spans(entry.own if entry.carried is None else entry.carried) if entry else []
+            packing.spans_from(entry.own if entry.carried is None else entry.carried) if entry else []
             for entry in entries
         ]
 
     def evidence(self) -> list[dict[str, int]]:
-        """Return what the texts say of their languages, where they say something."""
+        """Return the evidence of language of each text that has some."""
         entries = (self._known[key] for key, text in zip(self._keyed, self._texts, strict=True) if text)
-        return [packing.given_counts(entry.evidence) for entry in entries if entry.evidence]
+        return [packing.counts_from(entry.evidence) for entry in entries if entry.evidence]
 
     def _parts(self, keys: Iterable[bytes]) -> Iterator[list[bytes]]:
         """Yield ``keys`` in lists whose texts are searched together."""
@@ -251,10 +251,10 @@ class Recall:
         if part:
             yield part
 
-    def _sift(
+    def _separate_stale(
         self, part: list[bytes], words: Sequence[str], ids: AbstractSet[bytes], digest: bytes
     ) -> Iterator[None]:
-        """Settle the texts that hold none of ``words`` and lost no name; the others are stale."""
+        """Mark the texts without any of ``words`` and without a lost name as up to date; the others are stale."""
         together = "\n".join([self._texts[self._places[key]] for key in part])
         met = []
         for word in words:
@@ -269,8 +269,8 @@ class Recall:
                 self.stale.append(self._places[key])
             yield
 
-    def _looked_for(self, names: Sequence[str]) -> tuple[bytes, list[bytes]]:
-        """Return the digest of ``names`` and their ids, and remember which they were."""
+    def _digest_and_ids(self, names: Sequence[str]) -> tuple[bytes, list[bytes]]:
+        """Return the digest of ``names`` and their ids, and cache the ids."""
         digest = self._keys.of_names(sorted(names))
         ids = [self._keys.id_of(name) for name in names]
         if self._cache is not None and ids:
@@ -278,7 +278,7 @@ class Recall:
         return digest, ids
 
     def _ids(self, digest: bytes) -> frozenset[bytes]:
-        """Return the ids of the names of a digest; none where they are forgotten, which costs time only."""
+        """Return the ids of the names of a digest; none if they were evicted, which only costs time."""
         entry = self._cache.get(self._tenant, digest) if self._cache is not None and digest else None
         return _split(entry[0] or _NONE) if entry is not None else frozenset()
 
@@ -288,7 +288,7 @@ class Recall:
             self._cache.put(self._tenant, key, tuple(entry))
 
 
-def _given(entry: Stored) -> Remembered:
+def _remembered_from(entry: Stored) -> Remembered:
     own, people, evidence, names, relevant, with_names = entry
     return Remembered(
         own or _NONE, people or _NONE, evidence or _NONE, names or _NONE, relevant or _NONE, with_names

@@ -1,4 +1,4 @@
-"""What a detection process is told before it loads anything."""
+"""The options that a detection process receives before it loads anything."""
 
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -10,10 +10,10 @@ Matcher = Literal["auto", "hyperscan", "re2", "plain"]
 
 @dataclass(frozen=True)
 class Startup:
-    """The options of all processes of a pool; they travel through a pipe, never as arguments or in the environment.
+    """The options of all processes of a pool, sent through a pipe, never as arguments or in the environment.
 
-    ``matcher`` runs the patterns. ``recognizers`` are a user's, as the text of a file, see `user_recognizers`.
-    All values are such as `marshal` can write.
+    ``matcher`` selects the engine that runs the patterns. ``recognizers`` is the text of a user's file of recognizers,
+    see `read_definitions`. `marshal` must be able to write all values.
     """
 
     matcher: Matcher = "auto"
@@ -21,14 +21,14 @@ class Startup:
 
     @cached_property
     def version(self) -> bytes:
-        """Return a digest of all options: what was found under another version counts no more."""
+        """Return a digest of all options; findings of another version are no longer valid."""
         return blake2b(repr(self.raw()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
     def raw(self) -> dict[str, Any]:
-        """Return the options as a frame can hold them."""
+        """Return the options as values that fit in a frame."""
         return asdict(self)
 
     @classmethod
-    def given(cls, raw: dict[str, Any]) -> "Startup":
+    def from_raw(cls, raw: dict[str, Any]) -> "Startup":
         """Return the options that `raw` wrote."""
         return cls(**{field.name: raw[field.name] for field in fields(cls)})

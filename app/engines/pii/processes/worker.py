@@ -1,8 +1,8 @@
-"""One detection process: reads frames, answers them, ends with its parent.
+"""One detection process: it reads frames, answers them, and ends with its parent.
 
-Forked off a `zygote`, or started by the pool as ``python -m app.engines.pii.processes.worker <pid of the parent>``;
-then the first frame of its standard input holds the `Startup`. It never writes content anywhere but into its answers:
-logging is off, standard error is closed by the pool, an error is reported by type and place.
+Forked from a `zygote`, or started by the pool as ``python -m app.engines.pii.processes.worker <pid of the parent>``;
+then the first frame of its standard input holds the `Startup`. It writes content only into its answers: logging is off,
+the pool closes standard error, and an error is reported by type and place.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.engines.pii.search.analyzer import Analyzer
 
 _PR_SET_PDEATHSIG = 1
-# What a recognizer needs is compiled when it first finds something to look at: mostly here, once for all workers.
+# A recognizer compiles its patterns when it first has something to examine: mostly here, once for all workers.
 WARM_UP = """
 Call Jane Roe at +1-202-555-0173, (202) 555-0173 or 020 7946 0958, or write to jane@example.com or +49 30 123456 78.
 SSN 219-09-9999, card 4111 1111 1111 1111, my bank account 12345678901, IBAN DE89 3704 0044 0532 0130 00,
@@ -54,27 +54,27 @@ def main() -> None:
 
 
 def prepared(questions: BinaryIO, answers: BinaryIO) -> "Service":
-    """Return the service that the first frame of ``questions`` asks for; where it cannot be, say so and exit."""
+    """Return the service that the first frame of ``questions`` configures; on failure, report it and exit."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    given = frames.read(questions)
-    if given is None:
+    first_frame = frames.read(questions)
+    if first_frame is None:
         raise SystemExit(1)
     try:
-        return Service.loaded(Startup.given(given["startup"]), given["database"])
-    except Exception as error:  # noqa: BLE001 - whatever it is, the pool must hear of it
+        return Service.loaded(Startup.from_raw(first_frame["startup"]), first_frame["database"])
+    except Exception as error:  # noqa: BLE001 - the pool must learn of any error
         frames.write(answers, _failure(error))
         raise SystemExit(1) from None
 
 
 def serve(service: "Service", questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer every frame of ``questions``; a question that takes longer than it may ends the process."""
+    """Answer every frame of ``questions``; a question that exceeds its time limit ends the process."""
     while (frame := frames.read(questions)) is not None:
         _limit(frame.get("within", 0.0))
         try:
             answer = service.answer(frame)
-        except Exception as error:  # noqa: BLE001 - the pool turns it into an error of the call; nothing is passed on
+        except Exception as error:  # noqa: BLE001 - the pool turns it into an error of the call, which fails closed
             answer = _failure(error)
         _limit(0.0)
         del frame
@@ -82,7 +82,7 @@ def serve(service: "Service", questions: BinaryIO, answers: BinaryIO) -> None:
 
 
 class Service:
-    """The work of one process."""
+    """Answers the questions of the pool in one process."""
 
     def __init__(self, analyzer: "Analyzer") -> None:
         self._analyzer = analyzer
@@ -95,9 +95,9 @@ class Service:
 
     @classmethod
     def loaded(cls, startup: Startup, database: bytes | None = None) -> "Service":
-        """Return the service with everything loaded that workers share; before any fork, and with one thread.
+        """Return the service with everything loaded that workers share; call it before any fork, with one thread.
 
-        ``database`` is what `Analyzer.serialized` gave in an earlier process: compiling takes longer than all the rest.
+        ``database`` is the result of `Analyzer.serialized` in an earlier process; compiling takes longer than the rest.
         """
         with without_spacy():
             from app.engines.pii.search.analyzer import Analyzer  # noqa: PLC0415 - Presidio: after the set-up
@@ -113,7 +113,7 @@ class Service:
         return cls(analyzer)
 
     def greeting(self) -> frames.Frame:
-        """Return what the pool hears when everything is loaded."""
+        """Return the frame that tells the pool that everything is loaded."""
         return {"ready": True, "database": self._analyzer.serialized()}
 
     def answer(self, frame: frames.Frame) -> frames.Frame:
@@ -121,13 +121,13 @@ class Service:
         return self._answers[frame["ask"]](frame)
 
     def _scan(self, frame: frames.Frame) -> frames.Frame:
-        options = frames.given_options(frame["options"])
+        options = frames.options_from(frame["options"])
         runs: list[list[str]] = frame["runs"]
-        found = [self._scan_run(run, options) for run in runs]
+        spans_of_runs = [self._scan_run(run, options) for run in runs]
         texts = [text for run in runs for text in run]
-        spans = [one for run in found for one in run]
-        known: list[str] = frame["names"]
-        names = known + sorted(set(names_in(texts, spans)) - set(known))
+        spans = [text_spans for run_spans in spans_of_runs for text_spans in run_spans]
+        other_names: list[str] = frame["names"]
+        names = other_names + sorted(set(names_in(texts, spans)) - set(other_names))
         prepared = Names(names if carries(options) else ())
         answers = []
         for text, own in zip(texts, spans, strict=True):
@@ -138,15 +138,15 @@ class Service:
         return {"texts": answers, "names": names}
 
     def _scan_run(self, run: list[str], options: DetectionOptions) -> list[list[Span]]:
-        """Return the findings in each of adjacent texts; a text alone is a run of one."""
+        """Return the findings in each of several adjacent texts; a single text is a run of one."""
         return scan_run(run, lambda text: self._analyzer.scan(text, options))
 
     def _carry(self, frame: frames.Frame) -> frames.Frame:
-        options = frames.given_options(frame["options"])
+        options = frames.options_from(frame["options"])
         prepared = Names(frame["names"])
         return {
             "texts": [
-                self._with_names(text, frames.given_spans(spans), prepared, options)
+                self._with_names(text, frames.spans_from(spans), prepared, options)
                 for text, spans in zip(frame["texts"], frame["spans"], strict=True)
             ]
         }
@@ -160,7 +160,7 @@ class Service:
     def _explain(self, frame: frames.Frame) -> frames.Frame:
         from app.engines.pii.search.explaining import explain  # noqa: PLC0415 - first use only
 
-        options = frames.given_options(frame["options"])
+        options = frames.options_from(frame["options"])
         spans, candidates = explain(self._analyzer, frame["text"], options)
         return {
             "spans": frames.raw_spans(spans),
@@ -179,13 +179,13 @@ class Service:
 
 
 def _limit(seconds: float) -> None:
-    """Have the kernel end this process after ``seconds``, even inside a library; 0 takes that back."""
+    """Make the kernel end this process after ``seconds``, even inside a library; 0 cancels that."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _failure(error: Exception) -> frames.Frame:
-    """Return type and place of an error, never its message: that may hold content, unless it is ours."""
+    """Return type and place of an error, but never its message, which may hold content unless it is our own."""
     places = traceback.extract_tb(error.__traceback__)[-6:]
     return {
         "error": type(error).__name__,

@@ -1,4 +1,4 @@
-"""The worker processes of a detector: kept alive, shared fairly, asked so that nothing is lost or answered twice."""
+"""The worker processes of a detector: kept alive and shared fairly; no answer is lost or given twice."""
 
 import asyncio
 import logging
@@ -14,22 +14,22 @@ from app.engines.pii.processes.startup import Startup
 
 _log = logging.getLogger(__name__)
 FRAME = 32_768
-"""Characters that one question holds, unless a single run is longer: so calls that share a worker take turns."""
+"""Characters of one question at most, unless a single run is longer, so that calls take turns on a worker."""
 _SMALL = 8_192
 _LONGEST_PAUSE_S = 5.0
 _ATTEMPTS = 2
 _AT_ONCE_S = 0.05
 _GRACE_S = 1.0
-"""Time after the deadline at which a worker ends itself, should nobody have killed it."""
+"""Time after the deadline at which a worker ends itself if the pool has not killed it."""
 
 Question = tuple[int, frames.Frame]
-"""What a worker is asked, with its size in characters."""
+"""The size of a question in characters, and the question."""
 
 T = TypeVar("T")
 
 
 class WorkerPool:
-    """``size`` workers; one that dies is replaced, and its question asked once more of another."""
+    """Keep ``size`` workers; one that dies is replaced, and its question is sent once more to another."""
 
     def __init__(self, size: int, startup: Startup) -> None:
         if size < 1:
@@ -45,7 +45,7 @@ class WorkerPool:
 
     @property
     def ready(self) -> bool:
-        """Say whether at least one worker can take a call now or after the one it has."""
+        """Return whether at least one worker can take a call, now or after its current one."""
         return any(worker.ready and worker.running for worker in self._alive)
 
     @property
@@ -55,16 +55,16 @@ class WorkerPool:
 
     @property
     def version(self) -> bytes:
-        """Return what workers are started with now, as `Startup.version`."""
+        """Return the `Startup.version` with which workers are started now."""
         return self._factory.startup.version
 
     @property
     def zygote(self) -> int | None:
-        """Return the id of the process that workers are forked off, where there is one."""
+        """Return the id of the process that workers are forked from, if there is one."""
         return self._factory.pid
 
     async def start(self) -> None:
-        """Start the workers in the background; does nothing where they run already."""
+        """Start the workers in the background; does nothing if they are already running."""
         if self._started:
             return
         self._started = True
@@ -73,16 +73,16 @@ class WorkerPool:
             self._keep(self._supervise())
 
     async def reload(self, startup: Startup) -> None:
-        """Go on with workers that are started anew, with other options; what was found before counts no more.
+        """Replace all workers by new ones with other options; earlier findings are no longer valid.
 
-        Questions that are with a worker are asked once more of a new one.
+        Questions that a worker is answering are sent once more to a new one.
         """
         before, self._factory = self._factory, WorkerFactory(startup)
         await before.close()
         await asyncio.gather(*(worker.kill() for worker in list(self._alive)))
 
     async def close(self) -> None:
-        """Kill the workers and forget what they were doing."""
+        """Kill the workers and drop their work."""
         self._closing = True
         self._started = False
         for task in list(self._tasks):
@@ -104,26 +104,28 @@ class WorkerPool:
     async def ask_all(
         self, questions: Sequence[tuple[int, frames.Frame]], until: float
     ) -> list[frames.Frame]:
-        """Return the answers to questions, each with its size in characters.
+        """Return the answers to questions, each of which comes with its size in characters.
 
-        A call has as many questions with workers as there are workers, so that calls take turns. A caller that gives up
-        leaves the workers to finish what they have, which keeps their pipes in step.
+        A call has at most as many open questions as there are workers, so that calls take turns. If the caller gives
+        up, the workers finish their current questions, which keeps their pipes in step.
         """
         answers: dict[int, frames.Frame] = {}
-        left = list(enumerate(questions))[::-1]
+        remaining = list(enumerate(questions))[::-1]
 
-        async def ask_on() -> None:
-            while left:
-                number, (size, question) = left.pop()
+        async def ask_in_turn() -> None:
+            while remaining:
+                number, (size, question) = remaining.pop()
                 answers[number] = await self._ask(question, size, until)
 
-        asked = asyncio.gather(*(self._keep(ask_on()) for _ in range(min(self._size, len(left)))))
-        # Nobody hears of what became of the questions of a caller that gave up.
-        asked.add_done_callback(lambda all_: all_.cancelled() or all_.exception())
+        all_asked = asyncio.gather(
+            *(self._keep(ask_in_turn()) for _ in range(min(self._size, len(remaining))))
+        )
+        # If the caller gave up, nobody awaits the result: retrieve its exception.
+        all_asked.add_done_callback(lambda answered: answered.cancelled() or answered.exception())
         try:
-            await asyncio.shield(asked)
+            await asyncio.shield(all_asked)
         finally:
-            left.clear()
+            remaining.clear()
         return [answers[number] for number in range(len(questions))]
 
     async def _ask(self, question: frames.Frame, size: int, until: float) -> frames.Frame:
@@ -133,17 +135,17 @@ class WorkerPool:
             if deaths == _ATTEMPTS:
                 break
             worker = await self._acquire(size, until)
-            asked = clock()
+            began = clock()
             try:
                 async with asyncio.timeout_at(until):
-                    answer = await worker.ask(question | {"within": max(0.0, until - asked) + _GRACE_S})
+                    answer = await worker.ask(question | {"within": max(0.0, until - began) + _GRACE_S})
             except TimeoutError:
                 await worker.kill()
                 raise DeadlineExceededError("The scan for personal data did not end in time.") from None
             except WorkerDiedError:
                 _log.warning("a detection worker died during a call", extra={"pid": worker.pid})
-                # One that is gone at once had died before, and with the zygote all die: the call is not to blame.
-                deaths += clock() - asked > _AT_ONCE_S and not worker.orphaned
+                # A worker that fails at once had died before, and all die with the zygote: the call is not the cause.
+                deaths += clock() - began > _AT_ONCE_S and not worker.orphaned
                 await worker.kill()
                 continue
             except BaseException:
@@ -152,7 +154,7 @@ class WorkerPool:
             self._lanes.put(worker)
             return _checked(answer) | {"version": worker.version}
         raise OverloadedError(
-            "The detection workers died during the scan; nothing was passed on.", retry_after_s=1
+            "The detection workers died during the scan; nothing was forwarded.", retry_after_s=1
         )
 
     async def _acquire(self, size: int, until: float) -> WorkerProcess:

@@ -17,7 +17,7 @@ KINDS = ("strict", "partial", "character")
 class Tally:
     """How much was found and how much of it was right; how much was expected and how much of it was found."""
 
-    found: int = 0
+    predicted: int = 0
     right: int = 0
     there: int = 0
     covered: int = 0
@@ -25,7 +25,7 @@ class Tally:
     @property
     def precision(self) -> float:
         """Return the share of findings that are right; 1 if nothing was found."""
-        return self.right / self.found if self.found else 1.0
+        return self.right / self.predicted if self.predicted else 1.0
 
     @property
     def recall(self) -> float:
@@ -40,7 +40,7 @@ class Tally:
 
     def add(self, predicted: int, right: int, there: int, covered: int) -> None:
         """Add the counts of one more text."""
-        self.found += predicted
+        self.predicted += predicted
         self.right += right
         self.there += there
         self.covered += covered
@@ -52,12 +52,12 @@ class Confusion:
 
     text: int
     expected: Span | None
-    found: Span | None
+    predicted: Span | None
 
     @property
     def kind(self) -> str:
         """Return ``missed``, ``false`` or ``label``."""
-        if self.found is None:
+        if self.predicted is None:
             return "missed"
         return "false" if self.expected is None else "label"
 
@@ -93,7 +93,7 @@ def score(expected: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]
         _tally(scores.tallies[ANY], there, seen)
         for confusion in _confusions(number, there, seen):
             scores.confusions.append(confusion)
-            pair = tuple(span.label if span else "" for span in (confusion.expected, confusion.found))
+            pair = tuple(span.label if span else "" for span in (confusion.expected, confusion.predicted))
             scores.pairs[pair[0], pair[1]] += 1
     return scores
 

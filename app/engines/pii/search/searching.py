@@ -79,7 +79,7 @@ class Search:
         recognizers = [
             recognizer
             for recognizer in available
-            if not isinstance(recognizer, SpacyRecognizer) and recognizer.name not in added.taken_away
+            if not isinstance(recognizer, SpacyRecognizer) and recognizer.name not in added.disabled
         ]
         self._scan = ScanOnce(recognizers, PhraseWeighing(), PlainWords(), matcher, database)
         self._choices: dict[DetectionOptions, tuple[dict[str, float], WantedRecognizers]] = {}
