@@ -240,7 +240,7 @@ def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> N
     for label in scores.labels():
         tallies = scores.tallies[label]
         figures = [figure for kind in ("strict", "partial", "character") for figure in _shown(tallies[kind])]
-        rows.append((label.upper(), tallies["strict"].there, tallies["strict"].found, *figures))
+        rows.append((label.upper(), tallies["strict"].there, tallies["strict"].predicted, *figures))
     head = [f"{kind} {figure}" for kind in ("STRICT", "PARTIAL", "CHAR") for figure in ("P", "R", "F1")]
     show_table(("TYPE", "THERE", "FOUND", *head), rows)
     for kind, title in (
@@ -258,9 +258,9 @@ def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> N
 def _shown(tally: "Tally") -> tuple[str, str, str]:
     """Return precision, recall and F1; a hyphen where there is nothing to count."""
     return (
-        f"{tally.precision:.3f}" if tally.found else "-",
+        f"{tally.precision:.3f}" if tally.predicted else "-",
         f"{tally.recall:.3f}" if tally.there else "-",
-        f"{tally.f1:.3f}" if tally.found and tally.there else "-",
+        f"{tally.f1:.3f}" if tally.predicted and tally.there else "-",
     )
 
 
@@ -268,10 +268,10 @@ def _lines(met: "Sequence[Confusion]", texts: "Sequence[LabelledText]", examples
     """Yield some disagreements of every pair of types, with the text around them."""
     seen: dict[tuple[str, str], int] = {}
     for one in met:
-        span = one.expected or one.found
+        span = one.expected or one.predicted
         if span is None:
             continue
-        pair = (one.expected.label if one.expected else "", one.found.label if one.found else "")
+        pair = (one.expected.label if one.expected else "", one.predicted.label if one.predicted else "")
         seen[pair] = seen.get(pair, 0) + 1
         if seen[pair] > examples:
             continue
@@ -290,7 +290,7 @@ def _figures(scores: "Scores") -> dict[str, object]:
                     "precision": round(tally.precision, 4),
                     "recall": round(tally.recall, 4),
                     "f1": round(tally.f1, 4),
-                    "found": tally.found,
+                    "found": tally.predicted,
                     "there": tally.there,
                 }
                 for kind, tally in scores.tallies[label].items()

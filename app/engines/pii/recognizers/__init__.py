@@ -1,1 +1,1 @@
-"""Recognizers of identifiers: ours, Presidio's made exact, and those that users add."""
+"""Recognizers of identifiers: ours, Presidio's with exact matching, and those that users add."""

@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - cues are spelled as texts spell them
-"""Numbers that organizations give people, and what people log in with; each only behind the words that name it."""
+# ruff: noqa: RUF001 - cues are spelled as in texts
+"""Recognize numbers that organizations assign to people, user names and passwords; each only after a cue."""
 
 import re
 from typing import Any
@@ -252,7 +252,7 @@ _NUMBERED = (
         "CLM|CLAIM",
     ),
 )
-"""Numbers of people and contracts: recognizer, type, nouns, whole cues, cues that may stand alone, initials."""
+"""Numbers of people and contracts: recognizer, type, nouns, whole cues, cues that need no noun, initials."""
 
 
 def account_recognizers() -> list[EntityRecognizer]:
@@ -278,11 +278,11 @@ def account_recognizers() -> list[EntityRecognizer]:
 
 
 _KEY = re.compile(r"[\"'`]\s?:")
-"""What follows the key of an object."""
+"""What follows the key of an object, as in JSON."""
 
 
 class UserNameRecognizer(CuedRecognizer):
-    """Find names of accounts: with a digit behind any cue, without one only where the text is no code."""
+    """Find user names: with a digit after any cue, without a digit only if the text is not code."""
 
     needs_digit = False
 
@@ -315,24 +315,24 @@ class UserNameRecognizer(CuedRecognizer):
         if "=" in before and not any(mark in before or mark in match["value"] for mark in "\"'0123456789"):
             after = match.string[match.end("value") :][:1]
             if before.endswith(" ") or (after and after not in " \t&;"):
-                return  # an assignment or a keyword argument of a program
+                return  # an assignment or a keyword argument in code
         super()._add(results, match, pattern)
 
 
 class PasswordRecognizer(CuedRecognizer):
-    """Find passwords that are told or written down; only the value, and only what looks like one."""
+    """Find passwords after a cue; the finding is only the value, and only if it looks like a password."""
 
     needs_digit = False
 
     def __init__(self) -> None:
         here = r"[^\s\"'<>,;)\]\x7d|]{0,40}"
-        told = rf"(?={here}\d)(?={here}[!@#$%^&*+?~])(?!\S{{1,60}}\()(?:{_SECRECY})"
+        typical = rf"(?={here}\d)(?={here}[!@#$%^&*+?~])(?!\S{{1,60}}\()(?:{_SECRECY})"
         super().__init__(
             "PasswordRecognizer",
             "PASSWORD",
             [
                 (cued(_PASSWORD, _SECRECY, firm=True), _LIKELY),
-                (cued(_PASSWORD, told), _LIKELY),
+                (cued(_PASSWORD, typical), _LIKELY),
                 (
                     rf"{_SECRET_CUE}\s?:[ \t]{{1,3}}(?P<value>{_SPECIAL}[^\s\"'<>]{{6,40}})(?=\s{{0,3}}$)",
                     _LIKELY,

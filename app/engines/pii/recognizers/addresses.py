@@ -1,5 +1,5 @@
-# ruff: noqa: E501, RUF001 - patterns of one form stand in one line, with the marks that texts use
-"""Street addresses by a number and a word for street, boxes, post codes behind their word, coordinates."""
+# ruff: noqa: E501, RUF001 - each pattern is on one line, with the punctuation that texts use
+"""Recognize street addresses by a number and a word for street, boxes, post codes after a cue, coordinates."""
 
 from presidio_analyzer import EntityRecognizer
 
@@ -107,7 +107,7 @@ _POST_CODE = (
     r"|\d{3}\s\d{2,3}|\d{6}|[1-9]\d{3}|[A-Z]\d{2}\s?[A-Z0-9]{4}"
 )
 _AFTER_TOWN = r"(?-i:(?<=[a-z],\s|[a-z]\s)[A-PR-UWYZ][A-HK-Y]?\d[A-Z\d]?\s\d[ABD-HJLNP-UW-Z]{2}(?!\w))"
-"""A British post code behind a word that is no code."""
+"""A British post code after a lower-case letter, so that it is not part of a code."""
 _DEGREE = r"\d{1,3}\s?[°º]\s?(?:\d{1,2}(?:\.\d{1,6})?\s?['′’]\s?(?:\d{1,2}(?:\.\d{1,6})?\s?(?:[\"″”]|''|\\\")\s?)?)?"
 _DECIMAL = r"[+\-−]?\d{1,3}\.\d{2,15}"
 _PAIR = rf"\(?{_DECIMAL}°?\s?[NS]?\s?[,;/ ]\s?{_DECIMAL}(?:°?\s?[EWO](?!\w))?\)?"
@@ -135,14 +135,14 @@ def address_recognizers() -> list[EntityRecognizer]:
 
 
 class StreetAddressRecognizer(ExactPatterns):
-    """Find street addresses of a dozen countries: a number, names with capitals and a word for street, then the town."""
+    """Find street addresses of a dozen countries: a number, capitalized names, a word for street, then the town."""
 
     def __init__(self) -> None:
         super().__init__("STREET_ADDRESS", [*_ENGLISH, *_GERMANIC, *_ROMANCE, *_ASIAN])
 
 
 class CoordinatesRecognizer(CuedRecognizer):
-    """Find places on the globe: with degrees and compass points, behind their word, or two numbers of full precision."""
+    """Find coordinates: with degrees and compass points, after a cue, or as two numbers of full precision."""
 
     def __init__(self) -> None:
         pair = (

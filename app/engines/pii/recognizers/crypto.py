@@ -1,4 +1,4 @@
-"""Addresses of wallets: those with a check sum anywhere, those without behind the words that name them."""
+"""Recognize wallet addresses: those with a checksum anywhere, others only after a cue."""
 
 import hashlib
 import re
@@ -48,7 +48,7 @@ def crypto_recognizers() -> list[EntityRecognizer]:
 
 
 class EthereumRecognizer(ExactPatterns):
-    """Find addresses of Ethereum and its relatives, Litecoin's in Bech32, and Monero's, by their form."""
+    """Find addresses of Ethereum-like chains, Litecoin in Bech32, and Monero, by their form."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class EthereumRecognizer(ExactPatterns):
 
 
 class Base58AddressRecognizer(ExactPatterns):
-    """Find addresses in Base58Check, of Bitcoin, Litecoin, Dogecoin, Dash, Tron and others, by their check sum."""
+    """Find addresses in Base58Check (Bitcoin, Litecoin, Dogecoin, Dash, Tron and others) by their checksum."""
 
     gate = re.compile(r"[1-9A-HJ-NP-Za-km-z]{26}")
 
@@ -74,7 +74,7 @@ class Base58AddressRecognizer(ExactPatterns):
         )
 
     def validate_result(self, pattern_text: str) -> bool:
-        """Say whether the last four bytes are the check sum of the others."""
+        """Return whether the last four bytes are the checksum of the others."""
         number = 0
         for letter in pattern_text:
             number = number * 58 + _PLACES[letter]

@@ -1,8 +1,8 @@
-# ruff: noqa: RUF001 - dashes are those that texts use
-"""Patterns of values that only the words in front of them give a meaning: ``MRN: 00123456``, ``"patient_id": "A-99"``.
+# ruff: noqa: RUF001 - dashes as they occur in texts
+"""Build patterns of values that only a cue before them identifies: ``MRN: 00123456``, ``"patient_id": "A-99"``.
 
-A cue is a phrase; its blanks stand for any way in which programs and people join words (``patient id``, ``patient_id``,
-``patientId``, ``Patient-ID``). The value is all that counts as found.
+A cue is a phrase; its blanks match any way in which programs and people join words (``patient id``, ``patient_id``,
+``patientId``, ``Patient-ID``). The finding is only the value.
 """
 
 from collections.abc import Iterable
@@ -27,8 +27,8 @@ _OPEN = r"[\"'`(\[*<{\\]{0,3}"
 _UPTO = r"[^\n.;:=|,]"
 _TURN = rf"(?:[:=]|\s(?:{_SAYS})\s)"
 _FILLER = rf"(?:\s{{1,2}}(?:{_OF})\s(?={_UPTO}{{1,48}}{_TURN}){_UPTO}{{1,130}}?(?=\s{{0,2}}{_TURN}))?"
-"""What may stand between cue and value, as in "the claim number you asked about is". It is declared wider than it can
-be: the one pass over a text then looks for the cue alone, whose automaton is small."""
+"""Text allowed between cue and value, as in "the claim number you asked about is". Its bounds are wider than any match,
+so that the single pass over a text searches the cue alone, whose automaton is small."""
 
 _LINK = rf"[\"'`)\]*\\]{{0,4}}{_FILLER}\s{{0,3}}(?:(?:{_SYMBOL}|(?:{_SAYS})(?=\s))\s{{0,3}}){{0,3}}{_OPEN}"
 _FIRM = rf"[\"'`)\]*\\]{{0,4}}{_FILLER}\s{{0,3}}(?:(?:{_SYMBOL}|(?:{_SAYS})(?=\s))\s{{0,3}}){{1,3}}{_OPEN}"
@@ -39,24 +39,24 @@ NUMBER = (
     rf"{NOT_A_DATE}(?:(?=(?:[A-Z\-/]{{0,6}}\d){{3}})[A-Z0-9](?:[A-Z0-9]|[\-/](?=[A-Z0-9])){{3,24}}"
     r"|\d{2,6}(?:\s\d{2,6}){1,5})"
 )
-"""What organizations number people with: at least three digits, with letters and dashes; or digits in groups."""
+"""Numbers that organizations assign to people: at least three digits, with letters and dashes; or digit groups."""
 
 LETTERED = (
     r"(?!(?:CVE|RFC|ISO|IEC|IEEE|DIN|PCI|SHA|AES|UTF|ISBN|ISSN|RSA|HTTP|FIPS|NIST|SOC)(?![A-Z]))"
     r"(?-i:[A-Z]{1,5})-?(?=[\dA-Z\-]{0,4}\d{4}|\d{3}-\d{3})[0-9](?:[A-Z0-9]|-(?=[A-Z0-9])){3,16}"
 )
-"""A number that begins with letters, so that the noun in front of it is enough: ``policy POL-0017180``."""
+"""A number that begins with letters, so that a noun before it is enough: ``policy POL-0017180``."""
 
 DIGITS = r"\d(?:[ \-]?\d){5,19}"
 
 
 def cued(cues: Iterable[str], value: str, *, noun: bool = False, firm: bool = False) -> str:
-    """Return the pattern of ``value`` behind one of ``cues``.
+    """Return the pattern of ``value`` after one of ``cues``.
 
-    ``noun`` demands "number", "id" or the like after the cue; ``firm`` demands a symbol or a verb before the value.
+    ``noun`` requires "number", "id" or the like after the cue; ``firm`` requires a symbol or a verb before the value.
     """
     phrases = "|".join(sorted((_joined(cue) for cue in cues), key=len, reverse=True))
-    # As few nouns as will do: a number may itself begin with one, as in "record no. NR-42552".
+    # Match as few nouns as possible: a number may itself begin with one, as in "record no. NR-42552".
     after = rf"(?:{_JOIN}{_NOUN}){{1,2}}?{_JOIN}" if noun else rf"(?:{_JOIN}{_NOUN}){{0,2}}?"
     link = _FIRM if firm else _LINK
     return rf"{_START}(?:{phrases}){after}{_CLOSED}{link}(?<![^\W_])(?P<value>{value})(?![\w])(?!\.\d|-\w)"
@@ -67,7 +67,7 @@ def _joined(cue: str) -> str:
 
 
 class CuedRecognizer(ExactPatterns):
-    """Find values of one entity by the cue in front of them."""
+    """Find values of one entity by the cue before them."""
 
     def __init__(self, name: str, entity: str, patterns: Iterable[tuple[str, float]]) -> None:
         super().__init__(entity, patterns)

@@ -1,4 +1,4 @@
-"""Dates as seven languages write them; those of birth, death and treatment by the words beside them; great ages."""
+"""Recognize dates in seven languages; those of birth, death and treatment by words nearby; ages above 89."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ _OTHER = (
     r"|settembre|ottobre|dicembre|gen|mag|giu|lug|set|ott|janeiro|fevereiro|março|marco|maio|junho|julho|setembro|outubro"
     r"|novembro|dezembro|fev|out|januari|februari|maart|mei|augustus|mrt)\.?"
 )
-# Where a choice of digits comes first, it is only tried where there is a digit if that stands before it.
+# The look-ahead for a digit before a choice of digits makes the search try it only where there is a digit.
 _DAY, _MONTH = r"(?=\d)(?:0?[1-9]|[12]\d|3[01])", r"(?=\d)(?:0?[1-9]|1[0-2])"
 _YEAR = r"(?:1[89]\d{2}|20\d{2})"
 _CLOCK = r"(?:[T ][0-2]\d:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?(?:Z|[+-][0-2]\d:?[0-5]\d)?)?"
@@ -64,7 +64,7 @@ _OF_WORK = re.compile(
     r"[ _-]?(?:date|on|at)?[\"'\s:=|>(]{0,6}\Z",
     re.IGNORECASE,
 )
-"""What right before a date says that it is no birthday, however near one is named: ``"hire_date": "2015-06-01"``."""
+"""Text right before a date that rules out a birthday, however near one is mentioned: ``"hire_date": "2015-06-01"``."""
 
 _BEFORE = 24
 _CARE = [
@@ -189,7 +189,7 @@ def date_recognizers() -> list[EntityRecognizer]:
 
 
 class BirthDateRecognizer(ExactPatterns):
-    """Find dates that a word nearby calls a date of birth; other dates are the DateRecognizer's."""
+    """Find dates of birth by a word nearby; DateRecognizer finds other dates."""
 
     def __init__(self) -> None:
         super().__init__("DATE_OF_BIRTH", [(pattern, 0.4) for pattern in DATES], _BIRTH)
@@ -208,7 +208,7 @@ class CareDateRecognizer(ExactPatterns):
 
 
 class DateRecognizer(ExactPatterns):
-    """Find dates, with the time of day where one follows."""
+    """Find dates, with the time of day if one follows."""
 
     def __init__(self) -> None:
         super().__init__("DATE_TIME", [(pattern, 0.6) for pattern in DATES], ["date"])

@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - cues are spelled as texts spell them
-"""Identifiers of devices, cards in them, and vehicles."""
+# ruff: noqa: RUF001 - cues are spelled as in texts
+"""Recognize identifiers of devices, SIM cards and vehicles."""
 
 import re
 
@@ -71,7 +71,7 @@ _VEHICLE = (
     ),
     *("chassisnummer", "frame"),
 )
-# Each separator by itself: what begins with one letter and then any of them would be looked for at every "s".
+# Each separator is an alternative of its own: a pattern with a set after one letter would be tried at every "s".
 _SN = ("sn", "s/n", r"s[_.\-]n", r"s\.\x20n", r"s[\x20\n]n")
 _PLATED = (
     *(
@@ -142,7 +142,7 @@ def device_recognizers() -> list[EntityRecognizer]:
 
 
 class VinRecognizer(ExactPatterns):
-    """Find vehicle identification numbers by their check digit (ISO 3779 as North America uses it)."""
+    """Find vehicle identification numbers by their check digit (ISO 3779 as used in North America)."""
 
     gate = re.compile(r"[A-Za-z0-9]{17}")
 
@@ -158,6 +158,6 @@ class VinRecognizer(ExactPatterns):
         )
 
     def validate_result(self, pattern_text: str) -> bool:
-        """Say whether the check digit is right."""
+        """Return whether the check digit is right."""
         total = sum(weight * _VALUES[letter] for weight, letter in zip(_WEIGHTS, pattern_text, strict=True))
         return pattern_text[8] == ("X" if total % 11 == _X else str(total % 11))

@@ -1,5 +1,5 @@
-# ruff: noqa: E501, RUF001 - patterns of one form stand in one line; cues and names are spelled as texts spell them
-"""Names and addresses in fields of forms, JSON, XML and tables: what stands behind ``first_name`` or ``Anschrift``."""
+# ruff: noqa: E501, RUF001 - each pattern is on one line; cues and names are spelled as in texts
+"""Recognize names and addresses in fields of forms, JSON, XML and tables, such as ``first_name`` or ``Anschrift``."""
 
 from presidio_analyzer import EntityRecognizer
 
@@ -41,7 +41,7 @@ def form_recognizers() -> list[EntityRecognizer]:
 
 
 class NamedPersonRecognizer(CuedRecognizer):
-    """Find what stands in a field for a name, however rare it is or whatever else it means."""
+    """Find the value of a name field, even if it is a rare name or a common word."""
 
     needs_digit = False
 

@@ -1,4 +1,4 @@
-"""Our own recognizers for what Presidio's miss, skip or swallow; here e-mail, SSN, IP and URL."""
+"""Our own recognizers, for identifiers that Presidio misses, skips or merges; here e-mail, SSN, IP and URL."""
 
 import ipaddress
 from typing import Any
@@ -25,11 +25,11 @@ _IPV6 = (
     rf"(?<![\w:])(?:{_GROUP}:){{7}}{_GROUP}{_IPV6_END}",
     rf"(?<![\w:])(?!::(?![0-9a-f]))(?:{_GROUP}(?::{_GROUP}){{0,6}})?::(?:{_GROUP}(?::{_GROUP}){{0,6}})?{_IPV6_END}",
 )
-"""Presidio's choice of ten forms, as the two that text holds seldom: all groups, or ``::``. Too many are no address."""
+"""Presidio's ten alternatives reduced to two rare forms: all groups, or ``::``. Too many groups are rejected later."""
 
 
 def generic_recognizers() -> list[EntityRecognizer]:
-    """Return our recognizers of identifiers that no country owns, but phone numbers and secrets."""
+    """Return our recognizers of international identifiers, except phone numbers and secrets."""
     return [
         UsSsnRecognizer(),
         EmailRecognizer(),
@@ -48,7 +48,7 @@ def generic_recognizers() -> list[EntityRecognizer]:
 
 
 class UsSsnRecognizer(ExactPatterns):
-    """Find US social security numbers, also those of samples: dashed or spaced always, bare with context only."""
+    """Find US social security numbers, also sample numbers: with dashes or blanks always, bare only with context."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -63,9 +63,9 @@ class UsSsnRecognizer(ExactPatterns):
 
 
 class EmailRecognizer(ExactPatterns):
-    """Find e-mail addresses by their form alone: reserved and private domains count, no list is fetched.
+    """Find e-mail addresses by their form alone: reserved and private domains count, and no list is downloaded.
 
-    The local part is taken from its first character on, however long, so that nothing can hide in front of it.
+    The local part is matched from its first character, however long, so that nothing can hide before it.
     """
 
     needs_digit = False
@@ -88,7 +88,7 @@ class EmailRecognizer(ExactPatterns):
 
 
 class IpRecognizer(ExactPatterns):
-    """Find IP addresses with Presidio's patterns, but no part of a longer dotted number and no slice like ``1::2``."""
+    """Find IP addresses with Presidio's patterns, but not inside a longer dotted number or a slice like ``1::2``."""
 
     needs_digit = False
 
@@ -104,17 +104,17 @@ class IpRecognizer(ExactPatterns):
         )
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
-        found = match.group()
+        address = match.group()
         try:
-            ipaddress.ip_interface(found)
+            ipaddress.ip_interface(address)
         except ValueError:
             return
-        score = pattern.score if len(found) >= _SHORTEST_IP or found == "::1" else _DOUBTFUL
+        score = pattern.score if len(address) >= _SHORTEST_IP or address == "::1" else _DOUBTFUL
         results.append(self.result(match.start(), match.end(), score))
 
 
 class UrlRecognizer(ExactPatterns):
-    """Find addresses of the web: with a scheme, with www, or a plain host under a common top-level domain."""
+    """Find web addresses: with a scheme, with www, or a plain host under a common top-level domain."""
 
     needs_digit = False
 

@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - cues are spelled as texts spell them
-"""Identifiers of patients and providers: records, health plans, licences and certificates, biometric templates."""
+# ruff: noqa: RUF001 - cues are spelled as in texts
+"""Recognize identifiers of patients and providers: records, health plans, licences, biometric templates."""
 
 from presidio_analyzer import EntityRecognizer
 
@@ -7,7 +7,7 @@ from app.engines.pii.recognizers.cues import NUMBER, CuedRecognizer, cued
 
 _SCORE = 0.65
 _IN_PAIRS = r"\d{2,3}-\d{2}-\d{2,3}"
-"""How hospitals file their records; elsewhere a date."""
+"""The format of hospital record numbers; in other places it is a date."""
 
 _RECORD = (
     *(

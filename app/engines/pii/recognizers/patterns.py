@@ -1,4 +1,4 @@
-"""The base of every pattern recognizer: Presidio's matching, but a time-out raises instead of skipping a pattern."""
+"""The base of every pattern recognizer: Presidio's matching, but a timeout raises instead of skipping a pattern."""
 
 import re
 from collections.abc import Iterable
@@ -14,18 +14,18 @@ from app.engines.pii.names.nlp import LANGUAGE, EmbeddedArtifacts, context_words
 
 FLAGS = regex.DOTALL | regex.MULTILINE | regex.IGNORECASE
 TIMEOUT_S = 3.0
-"""CPU time of one pattern on a short text, which takes milliseconds: only a hostile text gets here.
+"""CPU time limit of one pattern on a short text, which takes milliseconds: only a hostile text exceeds it.
 
-What else the process does meanwhile counts too, and to collect its garbage may take a second.
+Other work of the process at that time counts too, and a garbage collection may take a second.
 """
 
 _LEAST_PACE = 250_000
-"""Characters a second that a pattern may take on a long text."""
+"""The minimum pace of a pattern on a long text, in characters per second."""
 
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, flags: int) -> Any:
-    """Return the pattern, compiled at its first use."""
+    """Return the pattern, compiled on first use."""
     return regex.compile(pattern, flags=flags)
 
 
@@ -35,21 +35,21 @@ def time_limit(size: int) -> float:
 
 
 class ScanTimeoutError(Exception):
-    """A pattern did not end in time, so the text counts as not scanned; it holds the recognizer's name alone."""
+    """A pattern did not end in time, so the text counts as not scanned; holds only the name of the recognizer."""
 
 
 class ExactPatterns(PatternRecognizer):
-    """Match patterns as Presidio does, apart from three things.
+    """Match patterns as Presidio does, with three differences.
 
-    A time-out raises. A named group ``value`` narrows the finding to the group. Where nothing can be found, because
-    the text holds no digit or none of the context words that the entity needs, nothing is searched.
+    A timeout raises. A named group ``value`` narrows the finding to the group. The search is skipped if there can be
+    no finding, because the text has no digit or none of the context words that the entity needs.
     """
 
     name: str
     patterns: list[Pattern]
     needs_digit = True
     gate: re.Pattern[str] | None = None
-    """What every finding holds, cheap to look for; None where that is no cheaper than the search."""
+    """A pattern that every finding contains and that is cheap to search; None if it would be no cheaper."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ExactPatterns(PatternRecognizer):
         nlp_artifacts: NlpArtifacts | None = None,
         regex_flags: int | None = None,
     ) -> list[RecognizerResult]:
-        """Return the findings in ``text``; raise ScanTimeoutError where a pattern takes too long."""
+        """Return the findings in ``text``; raise ScanTimeoutError if a pattern takes too long."""
         del entities
         if self.idle(nlp_artifacts) or (self.gate is not None and not self.gate.search(text)):
             return []
@@ -96,7 +96,7 @@ class ExactPatterns(PatternRecognizer):
         return results
 
     def idle(self, artifacts: NlpArtifacts | None) -> bool:
-        """Say whether this recognizer cannot find anything in the text of ``artifacts``."""
+        """Return whether this recognizer cannot find anything in the text of ``artifacts``."""
         if not isinstance(artifacts, EmbeddedArtifacts):
             return False
         if self.needs_digit and not artifacts.digit_windows:
@@ -108,7 +108,7 @@ class ExactPatterns(PatternRecognizer):
         )
 
     def result(self, start: int, end: int, score: float, *, bare: bool = False) -> RecognizerResult:
-        """Return a finding of this recognizer; ``bare`` marks one that is nothing but digits."""
+        """Return a finding of this recognizer; ``bare`` marks one that consists of digits."""
         metadata: dict[str, Any] = {
             RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
             RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
@@ -119,21 +119,21 @@ class ExactPatterns(PatternRecognizer):
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
         start, end = match.span("value") if "value" in match.re.groupindex else match.span()
-        found = match.string[start:end]
-        if not found:
+        value = match.string[start:end]
+        if not value:
             return
         score = pattern.score
-        valid = self.validate_result(found)
+        valid = self.validate_result(value)
         if valid is not None:
             score = self.MAX_SCORE if valid else self.MIN_SCORE
-        if self.invalidate_result(found):
+        if self.invalidate_result(value):
             score = self.MIN_SCORE
         if score > self.MIN_SCORE:
-            results.append(self.result(start, end, score, bare=found.isdigit()))
+            results.append(self.result(start, end, score, bare=value.isdigit()))
 
     def _phrases(self) -> list[frozenset[str]]:
-        known: list[frozenset[str]] | None = self.__dict__.get("_known_phrases")
-        if known is None:
-            known = [frozenset(spelled) for phrase in self.context if (spelled := context_words(phrase))]
-            self.__dict__["_known_phrases"] = known
-        return known
+        phrases: list[frozenset[str]] | None = self.__dict__.get("_known_phrases")
+        if phrases is None:
+            phrases = [frozenset(spelled) for phrase in self.context if (spelled := context_words(phrase))]
+            self.__dict__["_known_phrases"] = phrases
+        return phrases

@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - cues are spelled as texts spell them
-"""Cards, accounts and banks: numbers with check digits anywhere, those without behind the words that name them."""
+# ruff: noqa: RUF001 - cues are spelled as in texts
+"""Recognize cards, accounts and banks: numbers with check digits anywhere, others only after a cue."""
 
 import re
 from collections.abc import Container
@@ -52,7 +52,7 @@ _ISSUERS: tuple[tuple[int, int, Container[int]], ...] = (
     (5600, 5899, range(12, 20)),
     (6000, 6999, range(12, 20)),
 )
-"""First four digits from and to, and the lengths that go with them (ISO/IEC 7812 issuers)."""
+"""First four digits (lowest and highest) and the lengths of their numbers (ISO/IEC 7812 issuers)."""
 
 _CARD_LENGTHS = range(12, 20)
 _DIGITS = re.compile(r"\d+")
@@ -200,13 +200,13 @@ def payment_recognizers() -> list[EntityRecognizer]:
 
 
 class CreditCardRecognizer(ExactPatterns):
-    """Find payment card numbers of the known issuers, whose last digit is right (Luhn), also in a row of numbers."""
+    """Find payment card numbers of known issuers with a valid check digit (Luhn), also in a row of numbers."""
 
     gate = re.compile(r"(?<![\w-])\d(?:[ .-]?\d){11}")
     _SHAPES = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 5), (8, 8), (6, 13), (4, 4, 4, 4, 3)})
 
     _RARE, _DOUBTFUL = 13, 0.3
-    """Numbers of 13 digits or less in one piece are article numbers as a rule: only with a word of their context."""
+    """Unbroken numbers of 13 digits or fewer are usually article numbers; they count only with a context word."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -217,7 +217,7 @@ class CreditCardRecognizer(ExactPatterns):
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
         del pattern
-        groups = [(found.start(), found.end()) for found in _DIGITS.finditer(match.string, *match.span())]
+        groups = [(digits.start(), digits.end()) for digits in _DIGITS.finditer(match.string, *match.span())]
         for place, (start, _) in enumerate(groups):
             for size in range(min(5, len(groups) - place), 0, -1):
                 end = groups[place + size - 1][1]
@@ -228,7 +228,7 @@ class CreditCardRecognizer(ExactPatterns):
                     break
 
     def validate_result(self, pattern_text: str) -> bool:
-        """Say whether issuer, length and check digit are those of a card."""
+        """Return whether issuer, length and check digit are those of a card."""
         digits = "".join(character for character in pattern_text if character.isdigit())
         return len(digits) in _CARD_LENGTHS and _known_issuer(digits) and _luhn(digits)
 
@@ -244,7 +244,7 @@ def _luhn(digits: str) -> bool:
 
 
 class CardTrackRecognizer(ExactPatterns):
-    """Find what stands on the magnetic stripe of a card (ISO/IEC 7813): the first track with the name, the second."""
+    """Find the content of a card's magnetic stripe (ISO/IEC 7813): the first track, with the name, and the second."""
 
     gate = re.compile(r"\d[\^=]")
 
@@ -259,9 +259,9 @@ class CardTrackRecognizer(ExactPatterns):
 
 
 class IbanRecognizer(ExactPatterns):
-    """Find IBANs by the length of their country; each possible start is tried, so no word before swallows one.
+    """Find IBANs by the length for their country; every possible start is tried, so a word before cannot hide one.
 
-    A wrong check sum leaves a low score, which only context or *strict* lifts.
+    A wrong checksum results in a low score, which counts only with context or in *strict* mode.
     """
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ class IbanRecognizer(ExactPatterns):
 
 
 class BicRecognizer(CuedRecognizer):
-    """Find business identifier codes (ISO 9362) behind *BIC* or *SWIFT*, of countries that exist."""
+    """Find business identifier codes (ISO 9362) of existing countries after *BIC* or *SWIFT*."""
 
     needs_digit = False
 
@@ -317,5 +317,5 @@ class BicRecognizer(CuedRecognizer):
         )
 
     def validate_result(self, pattern_text: str) -> bool | None:
-        """Rule out codes of countries that there are not."""
+        """Reject codes of countries that do not exist."""
         return None if f" {pattern_text[4:6]} " in f" {_COUNTRIES} " else False

@@ -1,4 +1,4 @@
-"""Phone numbers: one linear search for candidates, Google's number plans as the judge."""
+"""Recognize phone numbers: one linear search for candidates, which Google's number plans then check."""
 
 import re
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ _CANDIDATE = re.compile(
     re.IGNORECASE,
 )
 _GAP = r"[ .\-/()\u00a0]{0,3}"
-"""What may stand between two digits of a number."""
+"""Characters allowed between two digits of a number."""
 
 _BEGIN = re.compile(
     r"[(+\d](?<![\w+.].)(?<!\d[-/].)(?:(?<=\d)|[(+]{0,2}\d)"
@@ -47,14 +47,14 @@ _BEGIN = re.compile(
     rf"(?=(?:{_GAP}\d){{6}}|(?:{_GAP}\d){{0,5}}+[ ,;]{{0,2}}[xe#])",
     re.IGNORECASE,
 )
-"""Where to try for a candidate: not at times, fractions and names, and where digits enough follow, or an extension,
-whose own digits begin no other candidate. All that it looks at before it gives up are the digits themselves."""
+"""Where to try a candidate: not at times, fractions and names, but where enough digits follow, or an extension, whose
+own digits begin no other candidate. Before it gives up, it reads only the digits themselves."""
 
 _NORTH_AMERICAN = re.compile(r"(?:1[ .\-]?)?(?:\([2-9]\d{2}\)[ .\-]?|[2-9]\d{2}[ .\-])[2-9]\d{2}[ .\-]?\d{4}")
 _WRITTEN_AMERICAN = re.compile(
     r"\d{3}-\d{3}-\d{4}|[2-9]\d{2}\.\d{3}\.\d{4}|\(\d{3}\) ?\d{3}[-. ]\d{4}|1-\d{3}-\d{3}-\d{4}"
 )
-"""The North American grouping with an exchange that nobody has, as in examples: 555-123-4567."""
+"""The North American grouping with an unassigned exchange, as in examples: 555-123-4567."""
 _TOLL_FREE = re.compile(r"1[ .\-](?:8\d{2}|900)[ .\-]\d{3}[ .\-]\d{4}")
 _NATIONAL_LEAST = 9
 _TEN_DIGITS = re.compile(r"[2-9]\d{2}[2-9]\d{6}")
@@ -70,15 +70,15 @@ _OTHER = re.compile(r"\d{5}-\d{4}|\d{3}-\d{2}-\d{4}")
 """American post codes and social security numbers."""
 
 _BY_SHAPE = re.compile(r"\(0\d{1,5}\) ?\d[\d \-/]{3,10}\d|\(?\d{2}\)? 9?\d{4}-\d{4}")
-"""An area code in brackets, and the Brazilian grouping: no other number is written so."""
+"""An area code in brackets, and the Brazilian grouping: no other numbers are written like this."""
 
 _LIKE_AN_ORDER = re.compile(r"0\d{3}-\d{6}|\d{2,3}-\d{4}-\d{2,3}|0\d{3}-\d{3}-\d{2}")
-"""Area code and number in some countries, order and part numbers in all."""
+"""Area code and number in some countries, but order and part numbers in all countries."""
 
 _SEPARATOR = re.compile(r"\D")
 _FEWEST, _MOST = 7, 15
 _BESIDE = 2
-"""Characters behind a number on which depends whether it is one."""
+"""Characters after a number that decide whether it is a phone number."""
 
 _INTERNATIONAL, _FORMATTED, _NATIONAL, _BARE, _SHORT = 0.75, 0.6, 0.4, 0.3, 0.1
 """Scores: with +, a North American form, a national form with groups, ten digits in a row, seven digits."""
@@ -155,7 +155,7 @@ _CUED_NUMBER = (
 
 
 class CuedPhoneRecognizer(CuedRecognizer):
-    """Find numbers of any form behind a word for phone, mobile or fax."""
+    """Find numbers of any form after a word for phone, mobile or fax."""
 
     def __init__(self) -> None:
         super().__init__("CuedPhoneRecognizer", "PHONE_NUMBER", [(cued(_CUES, _CUED_NUMBER), 0.5)])
@@ -164,13 +164,13 @@ class CuedPhoneRecognizer(CuedRecognizer):
 class PhoneRecognizer(EntityRecognizer):
     """Find phone numbers in the common international and national forms.
 
-    A bare run of digits or a local number of seven needs a word such as *phone* nearby.
+    A bare run of digits or a local number of seven digits needs a word such as *phone* nearby.
     """
 
     name: str
     shape = _CANDIDATE.pattern
     core = rf"(?<![\w.])\d(?:{_GAP}\d){{6}}"
-    """What every number begins with, but for brackets and a plus; the scan looks only around it."""
+    """How every number begins, apart from brackets and a plus; the scan examines only the text around it."""
 
     CONTEXT = (
         *(
@@ -236,7 +236,7 @@ class PhoneRecognizer(EntityRecognizer):
 
 
 def phone_numbers(text: str, low: int = 0, high: int | None = None) -> Iterator[tuple[int, int, float]]:
-    """Yield offsets and score of everything that begins in ``text[low:high]`` and may be a phone number."""
+    """Yield offsets and score of every possible phone number that begins in ``text[low:high]``."""
     last = len(text) if high is None else high
     place = low
     while (begin := _BEGIN.search(text, place, last + _BESIDE)) and begin.start() < last:
@@ -245,11 +245,11 @@ def phone_numbers(text: str, low: int = 0, high: int | None = None) -> Iterator[
             place = begin.start() + 1
         else:
             place = match.end()
-            yield from _judged(match)
+            yield from _numbers_in(match)
 
 
-def _judged(match: re.Match[str]) -> Iterator[tuple[int, int, float]]:
-    """Yield what of a candidate may be a phone number."""
+def _numbers_in(match: re.Match[str]) -> Iterator[tuple[int, int, float]]:
+    """Yield the parts of a candidate that may be phone numbers."""
     number, start = match["number"], match.start("number")
     size = _digits(number)
     if size < _FEWEST:
@@ -270,13 +270,13 @@ def _digits(number: str) -> int:
 
 
 def _within(row: str, offset: int) -> Iterator[tuple[int, int, float]]:
-    """Yield what looks like a phone number inside a longer row of groups of digits."""
+    """Yield what looks like a phone number inside a longer row of digit groups."""
     for match in _IN_A_ROW.finditer(row):
         yield offset + match.start(), offset + match.end(), _NATIONAL
 
 
 def _score(number: str, size: int, *, extended: bool) -> float:
-    """Return how sure it is that the candidate is a phone number; 0 for none."""
+    """Return the score of a candidate; 0 if it is not a phone number."""
     number = number.strip("()") if number.count("(") != number.count(")") else number
     if number.isdigit():
         return _FORMATTED if extended else _BARE if _TEN_DIGITS.fullmatch(number) else _SHORT
@@ -313,7 +313,7 @@ def _possible(number: str) -> bool:
 
 
 class _Plan(NamedTuple):
-    """What is asked of a number before the library takes the time to judge it by the plan of a region."""
+    """A quick check of a number before the library checks it, more slowly, against the plan of a region."""
 
     region: str
     abroad: re.Pattern[str]
@@ -321,7 +321,7 @@ class _Plan(NamedTuple):
     form: re.Pattern[str]
 
     def may_hold(self, digits: str) -> bool:
-        """Say whether the number has the form of any of the region, with or without the digit for long distance."""
+        """Return whether the number has a form of the region, with or without the prefix for long distance."""
         prefix = self.prefix.match(digits)
         if self.abroad.match(digits) or (prefix and any(prefix.groups())):
             return True
@@ -336,7 +336,9 @@ def _plans() -> list[_Plan]:
     for region in REGIONS:
         own = facts(region)
         shared = phonenumbers.COUNTRY_CODE_TO_REGION_CODE[own.country_code]
-        form = re.compile("|".join(facts(one).general_desc.national_number_pattern for one in shared))
+        form = re.compile(
+            "|".join(facts(region_code).general_desc.national_number_pattern for region_code in shared)
+        )
         prefix = re.compile(own.national_prefix_for_parsing or r"(?!)")
         plans.append(_Plan(region, re.compile(own.international_prefix), prefix, form))
     return plans
@@ -344,7 +346,7 @@ def _plans() -> list[_Plan]:
 
 @lru_cache(maxsize=4096)
 def _valid_somewhere(number: str) -> bool:
-    """Say whether any of the number plans knows the number."""
+    """Return whether the number is valid in any of the number plans."""
     digits = phonenumbers.normalize_digits_only(number)
     for plan in _plans():
         try:

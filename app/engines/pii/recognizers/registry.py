@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001 - context words stand in their own languages
-"""The registry: Presidio's predefined recognizers, made exact, with our own in place of those that fail."""
+# ruff: noqa: RUF001 - context words are in their own languages
+"""The registry: Presidio's predefined recognizers with exact matching, some of them replaced by our own."""
 
 import inspect
 import re
@@ -46,12 +46,12 @@ _PLATE = [
 ]
 _POSTCODE = ["postcode", "post code", "postal code", "zip", "zip code", "zipcode"]
 
-# Presidio's own context words are written for matching inside other words; these name the thing itself.
+# Presidio's own context words are meant to match inside other words; these name the identifier itself.
 _CONTEXT: dict[str, list[str]] = {
     "US_PASSPORT": _PASSPORT,
     "US_DRIVER_LICENSE": _LICENSE,
     "US_BANK_NUMBER": [
-        # "no" and "#" are no words of a context: with them, "account" alone would do.
+        # "no" and "#" are not keywords: phrases with them would match "account" alone.
         *("bank account", "account number", "account num", "acct", "checking account"),
         *(
             "savings account",
@@ -106,7 +106,7 @@ _CONTEXT: dict[str, list[str]] = {
     "IN_AADHAAR": ["aadhaar", "aadhar", "uidai"],
 }
 
-# The same values, but not out of the middle of longer words.
+# The same values, but not from the middle of longer words.
 _PATTERNS: dict[str, list[tuple[str, float]]] = {
     "CRYPTO": [(r"(?<![A-Za-z0-9])(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,59}(?![A-Za-z0-9])", 0.5)],
     "MEDICAL_LICENSE": [
@@ -115,7 +115,7 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     "IN_PAN": [(r"\b[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]\b", 0.5), (r"\b[A-Z]{5}\d{4}[A-Z]\b", 0.1)],
     "DE_PLZ": [(r"(?<![\w.-])\d{5}(?:-\d{4})?(?![\w-])(?!\.\d)", 0.05)],
     "US_HEALTH_INSURANCE_MEMBER_ID": [
-        # The letters before the first digit stand for themselves: the pass over a text looks for the pattern as it is.
+        # The letters before the first digit are matched explicitly: the single pass searches this very pattern.
         (
             (
                 r"(?<![\w-])(?=[A-Z]{1,5}-?[A-Z0-9]{5,14}(?![\w-]))"
@@ -134,14 +134,14 @@ _PATTERNS: dict[str, list[tuple[str, float]]] = {
     ],
 }
 
-# Presidio's names of recognizers that stand under a name of ours, or need something that is not here.
+# Recognizers of Presidio that ours replace under the same name, or that need something unavailable here.
 _REPLACED = frozenset(
     {
         *("CreditCardRecognizer", "DateRecognizer", "EmailRecognizer", "IbanRecognizer"),
         *("IpRecognizer", "UrlRecognizer", "UsSsnRecognizer", "PatternRecognizer"),
     }
 )
-# Recognizers whose findings may have no digit, each with what their findings do have.
+# Recognizers whose findings may have no digit, each with a pattern that its findings do contain.
 _LETTERS_ONLY: dict[str, re.Pattern[str]] = {
     "ItFiscalCodeRecognizer": re.compile(r"[a-z]{6}[0-9a-z]{10}", re.IGNORECASE),
     "MacAddressRecognizer": re.compile(
@@ -154,18 +154,18 @@ _BLANKS = {"*": r"\s{0,3}", "+": r"\s{1,3}"}
 
 
 def build_registry() -> RecognizerRegistry:
-    """Return every recognizer, all under one language so that each works whatever language a text is in."""
+    """Return every recognizer, all under one language so that each works on texts in any language."""
     own: list[EntityRecognizer] = [*generic_recognizers(), PhoneRecognizer(), SecretRecognizer()]
     national = national_recognizers()
     ours = {row.supported_entities[0] for row in national}
-    ours.add("DE_VAT_ID")  # one of EU_VAT, which checks it
+    ours.add("DE_VAT_ID")  # EU_VAT includes and checks it
     theirs = [other for other in predefined() if other.supported_entities[0] not in ours]
     names = SpacyRecognizer(LANGUAGE, sorted(NAME_LABELS), name="EmbeddedNameRecognizer")
     return FixedRegistry([*own, *national, *theirs, names])
 
 
 class FixedRegistry(RecognizerRegistry):
-    """A registry that chooses the recognizers of a set of entities once, in a fixed order."""
+    """A registry that selects the recognizers for a set of entities once, in a fixed order."""
 
     def __init__(self, recognizers: list[EntityRecognizer]) -> None:
         super().__init__(recognizers, FLAGS, [LANGUAGE])
@@ -193,17 +193,19 @@ class FixedRegistry(RecognizerRegistry):
 
 
 def predefined() -> list[EntityRecognizer]:
-    """Return Presidio's own pattern recognizers, made exact, apart from those that ours replace."""
+    """Return Presidio's own pattern recognizers with exact matching, except those that ours replace."""
     classes = [
-        found
-        for name, found in sorted(vars(predefined_recognizers).items())
-        if inspect.isclass(found) and issubclass(found, PatternRecognizer) and name not in _REPLACED
+        recognizer_class
+        for name, recognizer_class in sorted(vars(predefined_recognizers).items())
+        if inspect.isclass(recognizer_class)
+        and issubclass(recognizer_class, PatternRecognizer)
+        and name not in _REPLACED
     ]
-    return [_exact(found) for found in classes]
+    return [_exact(recognizer_class) for recognizer_class in classes]
 
 
 def _exact(original: type[PatternRecognizer]) -> EntityRecognizer:
-    """Return an instance of ``original`` whose matching is ours; its patterns, validators and words stay."""
+    """Return an instance of ``original`` with our matching but its own patterns, validators and context words."""
     attributes: dict[str, Any] = {
         "__init__": original.__init__,
         "needs_digit": original.__name__ not in _LETTERS_ONLY,
@@ -223,7 +225,7 @@ def _exact(original: type[PatternRecognizer]) -> EntityRecognizer:
 
 
 def _bounded(pattern: Pattern) -> Pattern:
-    """Return ``pattern`` with unlimited white space limited: a run of it would make a look-behind quadratic."""
+    """Return ``pattern`` with bounded white space: a run of it would make a look-behind quadratic."""
     if "(?<=" not in pattern.regex:
         return pattern
     limited = _UNBOUNDED.sub(lambda match: _BLANKS[match[1]], pattern.regex)

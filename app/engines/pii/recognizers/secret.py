@@ -1,4 +1,4 @@
-"""A few unmistakable forms of secrets: keys of clouds and services, private keys, tokens, assigned passwords."""
+"""Recognize a few unmistakable forms of secrets: cloud and service keys, private keys, tokens, assigned passwords."""
 
 import re
 
@@ -30,21 +30,21 @@ _WEB_TOKEN = re.compile(
 
 
 def long_secrets(text: str) -> list[tuple[int, int]]:
-    """Return where ``text`` holds what may be longer than a chunk: JSON web tokens, private keys in PEM.
+    """Return the places of secrets that may be longer than a chunk: JSON web tokens, private keys in PEM.
 
-    A key without an end counts as far as a key can reach.
+    A key without an end marker extends to the maximum length of a key.
     """
-    found = [match.span() for match in _WEB_TOKEN.finditer(text)]
+    places = [match.span() for match in _WEB_TOKEN.finditer(text)]
     position = 0
     while begin := _BEGIN.search(text, position):
         end = _END.search(text, begin.end(), begin.end() + _LONGEST_KEY)
         position = end.end() if end else min(len(text), begin.end() + _LONGEST_KEY)
-        found.append((begin.start(), position))
-    return found
+        places.append((begin.start(), position))
+    return places
 
 
 class SecretRecognizer(ExactPatterns):
-    """Find secrets of one line; in an assignment only the value counts."""
+    """Find secrets of one line; the finding in an assignment is only the value."""
 
     needs_digit = False
 

@@ -1,4 +1,4 @@
-"""Try a user's pattern on texts that are made to slow it down, before it ever meets somebody else's."""
+"""Test a user's pattern on texts designed to slow it down, before it runs on other people's texts."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,22 +19,22 @@ from app.engines.pii.scan.shapes import (
 )
 
 FLAGS: Final = regex.DOTALL | regex.MULTILINE | regex.IGNORECASE
-"""As patterns run in the detection processes; asking there would load all of Presidio here."""
+"""The flags of patterns in the detection processes; importing them would load all of Presidio here."""
 
 _LENGTH: Final = 2_000
 _LIMIT_S: Final = 2.0
-"""CPU time for so short a text; one pass takes microseconds, and one from each of its places less than a second."""
+"""CPU time limit for so short a text; one pass takes microseconds, a pass from every place less than a second."""
 
 _MANY: Final = 16
 _PREFERRED: Final = ("a1 -._@", "1a -._@", " -a1", "-._ a1", "._-@ a1")
-"""Characters to draw where a set leaves the choice: one set's favourite should be in the next one too."""
+"""Characters to prefer from a set: the character drawn from one set should also be in the next set."""
 
-_NOTHING_GOES_ON: Final = "\x00"
+_NO_CONTINUATION: Final = "\x00"
 _SHOWN: Final = 12
 
 
 def slow_text(pattern: str) -> str | None:
-    """Return how a short text begins over which ``pattern`` takes too long, or None where none was found."""
+    """Return the beginning of a short text on which ``pattern`` takes too long, or None if none was found."""
     search = regex.compile(pattern, FLAGS)
     for text in sorted(set(_texts(pattern))):
         try:
@@ -46,26 +46,26 @@ def slow_text(pattern: str) -> str | None:
 
 
 def _texts(pattern: str) -> Iterator[str]:
-    """Yield texts in which each part of a pattern that may be repeated is, and nothing that could follow follows.
+    """Yield texts that repeat one repeatable part of a pattern, followed by something that cannot follow it.
 
-    A whole match stands at the end: a pattern may give up at once where one of its letters is nowhere in the text.
+    They end with a whole match: a pattern may give up at once if one of its characters is nowhere in the text.
     """
     try:
         shape = PatternReading(pattern, FLAGS).shape
     except NotDerivableError:
         shape = NOTHING_AT_ALL
     yield from (
-        character * _LENGTH + _NOTHING_GOES_ON + _drawn(shape, character) for character in _PREFERRED[0]
+        character * _LENGTH + _NO_CONTINUATION + _drawn(shape, character) for character in _PREFERRED[0]
     )
     for preferred in _PREFERRED:
         whole = _drawn(shape, preferred)
         for before, unit in _repeated(shape, preferred, ""):
             times = max(1, _LENGTH // len(unit))
-            yield before + unit * times + _NOTHING_GOES_ON + whole
+            yield before + unit * times + _NO_CONTINUATION + whole
 
 
 def _repeated(shape: Shape, preferred: str, before: str) -> Iterator[tuple[str, str]]:
-    """Yield what can be repeated often in a match, with what stands before it."""
+    """Yield the parts of a match that may be repeated often, each with the text before it."""
     match shape:
         case Sequence(items):
             for item in items:
@@ -86,8 +86,8 @@ def _repeated(shape: Shape, preferred: str, before: str) -> Iterator[tuple[str, 
 def _drawn(shape: Shape, preferred: str) -> str:
     """Return a short match."""
     match shape:
-        case Chars(found):
-            mask = found.must & ASCII or found.may & ASCII
+        case Chars(chars):
+            mask = chars.must & ASCII or chars.may & ASCII
             choice = (character for character in preferred if mask >> ord(character) & 1)
             return next(choice, chr((mask & -mask).bit_length() - 1) if mask else "\u00e9")
         case Sequence(items):

@@ -1,7 +1,7 @@
-"""Recognizers that an administrator adds: patterns and word lists in Presidio's YAML form, or classes of their own.
+"""Recognizers that an administrator adds: patterns and word lists in Presidio's YAML format, or Python classes.
 
-The parent process reads the definitions to know their types; the detection processes build recognizers of them. A
-pattern needs no code: it goes through the same pass over the text as all others.
+The parent process reads the definitions to learn their types; the detection processes build recognizers from them. A
+pattern needs no code: it is part of the same pass over the text as all others.
 """
 
 import importlib
@@ -22,7 +22,7 @@ _CLASS = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 class FaultyRecognizersError(ValueError):
-    """The definitions cannot be used; the message says which and why."""
+    """The definitions cannot be used; the message names the fault."""
 
 
 class _Part(BaseModel):
@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 
 class PatternDefinition(_Part):
-    """A regular expression with the score of what it finds."""
+    """A regular expression with the score of its findings."""
 
     name: str
     regex: str = Field(min_length=1)
@@ -39,7 +39,7 @@ class PatternDefinition(_Part):
     @field_validator("regex")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        import regex  # type: ignore[import-untyped]  # noqa: PLC0415 - only where somebody defines recognizers
+        import regex  # type: ignore[import-untyped]  # noqa: PLC0415 - only if somebody defines recognizers
 
         try:
             regex.compile(value)
@@ -49,11 +49,11 @@ class PatternDefinition(_Part):
 
 
 class Definition(_Part):
-    """One recognizer, in the form of Presidio's YAML; ``class``, ``label`` and ``needs_context`` are additions.
+    """One recognizer in Presidio's YAML format; ``class``, ``label`` and ``needs_context`` are our additions.
 
-    ``class`` names a `presidio_analyzer.EntityRecognizer` as ``package.module:Class``, made without arguments.
-    ``label`` is what handles carry (default: the entity). With ``needs_context`` a finding counts in *standard* only
-    where one of the ``context`` words stands nearby.
+    ``class`` names a `presidio_analyzer.EntityRecognizer` as ``package.module:Class``, created without arguments.
+    ``label`` is the label of handles (default: the entity). With ``needs_context``, a finding counts in *standard* mode
+    only if one of the ``context`` words is nearby.
     """
 
     name: str = Field(min_length=1, max_length=100)
@@ -76,30 +76,30 @@ class Definition(_Part):
             if self.enabled:
                 return self
             if self.patterns or self.deny_list or self.class_name:
-                raise ValueError("a predefined recognizer can only be taken away: enabled: false")
+                raise ValueError("a predefined recognizer can only be disabled: enabled: false")
             return self
         if self.supported_entity is None:
             raise ValueError("supported_entity is missing")
         if self.supported_entity in BUILT_IN:
             raise ValueError(f"{self.supported_entity} is a type that exists already; choose another")
         if self.class_name is not None and not _CLASS.fullmatch(self.class_name):
-            raise ValueError("class wants package.module:Class")
+            raise ValueError("class needs the form package.module:Class")
         if not (self.patterns or self.deny_list or self.class_name):
-            raise ValueError("it wants patterns, a deny_list or a class")
+            raise ValueError("it needs patterns, a deny_list or a class")
         if self.class_name and (self.patterns or self.deny_list):
             raise ValueError("a class has patterns of its own")
         if self.needs_context and not self.context:
-            raise ValueError("needs_context wants context words")
+            raise ValueError("needs_context requires context words")
         return self
 
     @property
     def shown(self) -> str:
-        """Return the label of what it finds."""
+        """Return the label of its findings."""
         return self.label or self.supported_entity or ""
 
 
 class Definitions(_Part):
-    """A file of recognizers."""
+    """The content of a file of recognizers."""
 
     recognizers: tuple[Definition, ...] = ()
     supported_languages: tuple[str, ...] | None = None
@@ -107,74 +107,84 @@ class Definitions(_Part):
 
     @property
     def custom(self) -> list[Definition]:
-        """Return the recognizers that are added."""
-        return [one for one in self.recognizers if one.type == "custom" and one.enabled]
+        """Return the added recognizers that are enabled."""
+        return [
+            definition
+            for definition in self.recognizers
+            if definition.type == "custom" and definition.enabled
+        ]
 
     @property
-    def taken_away(self) -> frozenset[str]:
-        """Return the names of predefined recognizers that do not run."""
-        return frozenset(one.name for one in self.recognizers if one.type == "predefined" and not one.enabled)
+    def disabled(self) -> frozenset[str]:
+        """Return the names of disabled predefined recognizers."""
+        return frozenset(
+            definition.name
+            for definition in self.recognizers
+            if definition.type == "predefined" and not definition.enabled
+        )
 
     def rules(self) -> dict[str, LabelRule]:
-        """Return the rule of every type that is added."""
+        """Return the rule of every added type."""
         return {
-            one.supported_entity: LabelRule(one.shown, context="yes" if one.needs_context else "no")
-            for one in self.custom
-            if one.supported_entity is not None
+            definition.supported_entity: LabelRule(
+                definition.shown, context="yes" if definition.needs_context else "no"
+            )
+            for definition in self.custom
+            if definition.supported_entity is not None
         }
 
     def labels(self) -> frozenset[str]:
-        """Return every label that there is with them."""
-        return LABELS | {one.shown for one in self.custom}
+        """Return every label, built-in and added."""
+        return LABELS | {definition.shown for definition in self.custom}
 
     def label_of(self, name: str) -> str | None:
-        """Return the label behind ``name``, a label or a type of theirs or of the table; None: unknown."""
-        added = {str(one.supported_entity): one.shown for one in self.custom}
+        """Return the label for ``name``, an added or built-in label or type; None if it is unknown."""
+        added = {str(definition.supported_entity): definition.shown for definition in self.custom}
         return name if name in self.labels() else added.get(name) or label_of(name)
 
 
 def read_definitions(text: str) -> Definitions:
-    """Return the definitions in the YAML ``text``; an empty one has none. Raises FaultyRecognizersError."""
+    """Return the definitions in the YAML ``text``; an empty text has none. Raises FaultyRecognizersError."""
     try:
-        given = yaml.safe_load(text) if text.strip() else {}
+        content = yaml.safe_load(text) if text.strip() else {}
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""
-        raise FaultyRecognizersError(f"The file of recognizers is no YAML{where}.") from None
+        raise FaultyRecognizersError(f"The file of recognizers is not valid YAML{where}.") from None
     try:
-        found = Definitions.model_validate(given)
+        definitions = Definitions.model_validate(content)
     except ValidationError as error:
-        raise FaultyRecognizersError(_told(error, given)) from None
-    entities = [one.supported_entity for one in found.custom]
-    twice = sorted({str(one) for one in entities if entities.count(one) > 1})
+        raise FaultyRecognizersError(_fault_in(error, content)) from None
+    entities = [definition.supported_entity for definition in definitions.custom]
+    twice = sorted({str(entity) for entity in entities if entities.count(entity) > 1})
     if twice:
         raise FaultyRecognizersError(f"Two recognizers find {twice[0]}; give each a type of its own.")
-    return found
+    return definitions
 
 
 def check_pace(definitions: Definitions) -> None:
-    """Try every pattern that is added on hostile texts; raise FaultyRecognizersError where one takes too long."""
-    patterns = [(one, pattern) for one in definitions.custom for pattern in one.patterns]
+    """Test every added pattern on hostile texts; raise FaultyRecognizersError if one takes too long."""
+    patterns = [(definition, pattern) for definition in definitions.custom for pattern in definition.patterns]
     if not patterns:
         return
-    from app.engines.pii.recognizers.trials import slow_text  # noqa: PLC0415 - only where somebody defines patterns
+    from app.engines.pii.recognizers.trials import slow_text  # noqa: PLC0415 - only if somebody defines patterns
 
-    for one, pattern in patterns:
+    for definition, pattern in patterns:
         text = slow_text(pattern.regex)
         if text is not None:
             raise FaultyRecognizersError(
-                f"Recognizer {one.name!r}: the pattern {pattern.name!r} takes too long on texts such as {text!r} and "
-                "so on, since its repetitions can divide them in many ways; let something stand between them, or "
-                "make them possessive, as in ++."
+                f"Recognizer {definition.name!r}: the pattern {pattern.name!r} takes too long on texts such as "
+                f"{text!r} and so on, since its repetitions can divide them in many ways; separate the repetitions, "
+                "or make them possessive, as in ++."
             )
 
 
-def _told(error: ValidationError, given: Any) -> str:
-    """Return the first fault in one sentence, with the name of the recognizer where it has one."""
+def _fault_in(error: ValidationError, content: Any) -> str:
+    """Return the first fault in one sentence, with the name of the recognizer if it has one."""
     fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = [str(step) for step in fault["loc"]]
     try:
-        name = str(given["recognizers"][int(place[1])]["name"])
+        name = str(content["recognizers"][int(place[1])]["name"])
     except (KeyError, IndexError, TypeError, ValueError):
         name = ""
     where = f"Recognizer {name!r}" if name else "The file of recognizers"
@@ -184,48 +194,50 @@ def _told(error: ValidationError, given: Any) -> str:
 
 
 def build(definitions: Iterable[Definition]) -> "Sequence[EntityRecognizer]":
-    """Return the recognizers; raises FaultyRecognizersError where a class is not there or is none."""
+    """Return the recognizers; raise FaultyRecognizersError if a class is missing or is not a recognizer."""
     from presidio_analyzer import Pattern, PatternRecognizer  # noqa: PLC0415 - heavy
 
     from app.engines.pii.names.nlp import LANGUAGE  # noqa: PLC0415
     from app.engines.pii.recognizers.patterns import FLAGS  # noqa: PLC0415
 
     built: list[EntityRecognizer] = []
-    for one in definitions:
-        if one.class_name is not None:
-            built.append(_made(one))
+    for definition in definitions:
+        if definition.class_name is not None:
+            built.append(_instance_of(definition))
             continue
-        patterns = [Pattern(found.name, found.regex, found.score) for found in one.patterns]
-        # Presidio's annotations leave out the None that it wants for what is not there.
+        patterns = [Pattern(pattern.name, pattern.regex, pattern.score) for pattern in definition.patterns]
+        # Presidio's annotations omit the None that it expects for missing values.
         options: dict[str, Any] = {
             "patterns": patterns or None,
-            "deny_list": list(one.deny_list) or None,
-            "deny_list_score": one.deny_list_score,
-            "context": list(one.context),
+            "deny_list": list(definition.deny_list) or None,
+            "deny_list_score": definition.deny_list_score,
+            "context": list(definition.context),
             "global_regex_flags": FLAGS,
         }
-        built.append(PatternRecognizer(str(one.supported_entity), one.name, LANGUAGE, **options))
+        built.append(
+            PatternRecognizer(str(definition.supported_entity), definition.name, LANGUAGE, **options)
+        )
     return built
 
 
-def _made(one: Definition) -> "EntityRecognizer":
+def _instance_of(definition: Definition) -> "EntityRecognizer":
     from presidio_analyzer import EntityRecognizer  # noqa: PLC0415
 
-    module, _, name = str(one.class_name).partition(":")
+    module, _, name = str(definition.class_name).partition(":")
     try:
-        found = getattr(importlib.import_module(module), name)
-        recognizer = found()
-    except Exception as error:  # noqa: BLE001 - code of the user's: whatever it does, the start must name it
+        recognizer = getattr(importlib.import_module(module), name)()
+    except Exception as error:  # noqa: BLE001 - user code may raise anything, and the message must name its class
         raise FaultyRecognizersError(
-            f"Recognizer {one.name!r}: {one.class_name} cannot be made ({type(error).__name__})."
+            f"Recognizer {definition.name!r}: {definition.class_name} cannot be created ({type(error).__name__})."
         ) from None
     if (
         not isinstance(recognizer, EntityRecognizer)
-        or one.supported_entity not in recognizer.supported_entities
+        or definition.supported_entity not in recognizer.supported_entities
     ):
         raise FaultyRecognizersError(
-            f"Recognizer {one.name!r}: {one.class_name} is no EntityRecognizer for {one.supported_entity}."
+            f"Recognizer {definition.name!r}: {definition.class_name} is not an EntityRecognizer for "
+            f"{definition.supported_entity}."
         )
-    if one.context:
-        recognizer.context = list(one.context)
+    if definition.context:
+        recognizer.context = list(definition.context)
     return recognizer

@@ -34,7 +34,7 @@ class Unit:
 
     @property
     def timed(self) -> bool:
-        """Say whether a pattern may take long here."""
+        """Return whether a pattern may take long here."""
         return self.probe is None or not self.probe.tame
 
 

@@ -243,7 +243,7 @@ def rules_of(owner: int, recognizer: Any, verdicts: Verdicts) -> list[PatternRul
 
 
 def _same(recognizer: EntityRecognizer, original: type, name: str) -> bool:
-    """Say whether nobody replaced a method."""
+    """Return whether nobody replaced a method."""
     mine = getattr(recognizer, name)
     return getattr(mine, "__func__", mine) is getattr(original, name)
 

@@ -66,7 +66,7 @@ def _name(digest: bytes, kind: str) -> str:
 
 
 def _foreign(facts: os.stat_result) -> bool:
-    """Say whether another user owns it or could change it."""
+    """Return whether another user owns it or could change it."""
     if not hasattr(os, "geteuid"):
         return False
     return facts.st_uid != os.geteuid() or bool(facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH))

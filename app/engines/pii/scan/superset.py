@@ -206,7 +206,7 @@ def _is_option(item: Shape) -> bool:
 
 
 def _is_wide(items: list[Shape], first: int, part: "_Part") -> bool:
-    """Say whether a match goes on far before or after a part."""
+    """Return whether a match goes on far before or after a part."""
     last = first + part.taken - (not part.whole)
     sides = (_outside(items[:first]), _outside(items[last:]))
     return any(unlimited or size > WIDEST for unlimited, size in sides)

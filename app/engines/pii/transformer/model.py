@@ -166,7 +166,7 @@ def _shares(scores: Floats) -> Floats:
 
 
 def available() -> bool:
-    """Say whether the runtime and the very weights of this release are installed, without loading them."""
+    """Return whether the runtime and the very weights of this release are installed, without loading them."""
     if not all(find_spec(module) for module in ("onnxruntime", "tokenizers")):
         return False
     try:

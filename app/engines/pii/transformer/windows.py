@@ -36,7 +36,7 @@ class TokenWindow:
 
     @property
     def may_name(self) -> bool:
-        """Say whether anything judged has a letter."""
+        """Return whether anything judged has a letter."""
         return any(token.outline >= CASELESS for token in self.tokens[self.first : self.last])
 
 
@@ -95,5 +95,5 @@ def _cut(text: str, held: list[PieceToken], low: int, high: int) -> int:
 
 
 def _abbreviated(token: PieceToken) -> bool:
-    """Say whether a full stop behind the token likely belongs to it, as in ``Dr.`` or ``J.``."""
+    """Return whether a full stop behind the token likely belongs to it, as in ``Dr.`` or ``J.``."""
     return token.outline == LETTER or (token.outline == CAPITAL and token.end - token.start <= _SHORT)

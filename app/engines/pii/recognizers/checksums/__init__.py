@@ -1,1 +1,1 @@
-"""The published checks of identifiers."""
+"""The published check algorithms of identifiers."""

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - every number is one of a published check
-"""The published checks of European national identifiers; each takes compact upper-case text of the right shape."""
+"""Published checks of European national identifiers; each takes compact upper-case text of the right shape."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ _TEN = 10
 
 
 def at_svnr(text: str) -> bool:
-    """Austria: four digits, the last of them the check, and the birth date (months to 15 where days ran out)."""
+    """Austria: four digits, the last of them the check, and the birth date (months up to 15, if serials ran out)."""
     check = weighted(text[:3] + text[4:], (3, 7, 9, 5, 8, 4, 2, 1, 6)) % 11
     return check == int(text[3]) and 1 <= int(text[4:6]) <= 31 and 1 <= int(text[6:8]) <= 15
 
@@ -65,7 +65,7 @@ def cz_rodne_cislo(text: str) -> bool:
 
 
 def de_tax_id(text: str) -> bool:
-    """Germany: of the first ten digits one stands twice or three times; ISO 7064 mod 11,10."""
+    """Germany: one of the first ten digits occurs twice or three times; ISO 7064 mod 11,10."""
     often = [count for count in Counter(text[:10]).values() if count > 1]
     return len(often) == 1 and often[0] <= 3 and text[0] != "0" and is_mod_11_10(text)
 
@@ -86,12 +86,12 @@ def de_kvnr(text: str) -> bool:
 
 
 def de_document(text: str) -> bool:
-    """Germany, identity cards and passports: the check digit of ICAO 9303 stands last."""
+    """Germany, identity cards and passports: the last digit is the check digit of ICAO 9303."""
     return weighted(text[:-1], (7, 3, 1)) % 10 == int(text[-1])
 
 
 def dk_cpr(text: str) -> bool:
-    """Denmark: birth date (days plus 60 for replacement numbers) and serial; mod 11 ended in 2007."""
+    """Denmark: birth date (days plus 60 for replacement numbers) and serial; mod 11 was given up in 2007."""
     return is_date(int(text[4:6]), int(text[2:4]), int(text[:2]) % 60)
 
 
@@ -170,7 +170,7 @@ def hu_adoazonosito(text: str) -> bool:
 
 
 def ie_ppsn(text: str) -> bool:
-    """Ireland: seven digits, a letter by 23, and since 2013 a second letter that counts."""
+    """Ireland: seven digits, a letter, mod 23, and since 2013 a second letter that counts."""
     second = _PPSN.index(text[8]) if len(text) > 8 and text[8] not in "WTX" else 0
     return _PPSN[(weighted(text[:7], (8, 7, 6, 5, 4, 3, 2)) + 9 * second) % 23] == text[7]
 

@@ -1,4 +1,4 @@
-"""The published checks of identifiers: the algorithms that many countries share. All take compact upper-case text."""
+"""Published check algorithms that many countries share. All take compact upper-case text."""
 
 import calendar
 import re
@@ -24,23 +24,23 @@ def compact(text: str) -> str:
 
 
 def numbers(text: str) -> list[int]:
-    """Return each digit; a letter counts 10 for A to 35 for Z, as on travel documents."""
+    """Return the value of each character; letters are 10 for A to 35 for Z, as on travel documents."""
     return [int(character, 36) for character in text]
 
 
 def weighted(text: str, weights: Sequence[int]) -> int:
-    """Return the sum of the digits times their weights, which repeat where they are fewer."""
+    """Return the sum of the digits times their weights, which repeat if there are fewer weights."""
     return sum(value * weight for value, weight in zip(numbers(text), cycle(weights), strict=False))
 
 
 def is_luhn(text: str) -> bool:
-    """Say whether the last digit is the one of Luhn (ISO/IEC 7812)."""
+    """Return whether the last digit is a valid Luhn check digit (ISO/IEC 7812)."""
     doubled = sum(sum(divmod(2 * int(digit), 10)) for digit in text[-2::-2])
     return (doubled + sum(map(int, text[-1::-2]))) % 10 == 0
 
 
 def is_verhoeff(text: str) -> bool:
-    """Say whether the last digit is the one of Verhoeff."""
+    """Return whether the last digit is a valid Verhoeff check digit."""
     state = 0
     for place, digit in enumerate(reversed(text)):
         state = int(_DIHEDRAL[state][int(_PERMUTED[place % 8][int(digit)])])
@@ -48,7 +48,7 @@ def is_verhoeff(text: str) -> bool:
 
 
 def is_mod_11_10(text: str) -> bool:
-    """Say whether the last digit is the one of ISO 7064, mod 11,10."""
+    """Return whether the last digit is a valid check digit of ISO 7064, mod 11,10."""
     product = 10
     for digit in text[:-1]:
         product = (((int(digit) + product) % 10 or 10) * 2) % 11
@@ -56,18 +56,18 @@ def is_mod_11_10(text: str) -> bool:
 
 
 def is_mod_37_36(text: str) -> bool:
-    """Say whether the last character is the one of the Luhn variant over base 36 (GSTIN)."""
+    """Return whether the last character is valid under the Luhn variant in base 36 (GSTIN)."""
     total = sum(sum(divmod(value * (1 + place % 2), 36)) for place, value in enumerate(numbers(text[:-1])))
     return (36 - total % 36) % 36 == int(text[-1], 36)
 
 
 def is_mrz(text: str) -> bool:
-    """Say whether the last digit checks the characters before it as ICAO 9303 does; ``<`` counts nothing."""
+    """Return whether the last digit is the check digit of ICAO 9303 for the characters before it; ``<`` counts as 0."""
     return text[-1].isdigit() and weighted(text[:-1].replace("<", "0"), (7, 3, 1)) % 10 == int(text[-1])
 
 
 def is_date(year: int, month: int, day: int) -> bool:
-    """Say whether there is such a day; a ``year`` below 100 may mean any century."""
+    """Return whether the date exists; a ``year`` below 100 may mean any century."""
     if not 1 <= month <= _MONTHS or day < 1:
         return False
     if year < _CENTURY:
@@ -76,15 +76,15 @@ def is_date(year: int, month: int, day: int) -> bool:
 
 
 def is_day_first(text: str) -> bool:
-    """Say whether ``text`` begins with a date as DDMMYY."""
+    """Return whether ``text`` begins with a date as DDMMYY."""
     return is_date(int(text[4:6]), int(text[2:4]), int(text[:2]))
 
 
 def is_year_first(text: str) -> bool:
-    """Say whether ``text`` begins with a date as YYMMDD."""
+    """Return whether ``text`` begins with a date as YYMMDD."""
     return is_date(int(text[:2]), int(text[2:4]), int(text[4:6]))
 
 
 def is_uniform(text: str) -> bool:
-    """Say whether one character is all there is, which passes many checks and names nobody."""
+    """Return whether all characters are the same; such a number passes many checks but is never issued."""
     return len(set(text)) == 1

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - every number is one of a published check
-"""The published checks of European VAT numbers by prefix; each takes the compact upper-case text after the prefix."""
+"""Published checks of European VAT numbers by prefix; each takes the compact upper-case text after the prefix."""
 
 from collections.abc import Callable
 from typing import Final
@@ -161,11 +161,11 @@ VAT_CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "SK": _sk,
     "XI": _gb,
 }
-"""The check of each prefix; a Swiss number begins with CHE and has its own."""
+"""The check for each prefix; Swiss numbers begin with CHE and have a separate check."""
 
 
 def is_vat(text: str) -> bool:
-    """Say whether ``text``, a VAT number with its prefix, passes the check of its country."""
+    """Return whether ``text``, a VAT number with its prefix, passes the check of its country."""
     if text.startswith("CHE"):
         return _che(text[3:12])
     body = text[2:].removesuffix("MVA") if text.startswith("NO") else text[2:]

@@ -1,5 +1,5 @@
 # ruff: noqa: PLR2004 - every number is one of a published check
-"""The published checks of identifiers beyond Europe, and of travel documents; each takes compact upper-case text."""
+"""Published checks of identifiers outside Europe and of travel documents; each takes compact upper-case text."""
 
 from app.engines.pii.recognizers.checksums.shared import (
     is_date,
@@ -59,28 +59,28 @@ def au_tfn(text: str) -> bool:
 
 
 def _mod_11_or_0(values: list[int], first: int, highest: int) -> int:
-    """Return the Brazilian check digit: weights fall from ``first`` to 2 and begin again at ``highest``."""
+    """Return the Brazilian check digit: weights fall from ``first`` to 2, then from ``highest``."""
     weights = [*range(first, 1, -1), *range(highest, 1, -1)]
     rest = sum(value * weight for value, weight in zip(values, weights, strict=False)) % 11
     return 0 if rest < 2 else 11 - rest
 
 
 def br_cpf(text: str) -> bool:
-    """Brazil, persons: two digits by 11."""
+    """Brazil, persons: two check digits, mod 11."""
     values = numbers(text)
     first, second = _mod_11_or_0(values[:9], 10, 2), _mod_11_or_0(values[:10], 11, 2)
     return not is_uniform(text) and [first, second] == values[9:]
 
 
 def br_cnpj(text: str) -> bool:
-    """Brazil, companies: two digits by 11; letters, since 2026, count from 17."""
+    """Brazil, companies: two check digits, mod 11; letters, allowed since 2026, have values from 17."""
     values = [ord(character) - 48 for character in text]
     first, second = _mod_11_or_0(values[:12], 5, 9), _mod_11_or_0(values[:13], 6, 9)
     return not is_uniform(text) and [first, second] == values[12:]
 
 
 def br_cnh(text: str) -> bool:
-    """Brazil, driving licence: two digits by 11, the second lowered where the first was ten."""
+    """Brazil, driving licence: two check digits, mod 11; the second is reduced by 2 if the first was ten."""
     first = weighted(text[:9], (9, 8, 7, 6, 5, 4, 3, 2, 1)) % 11
     second = weighted(text[:9], (1, 2, 3, 4, 5, 6, 7, 8, 9)) % 11 - (2 if first >= _TEN else 0)
     checks = (0 if first >= _TEN else first, second % 11 if second % 11 < _TEN else 0)
@@ -94,7 +94,7 @@ def br_pis(text: str) -> bool:
 
 
 def br_voter(text: str) -> bool:
-    """Brazil, voters: serial, state, two digits by 11."""
+    """Brazil, voters: serial, state, two check digits, mod 11."""
     first = weighted(text[:8], (2, 3, 4, 5, 6, 7, 8, 9)) % 11 % 10
     second = weighted(text[8:10] + str(first), (7, 8, 9)) % 11 % 10
     return 1 <= int(text[8:10]) <= 28 and (first, second) == (int(text[10]), int(text[11]))
@@ -158,7 +158,7 @@ def jp_my_number(text: str) -> bool:
 
 
 def jp_corporate(text: str) -> bool:
-    """Japan, companies: mod 9, the check stands first."""
+    """Japan, companies: mod 9, the check digit comes first."""
     return 9 - weighted(text[1:], (2, 1)) % 9 == int(text[0])
 
 
@@ -182,7 +182,7 @@ def mx_curp(text: str) -> bool:
 
 
 def mx_rfc(text: str) -> bool:
-    """Mexico, tax: name, date, homoclave, check; the two numbers for everybody are none."""
+    """Mexico, tax: name, date, homoclave, check; the two generic numbers do not count."""
     total = sum(_RFC.index(c) * (13 - place) for place, c in enumerate(text[:-1].rjust(12)))
     return is_year_first(text[-9:]) and text[:4] not in {"XAXX", "XEXX"} and _RFC[-total % 11] == text[-1]
 
@@ -193,7 +193,7 @@ def ng_nin(text: str) -> bool:
 
 
 def nz_ird(text: str) -> bool:
-    """Inland Revenue, New Zealand: mod 11, in a second round where the first leaves ten."""
+    """Inland Revenue, New Zealand: mod 11, with other weights if the result is ten."""
     padded = text.zfill(9)
     check = -weighted(padded[:8], (3, 2, 7, 6, 5, 4, 3, 2)) % 11
     if check == _TEN:
@@ -202,7 +202,7 @@ def nz_ird(text: str) -> bool:
 
 
 def nz_nhi(text: str) -> bool:
-    """Health index, New Zealand: three letters and digits by 11, or with letters at the end by 23 or 24."""
+    """Health index, New Zealand: three letters and digits, mod 11; with letters at the end, mod 23 or 24."""
     values = [int(c) if c.isdigit() else _NHI.index(c) + 1 for c in text[:6]]
     total = sum(value * weight for value, weight in zip(values, range(7, 1, -1), strict=True))
     if text[6].isalpha():

@@ -1,1 +1,1 @@
-"""National identifiers: one row each, region by region."""
+"""National identifiers: tables by region, with one row for each identifier."""

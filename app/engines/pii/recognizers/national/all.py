@@ -1,4 +1,4 @@
-"""Every recognizer of a national identifier, region by region."""
+"""All recognizers of national identifiers, by region."""
 
 from typing import Final
 

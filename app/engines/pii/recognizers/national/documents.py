@@ -46,9 +46,9 @@ _VAT_WORDS = (
     "ič dph, áfa, adószám, közösségi adószám, pdv, ddv, id za ddv, pvm, pvm kodas, pvn, kmkr, kmkr number, φπα, "
     "ддс, cif, cui, cod fiscal, nip, vat ue, vat eu, mwst, mwst nr, vat id number, vatnumber, mva"
 )
-# Persons' numbers stand after another word than the companies' of the same shape; the shape alone does not say which.
+# The cue distinguishes the numbers of persons from those of companies; their shape is the same.
 _FEW = ("RO", "FI", "DK", "SI", "LU", "HU", "MT", "NO", "CZ", "EE", "LT", "SK", "BG")
-"""Prefix and few digits are also what order numbers and part numbers look like; these need their word."""
+"""Order and part numbers may also be one of these prefixes and a few digits; so these need a context word."""
 
 _BREAK = r"(?:\r?\n|\\r\\n|\\n| )"
 _ZONE = "[A-Z0-9<]"

@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 - context words stand in their own languages
+# ruff: noqa: RUF001 - context words are in their own languages
 """National identifiers of northern, central and eastern Europe: one row each."""
 
 from typing import Final
@@ -155,7 +155,7 @@ ROWS: Final = (
         "national",
         "personnummer, samordningsnummer, personnr, pnr, svenskt personnummer, person nummer, personnummret, "
         "personal identity number, swedish personal number",
-        # Not where the last four digits are a time of the day, as in names of files.
+        # Not if the last four digits are a time of day, as in file names.
         sure=(r"(?:19|20)?\d\d[01]\d\d\d[-+](?![01]\d[0-5]\d|2[0-3][0-5]\d)\d{4}",),
         likely=(r"(?:19|20)?\d\d[01]\d[0-9]\d[ -]?\d{4}",),
         check=check.se_personnummer,

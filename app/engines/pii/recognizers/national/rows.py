@@ -1,4 +1,4 @@
-"""National identifiers: what a row of the tables by region says, and the recognizer that each row becomes."""
+"""Define the rows in the tables of national identifiers, and the recognizer built from each row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from app.engines.pii.recognizers.checksums.shared import compact
 from app.engines.pii.recognizers.patterns import ExactPatterns
 
 SURE: Final = 1.0
-"""The shape and the check together are rare in ordinary text: found without a word of context."""
+"""Shape and check together are rare in ordinary text: counts without a context word."""
 
 CHECKED: Final = 0.5
-"""The check passes by chance once in ten to a hundred numbers: counts with a word of its context alone."""
+"""The check passes by chance once in ten to a hundred numbers: counts only with a context word."""
 
 SPELLED: Final = 0.29
-"""Another spelling of what `SURE` patterns find: too low to count without a word of its context, even in *strict*."""
+"""Another spelling of a `SURE` pattern: too low to count without a context word, even in *strict* mode."""
 
 SHAPED: Final = 0.15
-"""There is no check: needs a word of its context, and yields to what has one."""
+"""There is no check: needs a context word, and yields to findings with a check."""
 
 _FLAGS = regex.DOTALL | regex.MULTILINE
 # Not inside words, UUIDs, decimals, versions or prices, nor after the plus of a phone number. Letters of scripts
@@ -28,7 +28,7 @@ _WORD = r"0-9A-Za-z_\u00aa-\u0dff\u0f00-\u1fff\u212a\uff10-\uff19"
 _BEFORE = rf"(?<![{_WORD}+$€£@-])(?<!\d[./])"
 _AFTER = rf"(?![{_WORD}-])(?!\.\d)"
 _NAMED = "(?P<value>"
-"""What a pattern holds that names the word of its context itself."""
+"""Part of every pattern that includes its context word."""
 
 _NATIONAL = (
     "national id, national id number, national identity number, national identification number, national number, "
@@ -73,15 +73,15 @@ WORDS: Final[dict[str, str]] = {
     "licence": _LICENCE,
     "vat": _VAT,
 }
-"""The English words for each kind of identifier, which hold whatever its country calls it."""
+"""English context words for each kind of identifier, used in addition to those of its country."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A kind of identifier: its patterns without boundaries, its check, and the words that stand near it.
+    """A kind of identifier: its patterns without boundaries, its check, and its context words.
 
-    ``sure`` patterns match as written and need no context; ``likely`` ones match in either case and do. ``words`` are
-    in the languages of the country, parted by commas; ``kind`` adds English ones.
+    ``sure`` patterns match as written and need no context; ``likely`` patterns ignore case and need context. ``words``
+    are in the languages of the country, separated by commas; ``kind`` adds English words.
     """
 
     entity: str
@@ -103,7 +103,7 @@ class Identifier:
         ]
 
     def context(self) -> list[str]:
-        """Return every word and phrase of its context."""
+        """Return all context words and phrases."""
         spelled = f"{self.words}, {WORDS[self.kind]}".split(", ")
         return list(dict.fromkeys(word for word in spelled if word))
 
@@ -117,11 +117,11 @@ class NationalRecognizer(ExactPatterns):
         self._check = row.check
 
     def validate_result(self, pattern_text: str) -> bool | None:
-        """Return False where the check fails; else the score of the pattern holds."""
+        """Return False if the check fails; otherwise None, which keeps the score of the pattern."""
         if self._check is None:
             return None
         try:
             return None if self._check(compact(pattern_text)) else False
         except (IndexError, KeyError, ValueError):
-            # A character that has no value at its place, such as the letter O among digits: no such number.
+            # A character has no value at its place, such as the letter O among digits: not a valid number.
             return False

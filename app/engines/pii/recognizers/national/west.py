@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 - context words stand in their own languages
+# ruff: noqa: RUF001 - context words are in their own languages
 """National identifiers of western and southern Europe: one row each."""
 
 from typing import Final

@@ -52,11 +52,11 @@ def test_presidios_yaml_gives_recognizers_rules_and_labels():
         "PROJECT": "CODE_NAME",
     }
     assert {"BADGE", "CODE_NAME"} < found.labels() and found.label_of("PROJECT") == "CODE_NAME"
-    assert found.taken_away == {"UsSsnRecognizer"}
+    assert found.disabled == {"UsSsnRecognizer"}
 
 
 def test_no_file_has_no_recognizers():
-    assert read_definitions("").custom == [] and read_definitions("").taken_away == frozenset()
+    assert read_definitions("").custom == [] and read_definitions("").disabled == frozenset()
 
 
 def test_a_class_is_made_and_keeps_its_own_ways():
@@ -68,10 +68,10 @@ def test_a_class_is_made_and_keeps_its_own_ways():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("recognizers: [", "no YAML in line 1"),
+        ("recognizers: [", "not valid YAML in line 1"),
         (
             "recognizers:\n  - {name: A, supported_entity: A_B}",
-            "'A': it wants patterns, a deny_list or a class",
+            "'A': it needs patterns, a deny_list or a class",
         ),
         ("recognizers:\n  - {name: A, deny_list: [x]}", "'A': supported_entity is missing"),
         ("recognizers:\n  - {name: A, supported_entity: US_SSN, deny_list: [x]}", "exists already"),
@@ -86,7 +86,7 @@ def test_a_class_is_made_and_keeps_its_own_ways():
         ),
         (
             "recognizers:\n  - {name: A, supported_entity: BADGE, deny_list: [x], needs_context: true}",
-            "needs_context wants context words",
+            "needs_context requires context words",
         ),
         (BADGE + BADGE.split("\n", 2)[2], "Two recognizers find BADGE"),
         (classed("nowhere"), "package.module:Class"),
@@ -102,9 +102,9 @@ def test_a_fault_is_named_with_its_recognizer(text, told):
 @pytest.mark.parametrize(
     ("name", "entity", "told"),
     [
-        ("app.nowhere:Class", "INITIALS", "cannot be made (ModuleNotFoundError)"),
-        ("builtins:dict", "INITIALS", "is no EntityRecognizer"),
-        (f"{__name__}:Initials", "OTHER", "is no EntityRecognizer for OTHER"),
+        ("app.nowhere:Class", "INITIALS", "cannot be created (ModuleNotFoundError)"),
+        ("builtins:dict", "INITIALS", "is not an EntityRecognizer"),
+        (f"{__name__}:Initials", "OTHER", "is not an EntityRecognizer for OTHER"),
     ],
 )
 def test_a_class_that_cannot_serve_is_refused(name, entity, told):
