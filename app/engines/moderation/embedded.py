@@ -1,4 +1,4 @@
-"""The embedded Moderator: every window by its words, the most suspicious ones also by the encoder's vector."""
+"""The embedded Moderator: judges every window by its words, and the most suspicious ones also by their embedding."""
 
 import asyncio
 import threading
@@ -14,21 +14,21 @@ from app.engines.moderation.model import Floats, ModerationClassifier
 from app.engines.moderation.windows import plain, windows
 
 MOST_ENCODED = 2
-"""Windows of one text that are encoded: a vector costs as much time as the words of ten windows."""
+"""Most windows of one text that are encoded: a vector takes as long as the words of ten windows."""
 
 MOST_ENCODED_TOGETHER = 32
-"""Windows of all texts of one call that are encoded."""
+"""Most windows of all texts of one call that are encoded."""
 
 SUSPICIOUS = 0.35
 """Score by words below which a second window is not encoded: no level would flag it."""
 
 _TOGETHER = 32
-"""Windows whose words are weighed at once: fewer take longer, more take more memory (about 2 MB)."""
+"""Windows whose words are scored at once: fewer are slower, more need more memory (about 2 MB)."""
 
 
 @dataclass(slots=True)
 class _Judged:
-    """The windows of one text, what their words say, and their scores (a row for each window)."""
+    """The windows of one text, the logits of their words, and their scores (a row for each window)."""
 
     spans: list[tuple[int, int]]
     by_words: Floats
@@ -38,7 +38,7 @@ class _Judged:
 class EmbeddedModerator:
     """A Moderator; its weights are read on the first call, once per process.
 
-    Where ``embedder`` is absent or fails the words judge alone, and the report says so.
+    Where ``embedder`` is absent or fails, it judges by words alone, and the report says so.
     """
 
     def __init__(self, embedder: Embedder | None = None) -> None:
@@ -59,11 +59,11 @@ class EmbeddedModerator:
         columns = [POLICIES.index(policy) for policy in policies]
         scores: list[Mapping[str, float]] = []
         places: list[Mapping[str, tuple[int, int]]] = []
-        for one in judged:
-            best = one.scores.argmax(axis=0) if one.spans else None
+        for judged_text in judged:
+            best = judged_text.scores.argmax(axis=0) if judged_text.spans else None
             scores.append(
                 {
-                    policy: 0.0 if best is None else round(float(one.scores[best[column], column]), 6)
+                    policy: 0.0 if best is None else round(float(judged_text.scores[best[column], column]), 6)
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
@@ -71,7 +71,7 @@ class EmbeddedModerator:
                 {}
                 if best is None
                 else {
-                    policy: one.spans[int(best[column])]
+                    policy: judged_text.spans[int(best[column])]
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
@@ -92,13 +92,13 @@ class EmbeddedModerator:
             [plain(text[slice(*span)]) for span in each] for text, each in zip(texts, spans, strict=True)
         ]
         different = list(dict.fromkeys(piece for each in pieces for piece in each))
-        known: dict[str, Floats] = {}
+        logits_by_piece: dict[str, Floats] = {}
         for begin in range(0, len(different), _TOGETHER):
             together = different[begin : begin + _TOGETHER]
-            known.update(zip(together, classifier.judged_by_words(together), strict=True))
+            logits_by_piece.update(zip(together, classifier.judged_by_words(together), strict=True))
         judged = []
         for each, texts_of in zip(spans, pieces, strict=True):
-            rows = [known[piece] for piece in texts_of]
+            rows = [logits_by_piece[piece] for piece in texts_of]
             by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
             judged.append(_Judged(each, by_words, classifier.scores_by_words(by_words, len(each))))
         return judged, classifier
@@ -106,7 +106,7 @@ class EmbeddedModerator:
     async def _encoded(
         self, texts: Sequence[str], judged: list[_Judged], classifier: ModerationClassifier
     ) -> bool:
-        """Replace the scores of the most suspicious windows by the network's; tell whether there are vectors."""
+        """Replace the scores of the most suspicious windows by the network's; return whether there are vectors."""
         if self._embedder is None:
             return False
         chosen = _most_suspicious(judged)
@@ -127,10 +127,10 @@ class EmbeddedModerator:
 
 
 def _most_suspicious(judged: list[_Judged]) -> list[tuple[int, int]]:
-    """Return the (text, window) to encode: of each text the most suspicious, then others that words speak against."""
+    """Return the (text, window) pairs to encode: the most suspicious of each text, then others above ``SUSPICIOUS``."""
     ranked: list[tuple[int, float, int, int]] = []
-    for number, one in enumerate(judged):
-        peaks = one.scores.max(axis=1, initial=0)
+    for number, judged_text in enumerate(judged):
+        peaks = judged_text.scores.max(axis=1, initial=0)
         order = np.argsort(-peaks, kind="stable")[:MOST_ENCODED]
         ranked += [
             (rank, -float(peaks[row]), number, int(row))
@@ -146,5 +146,7 @@ def _rescore(
     by_words = np.array([judged[text].by_words[row] for text, row in chosen], dtype=np.float32)
     logits = classifier.judged(vectors, by_words)
     for position, (text, row) in enumerate(chosen):
-        one = judged[text]
-        one.scores[row] = classifier.scores(logits[position], by_words[position], len(one.spans))
+        judged_text = judged[text]
+        judged_text.scores[row] = classifier.scores(
+            logits[position], by_words[position], len(judged_text.spans)
+        )

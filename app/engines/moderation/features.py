@@ -1,4 +1,4 @@
-"""What the classifiers see of a window: hashed n-grams of words, of content words and of characters."""
+"""Features of a window for the classifiers: hashed n-grams of words, of content words and of characters."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _CONTENT_SALT = np.uint64(0x5851_F42D_4C95_7F2D)
 
 @dataclass(frozen=True, slots=True)
 class TextFeatures:
-    """The features of several texts: one text behind the other, each text's from ``starts[n]`` to ``starts[n + 1]``."""
+    """The features of several texts, one after the other: those of text n are ``starts[n]`` to ``starts[n + 1]``."""
 
     columns: NDArray[np.int64]
     values: NDArray[np.float32]
@@ -52,23 +52,23 @@ class TextFeatures:
 
 
 def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the features of one text that occur, in order, and their values; see ``features_of``."""
-    found = features_of([text])
-    return found.columns, found.values
+    """Return the features that occur in one text, in order, and their values; see ``features_of``."""
+    computed = features_of([text])
+    return computed.columns, computed.values
 
 
 def features_of(texts: Sequence[str]) -> TextFeatures:
-    """Return the features of each of ``texts`` that occur, in order, and their values; each block has unit length.
+    """Return the features that occur in each of ``texts``, in order, and their values; each block has unit length.
 
-    Pairs of content words stand beside pairs of words, so that a verb meets its object across articles and
-    prepositions: what is killed says whether killing matters. Many short texts take little longer than one.
+    Pairs of content words complement pairs of words, so that a verb is paired with its object across articles and
+    prepositions: the object of "kill" decides whether it matters. Many short texts take little longer than one.
     """
     joined = [_joined(text) for text in texts]
-    meant = [
+    content_texts = [
         " ".join(word for word in _WORDS.findall(text.lower()) if word not in _EMPTY_WORDS) for text in joined
     ]
     words, of_words = word_ngrams_of(joined, (1, 2, 3))
-    content, of_content = word_ngrams_of(meant, (2, 3))
+    content, of_content = word_ngrams_of(content_texts, (2, 3))
     with np.errstate(over="ignore"):
         words = np.concatenate([words, content * _CONTENT_SALT])
     of_words = np.concatenate([of_words, of_content])
@@ -92,8 +92,8 @@ def _block(
     hashes: Hashes, owners: Owners, number: int
 ) -> tuple[Owners, NDArray[np.int64], NDArray[np.float32]]:
     buckets = (hashes >> np.uint64(64 - BITS)).astype(np.int64)
-    found, counts = np.unique((owners << BITS) | buckets, return_counts=True)
-    whose = found >> BITS
+    occupied, counts = np.unique((owners << BITS) | buckets, return_counts=True)
+    whose = occupied >> BITS
     values = (1 + np.log(counts)).astype(np.float32)
     lengths = np.sqrt(np.bincount(whose, weights=values * values)).astype(np.float32)
-    return whose, (found & ((1 << BITS) - 1)) + (number << BITS), values / lengths[whose]
+    return whose, (occupied & ((1 << BITS) - 1)) + (number << BITS), values / lengths[whose]

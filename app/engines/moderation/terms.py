@@ -1,4 +1,4 @@
-"""Matching of callers' own terms and patterns on RE2, whose time is linear in the text for every pattern."""
+"""Match callers' own terms and patterns with RE2, whose time is linear in the text for every pattern."""
 
 import asyncio
 import unicodedata
@@ -9,13 +9,13 @@ from typing import Any
 from app.core.contracts.engines import InvalidPatternError, TermList
 
 _PATTERN_MEMORY = 1 << 20
-"""Bytes that one compiled pattern may take; RE2 refuses patterns that need more."""
+"""Most bytes of one compiled pattern; RE2 refuses patterns that need more."""
 
 _BEFORE, _BEHIND = r"(?:^|[^\pL\pN_])", r"(?:$|[^\pL\pN_])"
 
 
 class Re2TermMatcher:
-    """A TermMatcher; compiled lists are kept, as one policy serves many calls."""
+    """A TermMatcher; compiled lists are cached, as one policy serves many calls."""
 
     async def match(self, texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[int]]:
         """Return for each text which lists occur in it."""
@@ -25,7 +25,7 @@ class Re2TermMatcher:
 
 
 def _matched(texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[int]]:
-    compiled = [_compiled(one, position) for position, one in enumerate(lists)]
+    compiled = [_compiled(term_list, position) for position, term_list in enumerate(lists)]
     return [
         frozenset(
             position
@@ -37,7 +37,7 @@ def _matched(texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """Return a text as it stands and, where that differs, without its disguises: width, ligatures, invisible marks."""
+    """Return the text and, where that differs, its plain form without width variants, ligatures and invisible marks."""
     if text.isascii():
         return (text,)
     plain = "".join(
@@ -46,9 +46,9 @@ def _forms(text: str) -> tuple[str, ...]:
     return (text,) if plain == text else (text, plain)
 
 
-def _compiled(one: TermList, position: int) -> tuple[Any, ...]:
+def _compiled(term_list: TermList, position: int) -> tuple[Any, ...]:
     try:
-        return _compiled_list(one)
+        return _compiled_list(term_list)
     except _RefusedError as refused:
         raise InvalidPatternError(position, refused.pattern) from None
 
@@ -60,21 +60,21 @@ class _RefusedError(Exception):
 
 
 @lru_cache(maxsize=256)
-def _compiled_list(one: TermList) -> tuple[Any, ...]:
-    import re2  # noqa: PLC0415 - on the first custom policy: the service starts without it
+def _compiled_list(term_list: TermList) -> tuple[Any, ...]:
+    import re2  # noqa: PLC0415 - loaded for the first custom policy, so start-up does not pay for it
 
     options = re2.Options()
     options.max_mem = _PATTERN_MEMORY
     options.log_errors = False
     options.case_sensitive = False
     compiled = []
-    for number, pattern in enumerate(one.patterns):
+    for number, pattern in enumerate(term_list.patterns):
         try:
             compiled.append(re2.compile(pattern, options))
         except re2.error:
             raise _RefusedError(number) from None
     options.max_mem = 8 * _PATTERN_MEMORY
-    for begin in range(0, len(one.terms), 100):
-        words = "|".join(re2.escape(term) for term in one.terms[begin : begin + 100])
+    for begin in range(0, len(term_list.terms), 100):
+        words = "|".join(re2.escape(term) for term in term_list.terms[begin : begin + 100])
         compiled.append(re2.compile(f"{_BEFORE}(?:{words}){_BEHIND}", options))
     return tuple(compiled)

@@ -1,4 +1,4 @@
-"""One score for each tool of what words, n-grams and meaning say, and what that score is worth."""
+"""Fuse the scores of words, n-grams and meaning into one for each tool, and calibrate it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,17 +12,17 @@ WORDS: Final = 0.4
 GRAMS: Final = 0.3
 MEANING: Final = 1.0
 STEPS: Final = 0.5
-"""How much each part counts, and the best step beside the whole: chosen on one half of the open sets' queries."""
+"""Weights of the parts, and of the best step beside the whole; chosen on one half of the open sets' queries."""
 
 _LEAST_WORDS: Final = 0.2
 _LEAST_GRAMS: Final = 0.15
 _LEAST_MEANING: Final = 0.3
-"""The best tool for a request is given full marks by each part, unless what it has is less than this: chance."""
+"""Each part gives the best tool for a request full marks, unless its score is below this, which is chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a fused score is worth: how likely the request needs a tool that has it, as a logistic curve."""
+    """A logistic curve from a fused score to the probability that the request needs such a tool."""
 
     bias: float
     fused: float
@@ -38,7 +38,7 @@ in the same way on lists of up to 4,000, before that recipe had its present size
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Tools for one text: the ``fused`` score of each, and the best of each part, which says if any fits at all."""
+    """Tools for one text: the ``fused`` score of each, and the best of each part, which shows if any fits."""
 
     fused: Floats
     grams: float
@@ -46,7 +46,7 @@ class Scored:
 
 
 def scored(evidence: ToolEvidence, meaning: Floats | None) -> Scored:
-    """Fuse the parts, each stretched so that the best tool of this text has one."""
+    """Fuse the parts, each scaled so that the best tool for this text scores 1."""
     possible = max(evidence.possible, 1e-6)
     total = WORDS * _stretched(evidence.words, _LEAST_WORDS * possible)
     total += GRAMS * _stretched(evidence.grams, _LEAST_GRAMS)
@@ -63,7 +63,7 @@ def scored(evidence: ToolEvidence, meaning: Floats | None) -> Scored:
 
 
 def merged(whole: Scored, parts: list[Scored]) -> Scored:
-    """Return the score of a request of several steps: a tool counts by the step that it fits best."""
+    """Return the scores for a request of several steps: a tool scores by the step that it fits best."""
     if not parts:
         return whole
     best = np.maximum.reduce([part.fused for part in parts])
@@ -77,7 +77,7 @@ def merged(whole: Scored, parts: list[Scored]) -> Scored:
 def calibrated(scored: Scored, calibration: Calibration) -> Floats:
     """Return for each tool a score 0..1 in the order of ``fused``; equal scores mean the same for every request.
 
-    What is added to the fused score is the same for all tools of a request, so the order stays as it is.
+    The term added to the fused score is the same for all tools of a request, so the order stays.
     """
     best = calibration.grams * scored.grams + calibration.meaning * scored.meaning
     logits = calibration.bias + calibration.fused * scored.fused.astype(np.float64) + best

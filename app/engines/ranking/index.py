@@ -1,4 +1,4 @@
-"""What is known of a list of tools before a request comes: their words and parts of words, weighed."""
+"""Index a list of tools before any request: the weighted words and n-grams of their definitions."""
 
 import zlib
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ _B = 0.6
 _GRAM_BITS = 20
 _GRAM_SIZES = (3, 4, 5)
 _COMMON = 0.25
-"""N-grams that a larger part of the tools has say nothing of any of them."""
+"""N-grams that a larger share of the tools has are ignored, as they distinguish none."""
 _CONCEPT = 0.5
-"""What a word of the same meaning counts beside the word itself."""
+"""Weight of a word of the same meaning, relative to the word itself."""
 _GIST = 12
-"""How many words of a description say what a tool is."""
+"""Number of first words of a description that are expanded by the thesaurus."""
 _CELL_BYTES = 12
 _VECTOR_BYTES = 1_536
 _GRAM_TEXT = 500
 _TEXT = 2_000
-"""How many characters of a description are read, for n-grams and for words; the rest is rarely what a tool does."""
+"""Most characters of a description that are read, for n-grams and for words; the rest rarely says what a tool does."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFeatures:
-    """What one tool is found by."""
+    """The features by which one tool is found."""
 
     words: Ints
     grams: Ints
@@ -48,7 +48,7 @@ class ToolFeatures:
 
 
 def keys_of(words: Sequence[str]) -> Ints:
-    """Return words as numbers."""
+    """Return a number for each word."""
     return np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in words], dtype=np.int64)
 
 
@@ -60,7 +60,7 @@ def grams_of(text: str) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One text as the index is asked for it."""
+    """One text in the form of a query to the index."""
 
     words: Ints
     times: Floats
@@ -69,14 +69,14 @@ class Query:
 
     @classmethod
     def of(cls, text: str) -> "Query":
-        """Read a text; a word that comes often counts more, but not as often."""
-        said = terms(text)
-        words, often = np.unique(keys_of(said), return_counts=True)
-        meant = np.unique(keys_of(concepts(said)))
+        """Read a text; a repeated word counts more, but less than proportionally."""
+        stems = terms(text)
+        words, often = np.unique(keys_of(stems), return_counts=True)
+        concept_keys = np.unique(keys_of(concepts(stems)))
         grams, counts = np.unique(grams_of(text), return_counts=True)
         return cls(
-            words=np.concatenate((words, meant)),
-            times=np.concatenate((_damped(often), np.full(len(meant), _CONCEPT, dtype=np.float32))),
+            words=np.concatenate((words, concept_keys)),
+            times=np.concatenate((_damped(often), np.full(len(concept_keys), _CONCEPT, dtype=np.float32))),
             grams=grams,
             gram_times=_damped(counts),
         )
@@ -84,9 +84,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class ToolEvidence:
-    """What speaks for each tool: BM25, and the cosine of n-grams.
+    """The lexical scores of each tool: BM25, and the cosine of n-grams.
 
-    ``possible`` is the BM25 of a tool of usual length that has each word of the query once.
+    ``possible`` is the BM25 of a tool of mean length that has each word of the query once.
     """
 
     words: Floats
@@ -96,7 +96,7 @@ class ToolEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ToolIndex:
-    """Answers which tools share words and n-grams with a query."""
+    """Finds which tools share words and n-grams with a query."""
 
     words: Postings
     grams: Postings
@@ -107,19 +107,19 @@ class ToolIndex:
         """Weigh the words and n-grams of all tools against each other."""
         count = len(features)
         return cls(
-            words=_bm25([one.words for one in features]),
-            grams=_cosine([one.grams for one in features]),
+            words=_bm25([tool.words for tool in features]),
+            grams=_cosine([tool.grams for tool in features]),
             count=count,
         )
 
     @property
     def size(self) -> int:
-        """Return about how many bytes this takes, with the vectors that come to it later."""
+        """Return the approximate size in bytes, including the vectors that are added later."""
         cells = len(self.words.tools) + len(self.grams.tools)
         return _CELL_BYTES * cells + _VECTOR_BYTES * self.count
 
     def evidence(self, query: Query) -> ToolEvidence:
-        """Return what speaks for each tool."""
+        """Return the lexical scores of each tool for ``query``."""
         idf = _idf(self.words.frequency(query.words), self.count)
         often = self.grams.frequency(query.grams)
         weights = query.gram_times * _idf(often, self.count)

@@ -1,4 +1,4 @@
-"""What is remembered of single tools, by a digest of their definition: a changed list costs what changed in it."""
+"""Cache features and vectors of single tools by a digest of their definition: a changed list costs its changes."""
 
 import hashlib
 from collections import OrderedDict
@@ -13,30 +13,32 @@ from app.engines.ranking.index import ToolFeatures
 from app.engines.ranking.postings import Floats
 from app.engines.ranking.words import spelled_out
 
-_HELD: Final = 8_192
-"""How many tools are remembered one by one: 3 KB each, 15 KB where somebody sends the longest that are read."""
+_MOST_TOOLS: Final = 8_192
+"""Most tools that are cached: 3 KB each, up to 15 KB for the longest definitions that are read."""
 _DIGEST: Final = 16
 _DESCRIPTION: Final = 600
 _PARAMETERS: Final = 16
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedTool:
     features: ToolFeatures
     vector: bytes | None = None
 
 
 def digest_of(tools: Sequence[ToolCandidate]) -> bytes:
-    """Return a digest of a list, the order included."""
+    """Return a digest of a list, including its order."""
     fields = (field for tool in tools for field in (tool.name, tool.description, *tool.parameters, "\0"))
     text = "\0".join(fields)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def embedded_text(tool: ToolCandidate) -> str:
-    """Return what an encoder reads of a tool: its name in words, its description, the names of its parameters."""
+    """Return the text of a tool for an encoder: its name in words, its description, the names of its parameters."""
     names = ", ".join(
-        spelled_out(one.split(maxsplit=1)[0]) for one in tool.parameters[:_PARAMETERS] if one.strip()
+        spelled_out(parameter.split(maxsplit=1)[0])
+        for parameter in tool.parameters[:_PARAMETERS]
+        if parameter.strip()
     )
     shown = f"{spelled_out(tool.name)}: {tool.description[:_DESCRIPTION]}"
     return f"{shown} ({names})" if names else shown
@@ -45,61 +47,64 @@ def embedded_text(tool: ToolCandidate) -> str:
 class KnownTools:
     """The features and vectors of the tools seen last; the definitions themselves are not kept.
 
-    All vectors are of one encoder, ``space``: its name and version.
+    All vectors come from one encoder; ``space`` is its name and version.
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._tools: OrderedDict[bytes, _CachedTool] = OrderedDict()
         self._space: tuple[str, str] | None = None
 
     def features(self, tools: Sequence[ToolCandidate]) -> list[ToolFeatures]:
-        """Return the features of ``tools``; only those not seen lately are computed."""
-        found = []
+        """Return the features of ``tools``; only those that are not cached are computed."""
+        features = []
         for tool in tools:
             digest = digest_of((tool,))
-            known = self._known.get(digest)
-            if known is None:
-                known = self._known[digest] = _Known(ToolFeatures.of(tool))
-            found.append(known.features)
+            remembered = self._tools.get(digest)
+            if remembered is None:
+                remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
+            features.append(remembered.features)
         self._trim(len(tools))
-        return found
+        return features
 
     def without_vector(self, tools: Sequence[ToolCandidate]) -> list[ToolCandidate]:
-        """Return those of ``tools`` that an encoder must still read."""
+        """Return those of ``tools`` that have no vector yet."""
         return [
             tool
             for tool in tools
-            if (one := self._known.get(digest_of((tool,)))) is None or one.vector is None
+            if (remembered := self._tools.get(digest_of((tool,)))) is None or remembered.vector is None
         ]
 
     def learn(self, tools: Sequence[ToolCandidate], embedded: Embeddings) -> None:
-        """Keep the vectors of ``tools``; where they are another encoder's, the former ones are dropped."""
+        """Cache the vectors of ``tools``; where they come from another encoder, drop the former ones."""
         space = (embedded.report.name, embedded.report.version)
         if space != self._space:
             self.forget_vectors()
             self._space = space
         for tool, vector in zip(tools, embedded.vectors, strict=False):
             digest = digest_of((tool,))
-            known = self._known.get(digest)
-            if known is None:
-                known = self._known[digest] = _Known(ToolFeatures.of(tool))
-            known.vector = vector
+            remembered = self._tools.get(digest)
+            if remembered is None:
+                remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
+            remembered.vector = vector
         self._trim(len(tools))
 
     def vectors(self, tools: Sequence[ToolCandidate]) -> tuple[Floats | None, tuple[str, str] | None]:
-        """Return the vectors of ``tools``, a row each, and whose they are; none where one is missing."""
-        found = [known.vector if (known := self._known.get(digest_of((tool,)))) else None for tool in tools]
-        if any(vector is None for vector in found):
+        """Return the vectors of ``tools``, a row each, and their encoder; (None, None) where one is missing."""
+        vectors = [
+            remembered.vector if (remembered := self._tools.get(digest_of((tool,)))) else None
+            for tool in tools
+        ]
+        if any(vector is None for vector in vectors):
             return None, None
-        rows = np.frombuffer(b"".join(vector for vector in found if vector is not None), dtype="<f4")
+        rows = np.frombuffer(b"".join(vector for vector in vectors if vector is not None), dtype="<f4")
         return rows.reshape(len(tools), -1), self._space
 
     def forget_vectors(self) -> None:
-        """Let all vectors go."""
+        """Drop all vectors."""
         self._space = None
-        for known in self._known.values():
-            known.vector = None
+        for remembered in self._tools.values():
+            remembered.vector = None
 
     def _trim(self, needed: int) -> None:
-        while len(self._known) > max(_HELD, needed):
-            self._known.popitem(last=False)
+        while len(self._tools) > max(_MOST_TOOLS, needed):
+            self._tools.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The steps of a request that asks for several things."""
+"""Split a request that asks for several things into steps."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ from app.engines.ranking.words import terms
 
 MAX_STEPS: Final = 8
 _WORDS: Final = 2
-"""A step says at least so many things; less is an aside."""
+"""Least number of different terms of a step; less is an aside."""
 
 _ENDS: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?:^|\s)(?:[-*\u2022]|\d{1,2}[.)])\s+")
 _JOINTS: Final = re.compile(
@@ -18,11 +18,11 @@ _JOINTS: Final = re.compile(
 
 
 def steps(text: str) -> list[str]:
-    """Return the parts of ``text`` that may each want a tool of their own; none where it asks for one thing.
+    """Return the parts of ``text`` that may each need their own tool; none where it asks for one thing.
 
-    Parts are sentences, list items and clauses behind words such as "then". Of a longer list the last ones are
-    kept: what a request is about comes before what it asks.
+    Parts are sentences, list items and clauses after words such as "then". Of too many parts the last ones are
+    kept, because the subject of a request comes before what it asks.
     """
     parts = (part.strip(" ,.;:-\"'") for sentence in _ENDS.split(text) for part in _JOINTS.split(sentence))
-    found = list(dict.fromkeys(part for part in parts if len(set(terms(part))) >= _WORDS))
-    return found[-MAX_STEPS:] if len(found) > 1 else []
+    different = list(dict.fromkeys(part for part in parts if len(set(terms(part))) >= _WORDS))
+    return different[-MAX_STEPS:] if len(different) > 1 else []

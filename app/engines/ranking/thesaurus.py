@@ -1,4 +1,4 @@
-"""Words that people say and words that tools are named by, where both mean the same thing."""
+"""Map words of requests and words in names of tools to the same concept where they mean the same."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -72,19 +72,19 @@ upload import attach
 spreadsheet sheet excel csv
 presentation slide powerpoint deck
 """
-"""One group a line; a word may stand in several. Ours, from how tools are commonly named."""
+"""One group a line; a word may be in several. Written by us, after common names of tools."""
 
 
 @lru_cache(maxsize=1)
 def _concepts() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    concepts_by_word: dict[str, tuple[str, ...]] = {}
     for group in _GROUPS.strip().splitlines():
         for word in terms(group):
-            found[word] = (*found.get(word, ()), f"~{group.split(maxsplit=1)[0]}")
-    return found
+            concepts_by_word[word] = (*concepts_by_word.get(word, ()), f"~{group.split(maxsplit=1)[0]}")
+    return concepts_by_word
 
 
 def concepts(words: Iterable[str]) -> list[str]:
-    """Return what ``words``, stems, stand for, each once; no text has a word that is written like these."""
-    known = _concepts()
-    return list(dict.fromkeys(concept for word in words for concept in known.get(word, ())))
+    """Return the concepts of ``words`` (stems), each once; their names begin with ~, so that no word equals one."""
+    concepts_by_word = _concepts()
+    return list(dict.fromkeys(concept for word in words for concept in concepts_by_word.get(word, ())))

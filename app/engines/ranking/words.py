@@ -1,4 +1,4 @@
-"""Words of requests and of tool definitions: identifiers split, endings cut, words that say nothing left out."""
+"""Split requests and tool definitions into terms: identifiers split, endings cut, stop words left out."""
 
 import re
 from functools import lru_cache
@@ -26,9 +26,9 @@ def spelled_out(text: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """Return the stems of the words of ``text`` that say something, in order, with repetitions."""
-    found = _WORD.findall(spelled_out(text).lower())
-    return [stem(word) for word in found if word not in _SILENT and len(word) <= _LONGEST]
+    """Return the stems of the words of ``text`` without stop words, in order, with repetitions."""
+    words = _WORD.findall(spelled_out(text).lower())
+    return [stem(word) for word in words if word not in _SILENT and len(word) <= _LONGEST]
 
 
 @lru_cache(maxsize=65_536)
@@ -55,7 +55,7 @@ def _singular(word: str) -> str:
 
 
 def _undoubled(base: str) -> str:
-    """Return ``base`` as its other forms have it: ``plann`` as ``plan``, ``calculat`` and ``calculate`` alike."""
+    """Return ``base`` in the form of related words: ``plann`` as ``plan``, ``calculate`` as ``calculat``."""
     if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "aeiouls":  # noqa: PLR2004 - "add" stays
         return base[:-1]
     return base[:-1] if base.endswith("e") and len(base) > 4 else base  # noqa: PLR2004 - as in stem
@@ -82,4 +82,4 @@ _ENDINGS: Final = (
     ("or", 5, ""),
     ("ly", 4, ""),
 )
-"""An ending, how many letters must stand before it, and what takes its place; the first that fits is cut."""
+"""An ending, the least number of letters before it, and its replacement; the first match applies."""

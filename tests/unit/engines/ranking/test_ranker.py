@@ -132,14 +132,14 @@ async def test_vectors_of_two_encoders_are_never_compared() -> None:
 
 
 async def test_lists_are_forgotten_when_there_are_many(monkeypatch) -> None:
-    monkeypatch.setattr("app.engines.ranking.ranker._BYTES_HELD", 50_000)
-    monkeypatch.setattr("app.engines.ranking.memory._HELD", 12)
+    monkeypatch.setattr("app.engines.ranking.ranker._BYTES_CACHED", 50_000)
+    monkeypatch.setattr("app.engines.ranking.memory._MOST_TOOLS", 12)
     ranker = EmbeddedToolRanker()
     for number in range(30):
         await ranker.rank(["a"], tuple(ToolCandidate(f"tool{number}x{one}") for one in range(10)))
     assert 1 <= len(ranker._lists) < 5
     assert len(ranker._seen) <= len(ranker._lists)
-    assert len(ranker._known._known) == 12
+    assert len(ranker._tools._tools) == 12
 
 
 async def test_of_a_long_text_the_ends_are_embedded_and_a_request_at_either_is_found():
