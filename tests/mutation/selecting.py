@@ -62,7 +62,7 @@ class Reach:
 
         Files that are named after the module, class or function come before others, unit tests before others, SQLite
         before PostgreSQL, tests that call few functions before those that call many. Files take turns, so that one
-        file of many variants does not use up the budget.
+        file of many variants does not use up the budget; a test of a third of the budget is left to the others.
         """
         subject = words_of(function.partition(".")[2])
         turns: dict[str, int] = defaultdict(int)
@@ -73,7 +73,7 @@ class Reach:
             ranked.append(((apart, kind(test), turns[test.file], nearness(test, subject)), test))
         chosen, spent = [], 0.0
         for _rank, test in sorted(ranked, key=lambda pair: pair[0]):
-            if len(chosen) < most and spent + test.seconds <= budget_s:
+            if len(chosen) < most and spent + test.seconds <= budget_s and test.seconds <= budget_s / 3:
                 chosen.append(test)
                 spent += test.seconds
         return chosen or sorted(self.tests.get(function, ()), key=lambda test: test.seconds)[:1]
