@@ -1,4 +1,4 @@
-"""Values in the context of a name: ``password = …``, ``api_key: …``, ``--token …``; judged by how random they look."""
+"""Find values after a name: ``password = …``, ``api_key: …``, ``--token …``; judge them by how random they look."""
 
 import re
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ _SIGNED: Final = (
     rf"""{_NAME}(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{{1,24}})?["'\]\\]{{0,3}}[ \t]{{0,12}}"""
     r"""(?:=>|:=|===|==|=|:)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
 )
-_SAID: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
+_SPOKEN: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
 _OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
 _ELEMENT: Final = rf"{_NAME}>"
 _BARE_VALUE: Final = re.compile(rb"""[^\s"'`<>(){}\[\],;&|\\]{6,200}""")
 _AMPERSANDS: Final = re.compile(rb"""(?:&[^\s"'`<>(){}\[\],;&=|\\]{0,60}){1,4}(?=\s|\Z)""")
-_SAID_VALUE: Final = re.compile(rb"""[^\s"'`,;<>]{6,200}""")
+_SPOKEN_VALUE: Final = re.compile(rb"""[^\s"'`,;<>]{6,200}""")
 _QUOTED_VALUES: Final = {
     quote: re.compile(rb"([^%b\s\\]{6,200})\\?%b" % (quote, quote)) for quote in (b'"', b"'", b"`")
 }
 _ELEMENT_VALUE: Final = re.compile(rb"([^<>\s]{6,200})</")
 _HEAD: Final = 100
-"""No name, type and sign together are longer."""
+"""Longest name, type and sign together."""
 _WORD: Final = re.compile(rb"[A-Za-z0-9_\-]{0,24}")
 _CALLS: Final = (b"(", b"[", b"{")
 _OTHER_NAMES: Final = re.compile(
@@ -42,17 +42,17 @@ _PUNCTUATED: Final = b".,;:!?)"
 _PASSWORD_LEAST, _PASSWORD_MOST, _KEY_LEAST = 6, 128, 16
 _HEXADECIMAL: Final = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _HEXADECIMAL_LEAST: Final = 24
-"""Shorter ones are checksums and ids more often than keys."""
+"""Shorter hexadecimal values are more often checksums and ids than keys."""
 _CHANGES: Final = 0.2
 _LONG: Final = 24
 
 _DRAWN: Final = 4
-"""Changes between letters and digits that hardly any name of a variable has."""
+"""More changes between letters and digits than almost any variable name has."""
 
 
 @dataclass(slots=True, eq=False)
 class Assigned:
-    """Looks at what is assigned to a name with ``keyword`` in it; people choose passwords, machines draw keys."""
+    """Checks the value assigned to a name that contains ``keyword``; people choose passwords, machines draw keys."""
 
     keyword: str
     kind: Literal["password", "key"]
@@ -83,21 +83,21 @@ class _Value:
 
 
 def _value(data: bytes, at: int, behind: int) -> _Value | None:
-    """Return what is assigned to the name at ``at``, whose keyword ends at ``behind``."""
-    found = compiled(_SIGNED).match(data, behind, behind + _HEAD)
-    if found is not None:
-        return _assigned(data, found.end(), compared=b"==" in data[behind : found.end()])
-    found = compiled(_SAID).match(data, behind, behind + _HEAD)
-    if found is not None:
-        said = _SAID_VALUE.match(data, found.end())
-        return _Value(said.start(), said.start() + len(said[0].rstrip(_PUNCTUATED))) if said else None
-    found = compiled(_ELEMENT).match(data, behind, behind + _HEAD)
-    if found is not None:
-        inside = _ELEMENT_VALUE.match(data, found.end())
+    """Return the value assigned to the name at ``at``, whose keyword ends at ``behind``."""
+    match = compiled(_SIGNED).match(data, behind, behind + _HEAD)
+    if match is not None:
+        return _assigned(data, match.end(), compared=b"==" in data[behind : match.end()])
+    match = compiled(_SPOKEN).match(data, behind, behind + _HEAD)
+    if match is not None:
+        phrase = _SPOKEN_VALUE.match(data, match.end())
+        return _Value(phrase.start(), phrase.start() + len(phrase[0].rstrip(_PUNCTUATED))) if phrase else None
+    match = compiled(_ELEMENT).match(data, behind, behind + _HEAD)
+    if match is not None:
+        inside = _ELEMENT_VALUE.match(data, match.end())
         return _Value(*inside.span(1)) if inside else None
-    found = compiled(_OPTION).match(data, behind, behind + _HEAD)
-    if found is not None and _is_option(data, at):
-        value = _bare(data, found.end())
+    match = compiled(_OPTION).match(data, behind, behind + _HEAD)
+    if match is not None and _is_option(data, at):
+        value = _bare(data, match.end())
         return _Value(value.start, value.end) if value else None
     return None
 
@@ -105,23 +105,23 @@ def _value(data: bytes, at: int, behind: int) -> _Value | None:
 def _assigned(data: bytes, at: int, *, compared: bool) -> _Value | None:
     quoted = _QUOTED_VALUES.get(data[at : at + 1])
     if quoted is not None:
-        found = quoted.match(data, at + 1)
-        return _Value(*found.span(1)) if found else None
-    # What is compared without quotes is code.
+        content = quoted.match(data, at + 1)
+        return _Value(*content.span(1)) if content else None
+    # An unquoted value in a comparison is code.
     return None if compared else _bare(data, at)
 
 
 def _bare(data: bytes, at: int) -> _Value | None:
-    found = _BARE_VALUE.match(data, at)
-    if found is None or data[found.end() : found.end() + 1] in _CALLS:
+    run = _BARE_VALUE.match(data, at)
+    if run is None or data[run.end() : run.end() + 1] in _CALLS:
         return None
-    # An ampersand ends a value in a URL, where a name and a sign follow; elsewhere it is a part of it.
-    more = _AMPERSANDS.match(data, found.end())
-    return _Value(found.start(), more.end() if more else found.end(), bare=True)
+    # In a URL an ampersand ends a value and is followed by a name and a sign; elsewhere it is part of the value.
+    more = _AMPERSANDS.match(data, run.end())
+    return _Value(run.start(), more.end() if more else run.end(), bare=True)
 
 
 def _is_entry(data: bytes, at: int, value: _Value) -> bool:
-    """Say whether a line is nothing but ``name: value`` or ``name=value``, as in YAML, properties and notes."""
+    """Return whether a line is only ``name: value`` or ``name=value``, as in YAML, properties and notes."""
     line = max(data.rfind(b"\n", max(0, at - _LONG), at) + 1, at - _LONG, 0)
     alone = data[value.end : value.end + 1] in (b"", b"\n", b"\r") and not data[line:at].strip(b" \t-_")
     signs = data[at : value.start]
@@ -130,17 +130,17 @@ def _is_entry(data: bytes, at: int, value: _Value) -> bool:
 
 
 def _is_code(value: str, kind: str) -> bool:
-    """Say whether an unquoted value may as well be a variable, an attribute or a type."""
+    """Return whether an unquoted value may be a variable, an attribute or a type."""
     if _CODE.fullmatch(value) is None:
         return False
     if "." in value or sum(char.isdigit() for char in value) <= 1:
         return True
-    changes = sum(one.isdigit() != other.isdigit() for one, other in pairwise(value))
+    changes = sum(char.isdigit() != other.isdigit() for char, other in pairwise(value))
     return kind == "password" and changes < _DRAWN
 
 
 def _is_password(value: str) -> bool:
-    """Say whether a person may have chosen this: no word, but letters with a digit or an odd sign among them."""
+    """Return whether a person may have chosen this: not a word, but letters with a digit or a special character."""
     if not _PASSWORD_LEAST <= len(value) <= _PASSWORD_MOST or not _is_value(value):
         return False
     letters = sum(char.isalpha() for char in value)
@@ -158,7 +158,7 @@ def _is_value(value: str) -> bool:
 
 
 def _is_key(value: str) -> bool:
-    """Say whether a machine drew this: mixed characters that change between letters and digits all the time."""
+    """Return whether a machine drew this: characters that change between letters and digits often."""
     if len(value) < _KEY_LEAST or not _is_value(value) or not is_random(value):
         return False
     if len(value) < _HEXADECIMAL_LEAST and _HEXADECIMAL.fullmatch(value):
@@ -166,13 +166,13 @@ def _is_key(value: str) -> bool:
     kinds = [
         "d" if char.isdigit() else "u" if char.isupper() else "l" if char.isalpha() else "" for char in value
     ]
-    told = [kind for kind in kinds if kind]
-    changes = sum(one != other for one, other in pairwise(told))
-    return "d" in told and len(told) >= 0.8 * len(value) and changes >= _CHANGES * len(told)
+    classified = [kind for kind in kinds if kind]
+    changes = sum(kind != other for kind, other in pairwise(classified))
+    return "d" in classified and len(classified) >= 0.8 * len(value) and changes >= _CHANGES * len(classified)
 
 
 def _is_option(data: bytes, at: int) -> bool:
-    """Say whether the name at ``at`` is an option of a command: ``--db-password``."""
+    """Return whether the name at ``at`` is an option of a command: ``--db-password``."""
     begin = max(data.rfind(b" ", max(0, at - _LONG), at), data.rfind(b"\n", max(0, at - _LONG), at)) + 1
     return data.startswith(b"--", begin)
 
@@ -190,4 +190,4 @@ ASSIGNMENTS: Final[tuple[SecretRule, ...]] = (
     ),
     *(SecretRule("token", word, Assigned(word, "key", "SECRET_TOKEN"), entropy=True) for word in _KEYS),
 )
-"""The rules that go by a name; a caller can switch them off."""
+"""The rules that depend on a name; a caller can switch them off."""

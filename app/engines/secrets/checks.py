@@ -1,4 +1,4 @@
-"""Tell random characters from words and placeholders, and right checksums from wrong ones."""
+"""Distinguish random characters from words and placeholders, and right checksums from wrong ones."""
 
 import base64
 import binascii
@@ -26,21 +26,21 @@ def entropy(text: str) -> float:
 
 
 def is_random(text: str, alphabet: int = 0) -> bool:
-    """Say whether the characters are as mixed as drawn ones; ``alphabet`` 0: hexadecimal or base64, as it looks."""
+    """Return whether the characters look randomly drawn; ``alphabet`` 0: hexadecimal or base64, whichever matches."""
     if not alphabet:
         alphabet = 16 if _HEXADECIMAL.fullmatch(text) else 64
-    if len(text) < 2:  # noqa: PLR2004 - one character says nothing
+    if len(text) < 2:  # noqa: PLR2004 - one character proves nothing
         return False
     return entropy(text) >= _LEAST_RATIO * math.log2(min(len(text), alphabet))
 
 
 def is_placeholder(text: str) -> bool:
-    """Say whether a text stands for a key that somebody is to fill in."""
+    """Return whether a text is a placeholder for a key."""
     return _PLACEHOLDER.search(text) is not None
 
 
 def base62_crc(text: str) -> str:
-    """Return the CRC-32 of ``text`` as six digits of base62, as GitHub and npm put it behind their tokens."""
+    """Return the CRC-32 of ``text`` as six digits of base62, as GitHub and npm append it to their tokens."""
     number = zlib.crc32(text.encode("ascii"))
     digits = ""
     while number:
@@ -50,22 +50,22 @@ def base62_crc(text: str) -> str:
 
 
 def crc_holds(token: str) -> bool:
-    """Say whether the last six characters are the checksum of what stands between them and the prefix."""
+    """Return whether the last six characters are the checksum of the text between them and the prefix."""
     return base62_crc(token.rpartition("_")[2][:-_CHECK_LENGTH]) == token[-_CHECK_LENGTH:]
 
 
 def crc_signed(token: str) -> str:
-    """Return ``token`` with its checksum made right."""
+    """Return ``token`` with the right checksum."""
     return token[:-_CHECK_LENGTH] + base62_crc(token.rpartition("_")[2][:-_CHECK_LENGTH])
 
 
 def is_base32(token: str) -> bool:
-    """Say whether an AWS key id holds nothing but base32 behind its four letters, as all do since 2016."""
+    """Return whether an AWS key id is base32 after its four letters, as all are since 2016."""
     return set(token[4:]) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 
 
 def decoded(text: str) -> bytes | None:
-    """Return what base64 or base64url stands for, or None."""
+    """Return the decoded bytes of base64 or base64url, or None."""
     try:
         return base64.b64decode(
             text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True
@@ -75,7 +75,7 @@ def decoded(text: str) -> bytes | None:
 
 
 def is_token_header(text: str) -> bool:
-    """Say whether ``text`` is the first part of a JSON web token: an object that names an algorithm."""
+    """Return whether ``text`` is the first part of a JSON web token: an object that names an algorithm."""
     raw = decoded(text)
     if raw is None:
         return False
@@ -87,7 +87,7 @@ def is_token_header(text: str) -> bool:
 
 
 def is_user_and_password(text: str) -> bool:
-    """Say whether base64 stands for ``user:password``, both of them printable."""
+    """Return whether ``text`` is ``user:password`` in base64, both printable."""
     raw = decoded(text.rstrip("="))
     if raw is None or b":" not in raw:
         return False

@@ -1,8 +1,8 @@
-"""What a format is, and the small notation that formats are written in.
+"""Formats of credentials, and the small notation in which they are written.
 
 ``ghp_{w36}`` is the text ``ghp_`` and 36 letters or digits; ``{b20-40}`` is 20 to 40 characters of base64url; ``{g}``
-is a UUID. From one line come the RE2 pattern, the keyword of the gate, and examples, so that no example of a key ever
-stands in a file.
+is a UUID. One line yields the RE2 pattern, the keyword of the gate, and examples, so that no file contains an example
+of a key.
 """
 
 import random
@@ -35,7 +35,7 @@ _UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9
 _UUID_LENGTH: Final = 36
 _FIELD: Final = re.compile(r"\{(?:(g)|([a-z])(\d+)(?:-(\d+))?)\}")
 NAME_REACH: Final = 70
-"""How far behind a name its value begins at most."""
+"""Longest distance from a name to the beginning of its value."""
 _HEXADECIMAL: Final = 16
 
 
@@ -54,12 +54,12 @@ class Piece:
             return re.escape(self.literal)
         if self.alphabet == "g":
             return _UUID
-        # The window of a search bounds what may be longer; RE2 would spell out every optional character.
+        # The window of a search bounds the length; with an upper limit RE2 would expand every optional character.
         size = f"{self.least}" if self.least == self.most else f"{self.least},"
         return f"[{ALPHABETS[self.alphabet][1]}]{{{size}}}"
 
     def example(self, draw: random.Random) -> str:
-        """Return a text that this part describes."""
+        """Return a random text that matches this part."""
         if self.literal:
             return self.literal
         if self.alphabet == "g":
@@ -88,9 +88,9 @@ def read_template(template: str) -> tuple[Piece, ...]:
 class SecretFormat:
     """One format of one provider.
 
-    ``name`` (``datadog``) makes it a value that is only told by the name it is assigned to; without one the template
-    holds a text that no other format has: ``keyword``, by default its longest literal part. ``check`` tells a
-    format's own checksum, which decides the score and not whether it is a finding: a key with a typing error is one.
+    With ``name`` (``datadog``), only the name to which a value is assigned identifies it; otherwise the template
+    contains a text that no other format has: ``keyword``, by default its longest literal part. ``check`` verifies a
+    format's own checksum, which decides the score, not whether there is a finding: a mistyped key is one, too.
     """
 
     provider: str
@@ -99,7 +99,7 @@ class SecretFormat:
     keyword: str = ""
     check: Callable[[str], bool] | None = None
     sign: Callable[[str], str] | None = None
-    """Makes the checksum of an example right."""
+    """Sets the right checksum in an example."""
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -113,7 +113,7 @@ class SecretFormat:
 
     @cached_property
     def gate(self) -> str:
-        """Return the lower-cased text that must stand somewhere for this format to be looked for."""
+        """Return the lower-case text that must occur before this format is searched for."""
         literals = [piece.literal for piece in self.pieces if piece.literal]
         return (self.name or self.keyword or max(literals, key=len)).lower()
 
@@ -126,20 +126,20 @@ class SecretFormat:
 
     @cached_property
     def before(self) -> int:
-        """Return how many characters of the format may stand before its keyword."""
+        """Return how many characters of the format may precede its keyword."""
         if self.name:
             return 0
         total = 0
         for piece in self.pieces:
-            found = piece.literal.lower().find(self.gate) if piece.literal else -1
-            if found >= 0:
-                return total + found
+            at = piece.literal.lower().find(self.gate) if piece.literal else -1
+            if at >= 0:
+                return total + at
             total += len(piece.literal) or piece.most
         raise ValueError(f"no part of {self.template!r} holds its keyword")
 
     @cached_property
     def reach(self) -> int:
-        """Return how far behind the beginning of its keyword it can end."""
+        """Return the longest distance from the beginning of its keyword to its end."""
         return sum(len(piece.literal) or piece.most for piece in self.pieces)
 
     @cached_property
@@ -149,13 +149,13 @@ class SecretFormat:
 
     @cached_property
     def random_part(self) -> tuple[int, int]:
-        """Return how many characters in front and behind are literal, which say nothing of randomness."""
+        """Return how many characters at the beginning and the end are literal and thus not random."""
         first, last = self.pieces[0].literal, self.pieces[-1].literal
         return len(first), len(last) if len(self.pieces) > 1 else 0
 
     @cached_property
     def variety(self) -> int:
-        """Return how many characters its longest part draws from."""
+        """Return the size of the alphabet of its longest part."""
         longest = max(self.pieces, key=lambda piece: piece.most)
         return _HEXADECIMAL if longest.alphabet == "g" else len(ALPHABETS[longest.alphabet][0])
 
@@ -165,13 +165,13 @@ class SecretFormat:
         return self.sign(made) if self.sign is not None else made
 
     def in_context(self, secret: str) -> str:
-        """Return ``secret`` as it would be written down: after its name, where the format needs one."""
+        """Return ``secret`` in a typical context: after its name, where the format needs one."""
         return (
             f'{self.name.upper().replace(" ", "_")}_API_KEY="{secret}"' if self.name else f"use {secret} now"
         )
 
     def near_misses(self, draw: random.Random) -> Iterator[str]:
-        """Yield texts that look much like this format and are none: one character short, glued, all the same."""
+        """Yield texts that resemble this format but do not match: too short, glued to a word, or without variety."""
         whole = self.example(draw)
         fixed = [number for number, piece in enumerate(self.pieces) if piece.alphabet not in ("", "g")]
         if fixed:

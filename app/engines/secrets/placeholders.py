@@ -1,4 +1,4 @@
-"""Tell values that somebody filled in from what stands for one: placeholders, variables, calls, words."""
+"""Distinguish real values from stand-ins: placeholders, variables, calls, words."""
 
 import re
 from typing import Final
@@ -29,23 +29,23 @@ _SEQUENCE: Final = (
 
 
 def is_filled_in(text: str) -> bool:
-    """Say whether ``text`` is a value rather than something that stands for one."""
+    """Return whether ``text`` is a value rather than a stand-in for one."""
     if _HOLDS.search(text) is not None or _STANDS_FOR.fullmatch(text) is not None:
         return False
     return len(set(text)) > 2  # noqa: PLR2004 - xyxyxy is no value
 
 
 def is_words(text: str) -> bool:
-    """Say whether ``text`` is nothing but words: letters with blanks, dots, dashes or slashes between them."""
+    """Return whether ``text`` is only words: letters with blanks, dots, dashes or slashes between them."""
     return _WORDS.fullmatch(text) is not None
 
 
 def is_identifier(text: str) -> bool:
-    """Say whether ``text`` is a UUID, which names something and is rarely a secret."""
+    """Return whether ``text`` is a UUID, which names something and is rarely a secret."""
     return _UUID.fullmatch(text) is not None
 
 
 def is_sequence(text: str) -> bool:
-    """Say whether ``text`` runs along the alphabet or the digits, as in documentation."""
+    """Return whether ``text`` follows the alphabet or the digits in order, as in documentation."""
     low = text.lower()
-    return any(low in one or (len(low) > 8 and low[:8] in one) for one in _SEQUENCE)  # noqa: PLR2004 - eight in a row
+    return any(low in row or (len(low) > 8 and low[:8] in row) for row in _SEQUENCE)  # noqa: PLR2004 - eight in a row

@@ -1,4 +1,4 @@
-"""The embedded scanner: one pass for keywords, then only the rules that they trigger, each in a bounded window."""
+"""The embedded scanner: one pass for keywords, then only the rules they trigger, each in a bounded window."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -15,30 +15,32 @@ from app.engines.secrets.views import encoded_texts, plain_views
 
 NAME: Final = "embedded-secrets"
 _GUESSED: Final = 0.6
-"""The score of what goes by a name alone."""
+"""The score of a finding that depends on a name alone."""
 
 
 class RuleScanner:
-    """Finds credentials by rules alone: nothing is ever sent anywhere to see whether a key works."""
+    """Finds credentials by rules alone; it never sends anything anywhere to test whether a key works."""
 
     def __init__(self) -> None:
         self._rules: tuple[SecretRule, ...] = (
-            *(SecretRule(one.provider, one.gate, FormatFinder(one)) for one in FORMATS),
+            *(SecretRule(form.provider, form.gate, FormatFinder(form)) for form in FORMATS),
             *STRUCTURES,
         )
         self._automaton: Any = None
         self._lock = Lock()
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
-        """Scan each text, off the event loop where there is much of it."""
+        """Scan each text, off the event loop where they are long."""
         spans = await off_loop(sum(map(len, texts)), self._scan, texts, options)
         return SecretFindings(spans, self.report)
 
     @cached_property
     def report(self) -> EngineReport:
-        """Return who judges; the version is a digest of the rules."""
-        told = "\n".join(sorted(f"{one.provider} {one.template} {one.name} {one.keyword}" for one in FORMATS))
-        return EngineReport(NAME, hashlib.sha256(told.encode()).hexdigest()[:12])
+        """Return the report of this engine; the version is a digest of the rules."""
+        formats = "\n".join(
+            sorted(f"{form.provider} {form.template} {form.name} {form.keyword}" for form in FORMATS)
+        )
+        return EngineReport(NAME, hashlib.sha256(formats.encode()).hexdigest()[:12])
 
     def providers(self) -> frozenset[str]:
         """Return every provider that a rule knows."""
@@ -47,20 +49,20 @@ class RuleScanner:
     def _scan(self, texts: Sequence[str], options: SecretOptions) -> list[list[Span]]:
         allowed = frozenset(options.allow_list)
         wanted = _wanted(self._rules, options.providers, options.entropy)
-        return [self._one(text, wanted, allowed) for text in texts]
+        return [self._scan_one(text, wanted, allowed) for text in texts]
 
-    def _one(self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]) -> list[Span]:
+    def _scan_one(self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]) -> list[Span]:
         spots = self._spots(text, wanted)
         for view in plain_views(text):
             for spot in self._spots(view.text, wanted):
                 start, end = view.original_span(spot.start, spot.end)
                 spots.append(Spot(start, end, spot.label, spot.score))
         for start, end, plain in encoded_texts(text):
-            # Names in what is decoded say little: only formats count.
-            inside = [one for one in self._spots(plain, wanted) if one.score > _GUESSED]
-            inside = [one for one in inside if plain[one.start : one.end] not in allowed]
+            # Names in decoded text prove little, so only formats count.
+            inside = [spot for spot in self._spots(plain, wanted) if spot.score > _GUESSED]
+            inside = [spot for spot in inside if plain[spot.start : spot.end] not in allowed]
             if inside:
-                best = max(inside, key=lambda one: one.score)
+                best = max(inside, key=lambda spot: spot.score)
                 spots.append(Spot(start, end, best.label, best.score))
         return [
             Span(spot.start, spot.end, spot.label, spot.score)
@@ -69,7 +71,7 @@ class RuleScanner:
         ]
 
     def _spots(self, text: str, wanted: frozenset[int] | None) -> list[Spot]:
-        # One byte for each character, so that offsets hold: no credential holds anything but ASCII.
+        # Use one byte for each character, so that offsets stay right; credentials are always ASCII.
         data = text.encode("ascii", "replace")
         spots: list[Spot] = []
         done: dict[int, int] = {}
@@ -94,7 +96,7 @@ class RuleScanner:
 
 
 def _automaton(rules: Iterable[SecretRule]) -> Any:
-    import ahocorasick  # noqa: PLC0415 - loaded on the first scan, not when the service starts
+    import ahocorasick  # noqa: PLC0415 - loaded on the first scan, so start-up does not pay for it
 
     by_keyword: dict[str, list[int]] = {}
     for number, rule in enumerate(rules):
@@ -119,12 +121,12 @@ def _wanted(
 
 
 def merged(spots: Iterable[Spot]) -> list[Spot]:
-    """Return the spots with every overlapping chain as one, labelled by its surest and then longest member."""
+    """Merge every chain of overlapping spots into one, with the label of its surest, then longest member."""
     chains: list[tuple[Spot, Spot]] = []
-    for spot in sorted(spots, key=lambda one: (one.start, -one.end)):
+    for spot in sorted(spots, key=lambda spot: (spot.start, -spot.end)):
         if chains and spot.start < chains[-1][0].end:
             whole, best = chains[-1]
-            surer = max(best, spot, key=lambda one: (one.score, one.end - one.start))
+            surer = max(best, spot, key=lambda spot: (spot.score, spot.end - spot.start))
             chains[-1] = Spot(whole.start, max(whole.end, spot.end), "", 0.0), surer
         else:
             chains.append((spot, spot))

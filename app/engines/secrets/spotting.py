@@ -1,4 +1,4 @@
-"""Spots: what a rule is to the scanner, and the rules that come from formats."""
+"""The interface between the scanner and its rules, and the rules made from formats."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,13 +15,13 @@ _NAME_TO_VALUE: Final = (
     r"[\"'\x60]?(?:(?i:bearer|basic|token) )?"
 )
 _SHORT_NAME: Final = 6
-_LOWER: Final = frozenset(bytes([one]) for one in b"abcdefghijklmnopqrstuvwxyz")
+_LOWER: Final = frozenset(bytes([code]) for code in b"abcdefghijklmnopqrstuvwxyz")
 _SURE, _LIKELY, _NAMED = 1.0, 0.9, 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A credential in a text, by offsets; ``score`` says how sure its rule is."""
+    """A credential in a text, by offsets; ``score`` states how sure its rule is."""
 
     start: int
     end: int
@@ -30,22 +30,22 @@ class Spot:
 
 
 Find = Callable[[bytes, int], Spot | None]
-"""Looks at the place where a keyword begins and returns the credential that stands there."""
+"""Returns the credential at a place where a keyword begins, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """What the scanner triggers: the provider, the keyword that the gate knows, and what then looks."""
+    """A rule that the scanner triggers: its provider, the keyword for the gate, and the function to call then."""
 
     provider: str
     gate: str
     find: Find
     entropy: bool = False
-    """Whether it judges by the name and the look of a value alone, which ``entropy: false`` switches off."""
+    """Whether it judges only by name and randomness of a value; ``entropy: false`` switches such rules off."""
 
 
 def stands_alone(data: bytes, start: int) -> bool:
-    r"""Say whether no letter or digit stands in front, other than the n of an escaped line break (``\n``)."""
+    r"""Return whether no letter or digit precedes ``start``, except the n of an escaped line break (``\n``)."""
     if start == 0 or data[start - 1] not in _ALNUM:
         return True
     return data[max(0, start - 2) : start] in _ESCAPED
@@ -55,22 +55,22 @@ def stands_alone(data: bytes, start: int) -> bool:
 def compiled(pattern: str) -> Any:
     """Return the RE2 pattern, compiled once.
 
-    Patterns have no groups: RE2 then walks its automaton and keeps no record of every character of a window.
+    Patterns have no groups, so that RE2 need not record positions for every character of a window.
     """
-    import re2  # noqa: PLC0415 - loaded when a keyword is seen, not when the service starts
+    import re2  # noqa: PLC0415 - loaded with the first keyword found, so start-up does not pay for it
 
     return re2.compile(pattern.encode("ascii"))
 
 
 def value_behind(data: bytes, at: int) -> int:
-    """Return where the value begins that is assigned to the name which goes on at ``at``, or -1."""
-    found = compiled(_NAME_TO_VALUE).match(data, at, at + NAME_REACH)
-    return -1 if found is None else found.end()
+    """Return where the value assigned to the name that continues at ``at`` begins, or -1."""
+    sign = compiled(_NAME_TO_VALUE).match(data, at, at + NAME_REACH)
+    return -1 if sign is None else sign.end()
 
 
 @dataclass(slots=True, eq=False)
 class FormatFinder:
-    """Looks for one format around its keyword; compiled when its keyword is seen for the first time."""
+    """Searches for one format around its keyword; compiled when the keyword first occurs."""
 
     format: SecretFormat
     _compiled: Any = field(default=None)
@@ -84,13 +84,13 @@ class FormatFinder:
         if self._compiled is None:
             self._compile()
         if kind.before:
-            found = self._compiled.search(data, max(0, at - kind.before), at + kind.reach)
+            match = self._compiled.search(data, max(0, at - kind.before), at + kind.reach)
         else:
             begin = value_behind(data, at + len(kind.gate)) if kind.name else at
-            found = self._compiled.match(data, begin, begin + kind.reach) if begin >= 0 else None
-        if found is None:
+            match = self._compiled.match(data, begin, begin + kind.reach) if begin >= 0 else None
+        if match is None:
             return None
-        start, end = found.span()
+        start, end = match.span()
         if end < len(data) and data[end] in self._follows:
             return None
         if not stands_alone(data, start):
@@ -98,12 +98,12 @@ class FormatFinder:
         return self._judged(data[start:end].decode("ascii"), start, end)
 
     def _may_begin(self, data: bytes, at: int) -> bool:
-        """Say whether the keyword stands as the format has it: exactly, and not inside another word."""
+        """Return whether the keyword occurs exactly as in the format, and not inside another word."""
         kind = self.format
         if not kind.name:
             return data.startswith(kind.literal, at) and (kind.before > 0 or stands_alone(data, at))
         behind = at + len(kind.name)
-        # A short name is a part of many words: exa stands in EXA_KEY, and not in example.
+        # A short name is part of many words: accept exa in EXA_KEY, but not in example.
         whole = len(kind.name) > _SHORT_NAME or data[behind : behind + 1] not in _LOWER
         return whole and stands_alone(data, at)
 

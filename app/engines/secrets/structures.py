@@ -1,4 +1,4 @@
-"""Credentials that are told by how they are written down: private keys, web tokens, URLs, headers, files of tools."""
+"""Credentials with a typical structure: private keys, web tokens, URLs, headers, configuration files of tools."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from app.engines.secrets.spotting import Find, SecretRule, Spot, compiled, stand
 _LONGEST_KEY: Final = 16_384
 _LONGEST_TOKEN: Final = 16_384
 _LEAST_KEY: Final = 64
-"""Base64 characters of the shortest private key; what is shorter is a line of a program that reads keys."""
+"""Base64 characters of the shortest private key; anything shorter is a line of a program that reads keys."""
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/=]{16,}")
 _DASHES: Final = b"-----"
 _BEARER_LEAST: Final = 16
@@ -21,9 +21,9 @@ _BEARER_LEAST: Final = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anchored:
-    """What stands in front of a credential from its keyword on, and the credential itself, in RE2.
+    """RE2 patterns of the text from a keyword to a credential (``head``), and of the credential itself (``value``).
 
-    ``follows`` must stand behind it; ``holds`` has the last word. ``longest`` bounds both parts.
+    ``follows`` must match after it, and ``holds`` makes the final decision. ``longest`` bounds both parts.
     """
 
     label: str
@@ -44,10 +44,10 @@ class Anchored:
         if self.head and front is None:
             return None
         start = front.end() if front is not None else at
-        found = compiled(self.value).match(data, start, start + self.longest)
-        if found is None:
+        value = compiled(self.value).match(data, start, start + self.longest)
+        if value is None:
             return None
-        end = found.end()
+        end = value.end()
         if self.follows:
             end = data.rfind(b"@", start, end)
             if end <= start or compiled(self.follows).match(data, end, end + _AFTER) is None:
@@ -103,7 +103,7 @@ def _is_password(text: str) -> bool:
 
 
 def _connection(data: bytes, at: int) -> Spot | None:
-    """Return the password of a connection string: one that also names a server or a user, and is no code."""
+    """Return the password of a connection string, which must also name a server or a user and not be code."""
     spot = _CONNECTION(data, at)
     if spot is None or compiled(_BESIDE).search(data, max(0, at - _NEAR), spot.end + _NEAR) is None:
         return None
@@ -128,7 +128,7 @@ _NETRC: Final = re.compile(rb"(?:login|account|machine)\s{1,20}[^\s]{1,100}\s{1,
 
 
 def _netrc(data: bytes, at: int) -> Spot | None:
-    """Return the password of a line of ``.netrc``, in which words stand without signs between them."""
+    """Return the password of a line of ``.netrc``, in which words have no signs between them."""
     spot = _WORDS(data, at)
     return spot if spot is not None and _NETRC.search(data, max(0, at - _NEAR), at) else None
 
@@ -283,4 +283,4 @@ STRUCTURES: tuple[SecretRule, ...] = (
     _rule("password", "password", _netrc),
     *ASSIGNMENTS,
 )
-"""Every rule that needs more than a format."""
+"""All rules that need more than a format."""

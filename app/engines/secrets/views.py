@@ -1,7 +1,7 @@
-"""Plain views of a text in which a credential was dressed up, with a map back to the offsets of the original.
+"""Make plain views of a text in which a credential may be disguised, mapped to the offsets of the original.
 
-Escapes of JSON, URLs and HTML are read, base64 is decoded, invisible characters are gone,
-full-width and styled letters become plain.
+Escapes of JSON, URLs and HTML and base64 are decoded, invisible characters are removed, and full-width and styled
+letters become plain.
 """
 
 import base64
@@ -30,14 +30,14 @@ _PRINTED: Final = re.compile(rb"[\t\n\r -~]+")
 
 @dataclass(frozen=True, slots=True)
 class SecretView:
-    """The plain text and, for every change, the offset behind it in the view and in the original."""
+    """The plain text and, for every change, the offset after it in the view and in the original."""
 
     text: str
     starts: list[int]
     sources: list[int]
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return what the characters ``[start, end)`` of the view stand for, escapes whole."""
+        """Return the original offsets of the characters ``[start, end)`` of the view, with whole escapes."""
         first = self._source(start)
         last = self._source(end - 1)
         following = bisect_right(self.starts, end) - 1
@@ -50,7 +50,7 @@ class SecretView:
 
 
 def plain_views(text: str) -> Iterator[SecretView]:
-    """Yield the view of ``text``, unless it would be the text itself."""
+    """Yield the view of ``text``, unless it equals the text."""
     escaped = "\\" in text or "%" in text or "&amp;" in text or "&#" in text
     changes = list(_ESCAPE.finditer(text)) if escaped else []
     if not text.isascii():
@@ -61,16 +61,16 @@ def plain_views(text: str) -> Iterator[SecretView]:
 
 
 def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where base64 stands that is plain text, and that text; keys that are random bytes are none."""
-    for found in compiled(_ENCODED).finditer(text.encode("ascii", "replace")):
-        run = found[0].decode("ascii").rstrip("=").translate(_STANDARD)
-        # What follows a whole number of groups of four is a remainder or nothing.
+    """Yield start, end and decoded text of base64 that contains plain text; random bytes of keys are skipped."""
+    for match in compiled(_ENCODED).finditer(text.encode("ascii", "replace")):
+        run = match[0].decode("ascii").rstrip("=").translate(_STANDARD)
+        # A single character after the groups of four encodes nothing: drop it.
         try:
             decoded = base64.b64decode(run[: len(run) - (len(run) % 4 == 1)] + "=" * (-len(run) % 4))
         except binascii.Error:
             continue
         if _PRINTED.fullmatch(decoded):
-            yield found.start(), found.end(), decoded.decode("ascii")
+            yield match.start(), match.end(), decoded.decode("ascii")
 
 
 _STANDARD: Final = str.maketrans("-_", "+/")

@@ -1,4 +1,4 @@
-"""The characters of a text as numbers: what holds for all of them at once is asked of them at once."""
+"""Characters of a text as an array of numbers, so that properties of all of them are computed at once."""
 
 import numpy as np
 import numpy.typing as npt

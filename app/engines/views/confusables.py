@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - this is the place where look-alikes are told apart
-"""Characters that stand for plain ones: what each means when taken alone, and what it only looks like.
+"""Characters that stand for plain ones: the meaning of each taken alone, and the letters that it resembles.
 
 Digits, styles, widths, blanks and dashes follow from the properties of Unicode; letters of other scripts that look like
 Latin ones are listed by their shape.
@@ -40,7 +40,7 @@ _SHAPES: Final = {
 _EXACT: Final = frozenset(
     "АВЕЅІЈКМНОРСТХУԌԚԜаеорсхуѕіјһԁԛԝӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧονϲϳՕՏօսհցոյᎪᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃᎥᎽꓮꓐꓚꓓꓰꓖꓧꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ"
 )
-"""Those that nobody tells from a Latin letter, so that a word made of nothing else is one in disguise."""
+"""Those that nobody can distinguish from a Latin letter, so that a word made only of them is a disguised one."""
 
 LOOKALIKES: Final[dict[str, str]] = {
     shape: plain for plain, shapes in _SHAPES.items() for shape in shapes if not shape.isascii()
@@ -91,20 +91,20 @@ def _letter(character: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def is_invisible(character: str) -> bool:
-    """Say whether a character shows nothing: joiners, directions, selectors, fillers, tags."""
+    """Return whether a character is invisible: joiners, directions, selectors, fillers, tags."""
     selects_variant = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
     return selects_variant or character in _FILLERS or unicodedata.category(character) == "Cf"
 
 
 @lru_cache(maxsize=16_384)
 def is_mark(character: str) -> bool:
-    """Say whether a character is drawn onto the one before it."""
+    """Return whether a character is drawn onto the one before it."""
     return unicodedata.category(character) in ("Mn", "Me")
 
 
 @lru_cache(maxsize=16_384)
 def is_latin(character: str) -> bool:
-    """Say whether a letter is Latin, accents and all."""
+    """Return whether a letter is Latin, including accented ones."""
     return character.isascii() or "LATIN" in unicodedata.name(character, "")
 
 

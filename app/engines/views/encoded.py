@@ -1,4 +1,4 @@
-"""Runs of base64 and hexadecimal that are text; keys, hashes and images are not, and stay as they are."""
+"""Decode runs of base64 and hexadecimal that are text; keys, hashes and images stay unchanged."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ _SMALL, _CAPITAL, _DIGIT, _PLUS, _SIGN = 1, 2, 4, 8, 16
 
 
 def _kind(char: str) -> int:
-    """Return what a character is to a run; nothing where it belongs to none."""
+    """Return the role of a character in a run; 0 where it belongs to none."""
     kinds = (
         (_SMALL, char.islower()),
         (_CAPITAL, char.isupper()),
@@ -36,12 +36,12 @@ _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
 _TRIES: Final = 4
-"""How many lines of a block, an image say, may be taken for its first one; each line is read by itself, too."""
+"""How many lines of a block, such as an image, are tried as its first one; each line is also read by itself."""
 _STANDARD: Final = str.maketrans("-_", "+/")
 _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
 _SURE: Final = 24
 _MOSTLY: Final = 0.85
-"""The share of printable ASCII from which a long run is text, though some of it be damaged."""
+"""The least share of printable ASCII for a long run to count as text, even if some of it is damaged."""
 _MIXED: Final = re.compile(r"(?=.{0,256}[a-z])(?=.{0,256}[A-Z])(?=.{0,256}[0-9])[A-Za-z0-9+/]*+\Z")
 _NUMBER: Final = re.compile(r"[0-9]{10}")
 
@@ -67,8 +67,8 @@ def encoded_runs(text: str) -> Iterator[Substitution]:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield begins and ends, without padding, of the runs that may say something: no words, no names."""
-    # A text has tens of thousands of runs, of which few are long: an expression would take ten times as long.
+    """Yield start and end, without padding, of the runs that may encode text: no words, no names."""
+    # A text has tens of thousands of runs, of which few are long; a regular expression would be ten times slower.
     seen = np.frombuffer(b" %b " % text.encode("ascii", "replace"), np.uint8)
     kinds = _KINDS.take(seen)
     inside = kinds > 0
@@ -78,24 +78,24 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
     if not long.any():
         return
     begins, ends = begins[long], ends[long]
-    # Every other of these is of what lies between two runs.
-    held = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
-    cases = held & (_SMALL | _CAPITAL)
+    # Every second result belongs to the gap between two runs.
+    kinds_in_run = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
+    cases = kinds_in_run & (_SMALL | _CAPITAL)
     wide = ends - begins >= _SHORT - 2
-    # A short word says nothing without a digit; and base64 has letters of both cases, so all else is hexadecimal.
-    spoken = (held & _DIGIT > 0) | (cases & _CAPITAL > 0) & (wide | (seen[ends + 1] == ord("=")))
-    telling = spoken & (wide | (cases == 0) | (cases == _SMALL | _CAPITAL) | (held & _PLUS > 0))
+    # A short word without a digit encodes nothing; base64 has letters of both cases, so all else is hexadecimal.
+    spoken = (kinds_in_run & _DIGIT > 0) | (cases & _CAPITAL > 0) & (wide | (seen[ends + 1] == ord("=")))
+    telling = spoken & (wide | (cases == 0) | (cases == _SMALL | _CAPITAL) | (kinds_in_run & _PLUS > 0))
     yield from zip(begins[telling].tolist(), ends[telling].tolist(), strict=True)
 
 
 def is_settled(run: str) -> bool:
-    """Say whether a long run is base64: of text, which is read, or of something else that hides no number."""
+    """Return whether a long run is base64: of text, which is decoded, or of something else that hides no number."""
     bare = run.rstrip("=").translate(_STANDARD)
     return _MIXED.match(bare) is not None and (_from_base64(run) is not None or not _NUMBER.search(bare))
 
 
 def _readings(spelled: str, start: int) -> Iterator[Substitution]:
-    """Yield what a run says by itself, or between the separators of a path."""
+    """Yield the decoded text of a run, or of its parts between the separators of a path."""
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
     if (spelled.islower() or spelled.isupper()) and "+" not in spelled and not _BYTES.search(spelled):
         return
@@ -110,7 +110,7 @@ def _readings(spelled: str, start: int) -> Iterator[Substitution]:
 
 
 def _continued(text: str, start: int, end: int) -> tuple[int, str]:
-    """Return the end and the characters of lines of one width that go on a run, as in mail; none: an empty string."""
+    """Return end and characters of the lines of equal width that continue a run, as in mail; "" where none do."""
     width = end - start
     if width < _LINE or width % 4 or text[end : end + 1] not in ("\n", "\r", "\\"):
         return end, ""
@@ -146,7 +146,7 @@ def _from_base64(run: str) -> str | None:
 
 
 def _readable(data: bytes) -> str | None:
-    """Return ``data`` as text, or None where it is none: UTF-8, UTF-16, or mostly printable."""
+    """Return ``data`` as text where it is UTF-8, UTF-16 or mostly printable, else None."""
     strange = len(data.translate(None, _TEXT))
     if not strange:
         return data.decode("ascii")
@@ -160,7 +160,7 @@ def _readable(data: bytes) -> str | None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """Return ``data`` where it is UTF-8 of letters and nothing that text does not hold; a cut last one is left off."""
+    """Return ``data`` decoded where it is UTF-8 without control characters; a truncated last character is dropped."""
     try:
         plain = data.decode()
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
-"""Escapes that stand for single characters: of URLs, HTML, JSON and programs, mail, and addresses spelled out.
+"""Decode escapes of single characters: in URLs, HTML, JSON, programs and mail, and in addresses spelled out.
 
-However often one of them was applied over itself (``%2540``, ``&amp;#64;``), it is read at once.
+An escape that was applied repeatedly (``%2540``, ``&amp;#64;``) is decoded in one step.
 """
 
 import html
@@ -14,7 +14,7 @@ import numpy as np
 
 from app.engines.views.mapping import Substitution
 
-# Each expression begins with the sign that it is about and looks back from there: then the search skips all else fast.
+# Each expression begins with its sign and looks back from there, so that the search skips everything else quickly.
 _PERCENT: Final = re.compile(
     r"%(?:u(?P<unit>[0-9A-Fa-f]{4})|(?:25)*[0-9A-Fa-f]{2}(?:%(?:25)*[0-9A-Fa-f]{2})*)"
 )
@@ -31,7 +31,7 @@ _QUOTED: Final = re.compile(
 )
 _QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
 _QUOTED_LEAST: Final = 3
-"""Letters and digits are never written so by a mail program, so one or two (``x=42``) mean something else."""
+"""Mail programs never escape letters and digits, so one or two (``x=42``) mean something else."""
 
 _SPELLED: Final = {
     opening: re.compile(
@@ -124,7 +124,7 @@ def _quoted_printable(text: str) -> Iterator[Substitution]:
 
 
 def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Substitution]:
-    """Yield the characters that bytes in UTF-8 make, each with its place; other bytes are Latin-1."""
+    """Yield the characters of bytes in UTF-8, each with its place; other bytes count as Latin-1."""
     pending = list(units)
     data = bytes(value for _, _, value in pending)
     place = 0
@@ -172,7 +172,7 @@ def _loud(text: str) -> Iterator[Substitution]:
 
 
 def _holds_lone_digit(text: str) -> bool:
-    """Say whether a digit stands between two blanks: ten times as fast as an expression."""
+    """Return whether a digit stands between two blanks; ten times as fast as a regular expression."""
     seen = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
     blanks = seen == ord(" ")
     digits = (seen >= ord("0")) & (seen <= ord("9"))

@@ -1,4 +1,4 @@
-"""Text that no reader sees as it is stored: shown from right to left, or written in characters that show nothing."""
+"""Decode text that no reader sees as stored: shown from right to left, or written in invisible characters."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
 def hidden_views(text: str) -> Iterator[TextView]:
-    """Yield the readings of a text that is not ASCII in which what is hidden is written out."""
+    """Yield the readings of a text that is not ASCII in which hidden text is visible."""
     if not _UNSEEN.search(strangers(codes_of(text))):
         return
     backwards = [

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 _BLANK: Final = re.compile(r"\s")
 REACH: Final = 240
-"""Characters around a change that are scanned again: more than the context words of a finding need."""
+"""Characters around a change that are scanned again; more than the context words of a finding need."""
 _BATCH: Final = 64
 
 
 class Substitution(NamedTuple):
-    """``plain`` is read where ``text[start:end]`` stands; ``way`` says how it was read.
+    """``plain`` replaces ``text[start:end]``; ``way`` names how it was decoded.
 
     ``backwards``: ``plain`` is ``text[start:end]`` from its end to its start, and maps back character by character.
     """
@@ -40,10 +40,10 @@ class TextView:
     highs: Sequence[int]
     steps: Sequence[int]
     changed: Sequence[tuple[int, int, str]]
-    """Where the view was changed, in its own offsets, and how it was read there."""
+    """Where the view was changed, in its own offsets, and how it was decoded there."""
     source: str
     trailing: re.Pattern[str] | None = None
-    """What belongs to the character in front of it, so that a span that ends there takes it along."""
+    """Matches what belongs to the character before it, so that a span that ends there includes it."""
     below: "TextView | None" = None
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
@@ -54,7 +54,7 @@ class TextView:
         return (low, high) if self.below is None else self.below.original_span(low, high)
 
     def way(self, start: int, end: int) -> str:
-        """Return how the characters ``[start, end)`` were read, outermost encoding first."""
+        """Return how the characters ``[start, end)`` were decoded, outermost encoding first."""
         first = bisect_right(self.changed, end, key=lambda change: change[0]) - 1
         near = self.changed[first] if first >= 0 and self.changed[first][1] >= start else None
         ways = [] if near is None else [near[2]]
@@ -65,11 +65,11 @@ class TextView:
 
     @property
     def ways(self) -> str:
-        """Return all ways in which this view was read, sorted."""
+        """Return all ways in which this view was decoded, sorted."""
         return "+".join(sorted({way for _, _, way in self.changed}))
 
     def windows(self) -> Iterator[tuple[int, int]]:
-        """Yield the parts of the view that differ from the text below, with enough around them."""
+        """Yield the parts of the view that differ from the text below, with enough context."""
         low, high = -1, -1
         for start, end, _ in self.changed:
             if start - REACH > high:
@@ -92,7 +92,7 @@ class TextView:
         return low, high
 
     def _whole_words(self, low: int, high: int) -> tuple[int, int]:
-        """Widen a part to white space, if some is near."""
+        """Extend a part to white space, if there is some near."""
         before = [match.end() for match in _BLANK.finditer(self.text, max(0, low - _BATCH), low)]
         after = _BLANK.search(self.text, high, min(len(self.text), high + _BATCH))
         return (before[0] if before else max(0, low - _BATCH)), (after.start() if after else high)
@@ -133,7 +133,7 @@ def respelled(
 def apart(changes: Iterable[Substitution]) -> list[Substitution]:
     """Return ``changes`` in order; of those that overlap, the first and longest."""
     kept: list[Substitution] = []
-    for change in sorted(changes, key=lambda one: (one.start, -one.end)):
+    for change in sorted(changes, key=lambda change: (change.start, -change.end)):
         if not kept or change.start >= kept[-1].end:
             kept.append(change)
     return kept

@@ -1,7 +1,7 @@
-"""The plain view of a text that was dressed up to hide something.
+"""Make the plain view of a text whose characters may disguise something.
 
-Invisible characters are gone, full-width and styled letters, digits of other scripts, dashes, blanks and letters that
-only look Latin become plain. Text in plain ASCII has no view, and honest text of any language hardly any.
+Invisible characters are removed; full-width and styled letters, digits of other scripts, dashes, blanks and letters
+that only look Latin become plain. Text in plain ASCII has no view, and normal text of any language hardly any.
 """
 
 import re
@@ -29,7 +29,7 @@ from app.engines.views.mapping import Substitution, TextView, respelled
 PLAIN: Final = "plain"
 
 _MARKS: Final = 17
-"""More marks than any honest letter carries."""
+"""More marks than any normal letter carries."""
 _FOLDED: Final = 4_096
 _ACCENTED: Final = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _HANGING: Final = re.compile(
@@ -40,7 +40,7 @@ _HANGING: Final = re.compile(
 _LIKE: Final = "".join(sorted(LOOKALIKES.keys() | LIKE_DIGITS.keys()))
 _SIMILAR: Final = re.compile(f"[{_LIKE}]")
 _BLANK, _NAMING, _ALIKE, _PLAIN_ONE, _FOREIGN = 1, 2, 4, 8, 16
-"""What a character is to the token that it stands in; one may be several of them."""
+"""Roles of a character in its token; it may have several of them."""
 _WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"[@\d]")
 _EXACTLY: Final = f"[{''.join(sorted(EXACT))}]"
@@ -51,7 +51,7 @@ _ALL_ALIKE: Final = re.compile(
 
 
 def plain_view(text: str, below: TextView | None = None) -> TextView | None:
-    """Return the view of ``text``, or None where it would be the text itself."""
+    """Return the view of ``text``, or None where it equals the text."""
     if text.isascii():
         return None
     codes = codes_of(text)
@@ -89,7 +89,7 @@ def _any_of(characters: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=16_384)
 def _kind(character: str) -> int:
-    """Return what a character is to its token."""
+    """Return the roles of a character in its token."""
     plain = folded(character)
     changes = plain != character or is_mark(character)
     bits = (
@@ -106,9 +106,9 @@ _ASCII_KINDS: Final = [_kind(chr(code)) for code in range(128)]
 
 
 def _mixed_tokens(codes: npt.NDArray[np.uint32], present: str, *, similar: bool) -> list[tuple[int, int]]:
-    """Return the runs without blanks that hold a stranger, a plain letter or digit, and what speaks for a disguise.
+    """Return the runs without blanks that contain a non-ASCII character, a plain one, and a sign of disguise.
 
-    That is a digit or an ``@``, or where ``similar`` is true a look-alike, too.
+    Such a sign is a digit or an ``@`` or, where ``similar`` is true, a look-alike.
     """
     table = np.zeros(max(128, int(codes.max()) + 1), np.uint8)
     table[:128] = _ASCII_KINDS
@@ -117,15 +117,17 @@ def _mixed_tokens(codes: npt.NDArray[np.uint32], present: str, *, similar: bool)
     blanks = np.flatnonzero(kinds & _BLANK)
     begins = np.concatenate(([0], blanks + 1))
     begins = begins[begins < len(codes)]
-    held = np.bitwise_or.reduceat(kinds, begins)
+    kinds_in_token = np.bitwise_or.reduceat(kinds, begins)
     ends = np.concatenate((blanks, [len(codes)]))[: len(begins)]
     wanted = _NAMING | _ALIKE if similar else _NAMING
-    mixed = (held & _FOREIGN > 0) & (held & _PLAIN_ONE > 0) & (held & wanted > 0)
+    mixed = (
+        (kinds_in_token & _FOREIGN > 0) & (kinds_in_token & _PLAIN_ONE > 0) & (kinds_in_token & wanted > 0)
+    )
     return list(zip(begins[mixed].tolist(), ends[mixed].tolist(), strict=True))
 
 
 def _separates(text: str, place: int) -> bool:
-    """Say whether a dash, dot or blank of another kind stands in a number or a plain word, as in a disguise."""
+    """Return whether an unusual dash, dot or blank is inside a number or a plain word, as in a disguise."""
     before, after = text[max(0, place - 2) : place].rstrip(), text[place + 1 : place + 3].lstrip()
     last, first = folded(before[-1:]) if before else "", folded(after[:1]) if after else ""
     if last[-1:].isdigit() or first[:1].isdigit():
@@ -145,7 +147,7 @@ def _is_word(character: str) -> bool:
 
 
 def _marks_plain_letter(text: str, place: int) -> bool:
-    """Say whether the mark at ``place`` stands on an ASCII letter or digit, as in Latin script and in disguise."""
+    """Return whether the mark at ``place`` is on an ASCII letter or digit, as in Latin script and in a disguise."""
     for before in range(place - 1, max(-1, place - _MARKS), -1):
         character = text[before]
         if not is_mark(character) and not (character > "\x7f" and is_invisible(character)):
@@ -156,7 +158,7 @@ def _marks_plain_letter(text: str, place: int) -> bool:
 def _alike(
     text: str, codes: npt.NDArray[np.uint32], present: str, single: dict[str, str]
 ) -> Iterator[Substitution]:
-    """Yield the letters that only look Latin, and in numbers and addresses the accented ones too."""
+    """Yield the letters that only look Latin and, in numbers and addresses, accented letters."""
     similar = _SIMILAR.search(present) is not None
     if not similar and not _ACCENTED.search(present):
         return
@@ -169,7 +171,7 @@ def _alike(
 
 
 def _in_token(text: str, start: int, end: int, single: dict[str, str]) -> Iterator[Substitution]:
-    """Yield the changes in a run without blanks that holds plain letters or digits."""
+    """Yield the changes in a run without blanks that contains plain letters or digits."""
     token = text[start:end]
     identifies = _NAMED.search(token) is not None
     for word in _WORD.finditer(text, start, end):
@@ -177,21 +179,23 @@ def _in_token(text: str, start: int, end: int, single: dict[str, str]) -> Iterat
         if spelled.isascii():
             continue
         low, high = word.span()
-        foreign = [one for one in spelled if not is_latin(one) and one not in single]
-        if all(one in LOOKALIKES or one in LIKE_DIGITS for one in foreign):
+        foreign = [char for char in spelled if not is_latin(char) and char not in single]
+        if all(char in LOOKALIKES or char in LIKE_DIGITS for char in foreign):
             table = LIKE_DIGITS if _is_number(text, low, high) else LOOKALIKES
         else:
             table = {}
         for place in range(low, high):
-            one = text[place]
-            plain = table.get(one, unaccented(one) if identifies and one > "\x7f" and is_latin(one) else one)
-            if plain != one and one not in single:
+            char = text[place]
+            plain = table.get(
+                char, unaccented(char) if identifies and char > "\x7f" and is_latin(char) else char
+            )
+            if plain != char and char not in single:
                 yield Substitution(place, place + 1, plain, PLAIN)
 
 
 def _is_number(text: str, low: int, high: int) -> bool:
-    """Say whether a word, look-alikes read as digits, is a number or a part of one."""
-    if not all(one.isdigit() or one in LIKE_DIGITS for one in text[low:high]):
+    """Return whether a word, with look-alikes read as digits, is a number or part of one."""
+    if not all(char.isdigit() or char in LIKE_DIGITS for char in text[low:high]):
         return False
     around = text[max(0, low - 2) : high + 2]
-    return any(unicodedata.digit(one, None) is not None for one in around)
+    return any(unicodedata.digit(char, None) is not None for char in around)

@@ -1,4 +1,4 @@
-"""All readings of a text, from the plain one to what was encoded several times over."""
+"""Make all readings of a text, from the plain one to text that was encoded several times."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,24 +12,24 @@ from app.engines.views.mapping import Substitution, TextView, apart, respelled
 from app.engines.views.plain import plain_view
 
 LEVELS: Final = 3
-"""How often one encoding within another is undone; what is wrapped once more has no honest reason to be."""
+"""How many nested encodings are undone; there is no honest reason for more."""
 
 _AROUND: Final = 512
-"""How far what is encoded reaches, apart from runs without blanks and from lines of base64."""
+"""Longest reach of encoded text, apart from runs without blanks and lines of base64."""
 _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
-"""Between two words nothing that is encoded goes on."""
+"""A blank between two words, across which no encoded text continues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The views of a text, and where something lies in it that was encoded once too often to be read."""
+    """The views of a text, and the places of text that was encoded once too often to be decoded."""
 
     views: list[TextView]
     sealed: list[tuple[int, int]]
 
 
 def readings(text: str) -> Readings:
-    """Return every other way to read ``text``; together they are at most a fixed multiple of it, whatever it holds."""
+    """Return every other way to read ``text``; their total size is at most a fixed multiple of it."""
     views: list[TextView] = []
     below: TextView | None = None
     if not text.isascii():
@@ -47,7 +47,7 @@ def readings(text: str) -> Readings:
         views += new
         below, seen = new[-1], new[-1].text
         parts = _changed_parts(below) if len(new) == 1 else [(0, len(seen))]
-    sealed = [] if below is None else [below.original_span(*one[:2]) for one in _decodings(seen, parts)]
+    sealed = [] if below is None else [below.original_span(*change[:2]) for change in _decodings(seen, parts)]
     return Readings(views, sealed)
 
 
@@ -57,19 +57,19 @@ def _with_plain(view: TextView) -> list[TextView]:
 
 
 def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Substitution]:
-    """Return everything that is encoded in ``parts`` of ``text``, one level deep."""
-    found: list[Substitution] = []
+    """Return all encoded text in ``parts`` of ``text``, one level deep."""
+    encoded: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
         changes = [*escapes(part), *encoded_runs(part)]
         if low:
-            changes = [one._replace(start=low + one.start, end=low + one.end) for one in changes]
-        found += changes
-    return apart(found)
+            changes = [change._replace(start=low + change.start, end=low + change.end) for change in changes]
+        encoded += changes
+    return apart(encoded)
 
 
 def _changed_parts(view: TextView) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a view where something may be encoded that was not in the text below: around what changed."""
+    """Yield the parts of a view around changes, where there may be encoded text that the text below did not have."""
     text, low, high = view.text, 0, 0
     for start, end, _ in view.changed:
         if start - _AROUND > high and (

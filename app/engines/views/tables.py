@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - apostrophes are those of texts
-"""Tables read as forms: each cell behind the head of its column, which alone says what the cell holds.
+"""Read tables as forms: put the head of a column, which alone describes its cells, before each cell.
 
-CSV and its kin, tables of Markdown and of consoles, and ``INSERT`` with a list of columns. ``7,1990-01-02`` below
-``id,dob`` is read as ``dob: 1990-01-02``, so that whatever finds a date of birth in a form finds it in a table.
+This covers CSV and similar formats, tables of Markdown and of consoles, and ``INSERT`` with a list of columns.
+``7,1990-01-02`` below ``id,dob`` becomes ``dob: 1990-01-02``, so that a date of birth is found as in a form.
 """
 
 import re
@@ -23,12 +23,12 @@ _TELLING: Final = re.compile(
     r"|patient|client|customer|employee|insur|tax",
     re.IGNORECASE,
 )
-"""What the head of a column says when cells need it; other columns are left as they are."""
+"""Matches heads that the cells of their column need; other columns stay unchanged."""
 
 _DELIMITERS: Final = ("\t", "|", ";", ",")
 _AROUND_HEAD: Final = " \"'*`"
 _FIRST: Final = re.compile(rf"[\t|;,{_AROUND_HEAD}]*+{_HEAD.pattern}+[{_AROUND_HEAD}]*+[\t|;,]")
-"""With what a row begins that can hold heads: few do, and it is quick to say."""
+"""Beginning of a row that may contain heads; a quick check, as few rows do."""
 
 _CELLS: Final = {
     mark: re.compile(rf"(?:[ ]?\"(?:[^\"\n]|\"\")*\"[ ]?(?=[{re.escape(mark)}]|\Z)|[^{re.escape(mark)}\n]*)")
@@ -36,7 +36,7 @@ _CELLS: Final = {
 }
 _RULE: Final = re.compile(r"[\s|+:=\-]+")
 _VALUES: Final = re.compile(r"\)\s{0,9}[vV][aA][lL][uU][eE]")
-"""What follows the columns of every ``INSERT``: rarer and faster to find than the word itself."""
+"""Text after the columns of every ``INSERT``; rarer and faster to find than the word itself."""
 
 _INSERT: Final = re.compile(
     r"insert\s{1,9}into\s{1,9}[\w.\"`\[\]]{1,128}\s{0,9}\((?P<heads>[^()']{1,4000})\)\s{0,9}values?\s{0,9}(?=\()",
@@ -50,7 +50,7 @@ Cell = tuple[int, int]
 
 
 def table_view(text: str) -> TextView | None:
-    """Return ``text`` with the heads of columns in front of the cells of its tables; None where it has none."""
+    """Return ``text`` with the heads of columns before the cells of its tables; None where it has no tables."""
     changes = [*_inserted(text), *_delimited(text)]
     if not changes:
         return None
@@ -76,9 +76,9 @@ def _delimited(text: str) -> Iterator[Substitution]:
 
 
 def _heads(row: str) -> tuple[str, list[str]]:
-    """Return delimiter and heads of a row that can be the first of a table; no delimiter where it cannot.
+    """Return delimiter and heads of a row that may be the first of a table; no delimiter where it cannot be.
 
-    Heads that say nothing are empty.
+    Heads that do not describe cells are empty.
     """
     if len(row) > _LONGEST_ROW or not _FIRST.match(row):
         return "", []
@@ -92,19 +92,19 @@ def _heads(row: str) -> tuple[str, list[str]]:
     named = [head for head in heads if head]
     framed = mark == "|" and len(heads) - len(named) <= 2  # noqa: PLR2004 - one at either end
     fits = 1 < len(named) <= _MOST_COLUMNS and (framed or len(named) == len(heads))
-    # What the heads say is asked last: it costs most, and few rows have the form of heads.
-    told = list(map(_told, heads)) if fits else []
-    return (mark, told) if any(told) else ("", [])
+    # Check the meaning of the heads last: it costs most, and few rows have the form of heads.
+    telling = list(map(_telling, heads)) if fits else []
+    return (mark, telling) if any(telling) else ("", [])
 
 
 @lru_cache(maxsize=4096)
-def _told(head: str) -> str:
-    """Return a head that says what cells hold, else nothing."""
+def _telling(head: str) -> str:
+    """Return a head that describes its cells, else an empty string."""
     return head if _TELLING.search(head) else ""
 
 
 def _cells(row: str, mark: str) -> Iterator[Cell]:
-    """Yield where the cells of a row lie between its delimiters."""
+    """Yield start and end of the cells of a row."""
     start = 0
     if '"' not in row:
         for cell in row.split(mark, _MOST_COLUMNS + 1)[: _MOST_COLUMNS + 1]:
@@ -113,8 +113,8 @@ def _cells(row: str, mark: str) -> Iterator[Cell]:
         return
     pattern = _CELLS[mark]
     for _ in range(_MOST_COLUMNS + 1):
-        found = pattern.match(row, start)
-        end = found.end() if found else start
+        quoted_cell = pattern.match(row, start)
+        end = quoted_cell.end() if quoted_cell else start
         yield start, end
         if end >= len(row) or row[end] != mark:
             break
@@ -125,15 +125,15 @@ def _headed(row: str, begin: int, cells: Sequence[Cell], heads: Sequence[str]) -
     for (start, end), head in zip(cells, heads, strict=True):
         if head and row[start:end].strip(" \"'"):
             low = begin + start
-            # The delimiter in front of a cell gives way to the end of a line.
+            # Replace the delimiter before a cell by a line break.
             yield Substitution(low - 1 if start else low, low, f"\n{head}: " if start else f"{head}: ", _WAY)
 
 
 def _inserted(text: str) -> Iterator[Substitution]:
-    """Yield the names of columns in front of the values of ``INSERT``."""
-    for found in _INSERT.finditer(text) if _VALUES.search(text) else ():
-        heads = [_told(head.strip(' \t\r\n"`[]')) for head in found["heads"].split(",")]
-        place = found.end() + 1
+    """Yield insertions of the names of columns before the values of ``INSERT``."""
+    for statement in _INSERT.finditer(text) if _VALUES.search(text) else ():
+        heads = [_telling(head.strip(' \t\r\n"`[]')) for head in statement["heads"].split(",")]
+        place = statement.end() + 1
         while len(heads) <= _MOST_COLUMNS:
             values: list[Cell] = []
             value = None

@@ -1,4 +1,4 @@
-"""The formats of providers' credentials, as data: what each looks like, never one of them."""
+"""The formats of providers' credentials as data: the shape of each, never an example."""
 
 from app.engines.secrets.formats import SecretFormat
 from app.engines.secrets.rules import ai, clouds, code, commerce, messaging, operations, products
@@ -12,4 +12,4 @@ FORMATS: tuple[SecretFormat, ...] = (
     *operations.FORMATS,
     *products.FORMATS,
 )
-"""Every format that is told by its shape."""
+"""Every format that has a shape of its own or a name."""

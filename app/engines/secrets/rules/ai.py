@@ -1,4 +1,4 @@
-"""Models and what is built around them."""
+"""Providers of models and of tools around them."""
 
 from app.engines.secrets.formats import SecretFormat
 
