@@ -135,11 +135,11 @@ class Chooser:
         await self._closing.aclose()
 
     def embedder(self, options: RemoteOptions | None, embedded: Embedder) -> Embedder:
-        """Return what makes vectors."""
+        """Return the embedder."""
         if options is None:
             return embedded
-        # Vectors of two models cannot be compared, so in shadow mode an answer is all there is to agree on.
-        guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda one, other: True)  # noqa: ARG005
+        # Vectors of two models cannot be compared, so in shadow mode any answer counts as agreement.
+        guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda answer, other: True)  # noqa: ARG005
         return GuardedEmbedder(RemoteEmbedder(self._client(options)), embedded, guard)
 
     def tools(self, options: RemoteOptions | None, embedded: ToolRanker) -> ToolRanker:
@@ -211,31 +211,32 @@ class Chooser:
         self._closing.push_async_callback(close)
 
 
-def _same_flags(one: Moderation, other: Moderation) -> bool:
+def _same_flags(answer: Moderation, other: Moderation) -> bool:
     return all(
         (row[policy] >= _LINE) == (theirs.get(policy, 0.0) >= _LINE)
-        for row, theirs in zip(one.scores, other.scores, strict=True)
+        for row, theirs in zip(answer.scores, other.scores, strict=True)
         for policy in row
     )
 
 
-def _same_sides(one: InjectionJudgement | Grounding, other: InjectionJudgement | Grounding) -> bool:
+def _same_sides(answer: InjectionJudgement | Grounding, other: InjectionJudgement | Grounding) -> bool:
     return all(
-        (score >= _LINE) == (theirs >= _LINE) for score, theirs in zip(one.scores, other.scores, strict=True)
+        (score >= _LINE) == (theirs >= _LINE)
+        for score, theirs in zip(answer.scores, other.scores, strict=True)
     )
 
 
-def _same_spans(one: SecretFindings, other: SecretFindings) -> bool:
-    return [[(span.start, span.end) for span in spans] for spans in one.spans] == [
+def _same_spans(answer: SecretFindings, other: SecretFindings) -> bool:
+    return [[(span.start, span.end) for span in spans] for spans in answer.spans] == [
         [(span.start, span.end) for span in spans] for spans in other.spans
     ]
 
 
-def _same_first_tool(one: ToolRanking, other: ToolRanking) -> bool:
-    return [row[:1] for row in one.order] == [row[:1] for row in other.order]
+def _same_first_tool(answer: ToolRanking, other: ToolRanking) -> bool:
+    return [row[:1] for row in answer.order] == [row[:1] for row in other.order]
 
 
-def _same_first_passage(one: Retrieval, other: Retrieval) -> bool:
-    return [[each.document for each in found[:1]] for found in one.passages] == [
-        [each.document for each in found[:1]] for found in other.passages
+def _same_first_passage(answer: Retrieval, other: Retrieval) -> bool:
+    return [[each.document for each in passages[:1]] for passages in answer.passages] == [
+        [each.document for each in passages[:1]] for passages in other.passages
     ]

@@ -1,4 +1,4 @@
-"""Seal originals under data keys, and data keys under a ring of keys that never lies in the database."""
+"""Seal originals under data keys, and data keys under a ring of keys that is never stored in the database."""
 
 import base64
 import binascii
@@ -35,11 +35,11 @@ _CACHED_S = 300.0
 
 
 class KeyRingError(RuntimeError):
-    """The key ring is missing, unreadable by rule, or holds a key that protects nothing."""
+    """The key ring is missing, readable by others, or contains a weak key."""
 
 
 class SealBrokenError(Exception):
-    """A stored ciphertext does not belong where it lies, or was changed."""
+    """A stored ciphertext does not belong to its place, or was changed."""
 
 
 class KeyProvider(Protocol):
@@ -61,12 +61,12 @@ class KeyProvider(Protocol):
         """Return the version and the wrapped form of ``key``."""
 
     def unwrap(self, version: int, wrapped: bytes) -> bytes:
-        """Return the key, or raise ``KeyRingError``."""
+        """Return the key; raises ``KeyRingError``."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Key-encryption keys by version, held in memory."""
+    """Key-encryption keys by version, in memory."""
 
     keys: dict[int, bytes] = field(repr=False)
     active: int
@@ -104,7 +104,7 @@ class KeyRing:
 
     @classmethod
     def parse(cls, text: str) -> "KeyRing":
-        """Read ``1:<base64>,2:<base64>``; the highest version is active unless ``active=1`` is a part."""
+        """Read ``1:<base64>,2:<base64>``; the highest version is active unless a part ``active=1`` names another."""
         keys: dict[int, bytes] = {}
         active: int | None = None
         for part in filter(None, (piece.strip() for piece in text.split(","))):
@@ -122,7 +122,7 @@ class KeyRing:
 
     @classmethod
     def load(cls, path: Path) -> "KeyRing":
-        """Read a ring file, refusing one that others can read or that belongs to somebody else."""
+        """Read a ring file, refusing one that others can read or that another user owns."""
         try:
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
@@ -145,7 +145,7 @@ class KeyRing:
 
     @classmethod
     def create(cls, path: Path) -> "KeyRing":
-        """Return the ring at ``path``, making a new one where there is none; safe when many processes start."""
+        """Return the ring at ``path``, creating it where there is none; safe when many processes start at once."""
         if not path.exists():
             ring = cls({1: secrets.token_bytes(KEY_BYTES)}, 1)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ class KeyRing:
         return cls.load(path)
 
     def with_new_version(self) -> "KeyRing":
-        """Return a ring with one more random key that does not wrap yet: distribute it, then activate it."""
+        """Return a ring with one more random key that is not active yet: distribute it, then activate it."""
         return KeyRing({**self.keys, max(self.keys) + 1: secrets.token_bytes(KEY_BYTES)}, self.active)
 
     def activated(self, version: int) -> "KeyRing":
@@ -161,11 +161,11 @@ class KeyRing:
         return KeyRing(self.keys, version)
 
     def without(self, version: int) -> "KeyRing":
-        """Return a ring that has forgotten ``version``; first re-wrap everything and see 0 left."""
+        """Return a ring without ``version``; first re-wrap everything, until that version wraps nothing."""
         return KeyRing({number: key for number, key in self.keys.items() if number != version}, self.active)
 
     def save(self, path: Path) -> None:
-        """Put this ring in the place of the one at ``path``, in one step."""
+        """Replace the ring at ``path`` by this one, atomically."""
         self._write(path, replace=True)
 
     def _write(self, path: Path, *, replace: bool) -> None:
@@ -181,7 +181,7 @@ class KeyRing:
             if replace:
                 draft.replace(path)
             else:
-                # A link fails where the name exists: of many first starts exactly one makes the ring.
+                # Linking fails where the name exists, so of many first starts exactly one creates the ring.
                 try:
                     path.hardlink_to(draft)
                 except FileExistsError:
@@ -192,7 +192,7 @@ class KeyRing:
 
 
 def is_sample_key(key: bytes) -> bool:
-    """Tell whether ``key`` was typed or counted rather than drawn at random."""
+    """Return whether ``key`` was typed or counted rather than drawn at random."""
     few = len(set(key)) < _LEAST_DISTINCT
     steps = {(after - before) % 256 for before, after in itertools.pairwise(key)}
     return few or len(steps) == 1 or all(0x20 <= byte < 0x7F for byte in key)  # noqa: PLR2004 - printable
@@ -205,7 +205,7 @@ def derived(key: bytes, purpose: str, context: bytes = b"") -> bytes:
 
 
 class ScopeKeys:
-    """What one scope's data key does: look-ups, seals and tags; bound to tenant, scope and key generation."""
+    """Look-ups, seals and tags under one scope's data key; bound to tenant, scope and key generation."""
 
     __slots__ = ("_aead", "_bound", "_lookup", "_tag")
 
@@ -216,17 +216,17 @@ class ScopeKeys:
         self._bound = _framed(tenant.encode(), scope.encode("utf-8", "surrogatepass"), b"%d" % generation)
 
     def lookup(self, label: str, payload: bytes, *, canonical: bool) -> bytes:
-        """Return the keyed look-up of a value; exact and canonical look-ups never meet."""
+        """Return the keyed look-up of a value; exact and canonical look-ups never collide."""
         kind = b"c" if canonical else b"x"
         return hmac.digest(self._lookup, kind + label.encode() + b"\0" + payload, "sha256")[:LOOKUP_BYTES]
 
     def seal(self, label: str, ordinal: int, payload: bytes) -> bytes:
-        """Return the ciphertext of ``payload``, good for this tenant, scope, label and ordinal only."""
+        """Return the ciphertext of ``payload``, valid for this tenant, scope, label and ordinal only."""
         nonce = os.urandom(_NONCE_BYTES)
         return _FORMAT + nonce + self._aead.encrypt(nonce, payload, self._data(label, ordinal))
 
     def open(self, label: str, ordinal: int, sealed: bytes) -> bytes:
-        """Return what was sealed, or raise ``SealBrokenError``."""
+        """Return the sealed payload; raises ``SealBrokenError``."""
         if sealed[:1] != _FORMAT:
             raise SealBrokenError("The ciphertext has an unknown format.")
         nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
@@ -242,7 +242,7 @@ class ScopeKeys:
         return "".join(_TAG_ALPHABET[bits >> shift & 31] for shift in (15, 10, 5, 0))
 
     def handle(self, label: str, ordinal: int, payload: bytes, *, tagged: bool) -> Handle:
-        """Return the handle of an entry, with its tag where asked."""
+        """Return the handle of an entry, with its tag where requested."""
         return Handle(label, ordinal, self.tag(label, ordinal, payload) if tagged else None)
 
     def _data(self, label: str, ordinal: int) -> bytes:
@@ -250,31 +250,31 @@ class ScopeKeys:
 
 
 class KeyKeeper:
-    """Makes and opens data keys; keeps opened ones in memory for at most five minutes."""
+    """Creates and opens data keys; keeps opened ones in memory for at most five minutes."""
 
     def __init__(self, provider: KeyProvider) -> None:
         self.provider = provider
         self._open: OrderedDict[tuple[str, str, int], tuple[float, ScopeKeys]] = OrderedDict()
 
     def create(self, tenant: str, scope: str, generation: int) -> tuple[int, bytes, ScopeKeys]:
-        """Return the wrapping version, the wrapped key and the use of a new data key."""
+        """Create a data key; return the wrapping version, the wrapped key and the opened key."""
         dek = secrets.token_bytes(KEY_BYTES)
         version, wrapped = self.provider.wrap(dek)
         return version, wrapped, ScopeKeys(dek, tenant, scope, generation)
 
     def open(self, tenant: str, scope: str, generation: int, version: int, wrapped: bytes) -> ScopeKeys:
-        """Return the use of a stored data key."""
+        """Unwrap a stored data key and return the opened key."""
         name = (tenant, scope, generation)
-        found = self._open.get(name)
-        if found is not None and found[0] > monotonic():
+        cached = self._open.get(name)
+        if cached is not None and cached[0] > monotonic():
             self._open.move_to_end(name)
-            return found[1]
+            return cached[1]
         keys = ScopeKeys(self.provider.unwrap(version, wrapped), tenant, scope, generation)
         self.keep(name, keys)
         return keys
 
     def keep(self, name: tuple[str, str, int], keys: ScopeKeys) -> None:
-        """Remember ``keys`` of a scope that is now stored."""
+        """Cache the opened ``keys`` of a scope that is now stored."""
         self._open[name] = (monotonic() + _CACHED_S, keys)
         while len(self._open) > _CACHED_KEYS:
             self._open.popitem(last=False)
@@ -293,7 +293,7 @@ class RecordKeys:
         self._derived: dict[tuple[str, str], bytes] = {}
 
     def digest(self, tenant: str, data: bytes) -> str:
-        """Return the keyed digest (hex) that stands for ``data`` in the record."""
+        """Return the keyed digest (hex) that represents ``data`` in the record."""
         return hmac.digest(self._key(tenant, "sluice audit digest"), data, "sha256").hex()
 
     def mac(self, tenant: str, data: bytes) -> bytes:
@@ -301,13 +301,13 @@ class RecordKeys:
         return hmac.digest(self._key(tenant, "sluice audit mac"), data, "sha256")
 
     def seal(self, tenant: str, name: bytes, data: bytes) -> bytes:
-        """Encrypt content that a policy demands to keep; ``name`` says of what kind."""
+        """Encrypt content that a policy requires to keep; ``name`` is its kind."""
         nonce = os.urandom(_NONCE_BYTES)
         aead = AESGCM(self._key(tenant, "sluice audit content"))
         return _FORMAT + nonce + aead.encrypt(nonce, data, _framed(tenant.encode(), name))
 
     def open(self, tenant: str, name: bytes, sealed: bytes) -> bytes:
-        """Return what ``seal`` was given."""
+        """Return the content that ``seal`` encrypted; raises ``SealBrokenError``."""
         nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
         aead = AESGCM(self._key(tenant, "sluice audit content"))
         try:
@@ -316,14 +316,14 @@ class RecordKeys:
             raise SealBrokenError("The kept content does not belong to this record.") from None
 
     def _key(self, tenant: str, purpose: str) -> bytes:
-        found = self._derived.get((tenant, purpose))
-        if found is None:
-            found = self._derived[tenant, purpose] = derived(self._root, purpose, tenant.encode())
-        return found
+        key = self._derived.get((tenant, purpose))
+        if key is None:
+            key = self._derived[tenant, purpose] = derived(self._root, purpose, tenant.encode())
+        return key
 
 
 def _framed(*parts: bytes) -> bytes:
-    """Join parts so that no two lists of parts give the same bytes."""
+    """Join parts unambiguously: different lists of parts give different bytes."""
     return b"".join(len(part).to_bytes(4) + part for part in parts)
 
 

@@ -1,6 +1,6 @@
-"""Embedded engines that are imported with their first call: numpy and weights cost no start, and no one who uses none.
+"""Import embedded engines with their first call, so that start-up does not pay for numpy and the weights.
 
-Imports take a while, so a thread makes them; afterwards a call costs what it costs the engine.
+Imports take a while, so they run in a thread; later calls have no extra cost.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ E = TypeVar("E")
 
 
 class Deferred(Generic[E]):
-    """Builds an engine once, when it is asked for."""
+    """Builds an engine once, when it is first used."""
 
     def __init__(self, build: Callable[[], E]) -> None:
         self._build = build
@@ -31,7 +31,7 @@ class Deferred(Generic[E]):
         self._engine: E | None = None
 
     async def get(self) -> E:
-        """Return the engine; a failure to build it is the next caller's to meet again."""
+        """Return the engine; after a failure the next caller tries again."""
         return self._engine if self._engine is not None else await asyncio.to_thread(self._built)
 
     def _built(self) -> E:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
 Owners = NDArray[np.int64]
-"""To which of several texts each n-gram belongs, by its number."""
+"""The number of the text to which each n-gram belongs."""
 
 _PRIME = np.uint64(1_099_511_628_211)
 _MIX = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -31,16 +31,16 @@ def word_ngrams(text: str, sizes: Sequence[int] = (1, 2)) -> Hashes:
 
 
 def char_ngrams_of(texts: Sequence[str], sizes: Sequence[int] = (3, 4, 5)) -> tuple[Hashes, Owners]:
-    """Return the hashes of all ``texts``, as ``char_ngrams`` has them, and for each hash whose it is."""
+    """Return the hashes of all ``texts``, as of ``char_ngrams``, and the number of the text of each."""
     spaced = [f" {_SPACES.sub(' ', text.lower()).strip()} " for text in texts]
     points = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(
         np.uint64
     )
-    return _owned(points, [len(one) for one in spaced], sizes, salt=1)
+    return _owned(points, [len(text) for text in spaced], sizes, salt=1)
 
 
 def word_ngrams_of(texts: Sequence[str], sizes: Sequence[int] = (1, 2)) -> tuple[Hashes, Owners]:
-    """Return the hashes of all ``texts``, as ``word_ngrams`` has them, and for each hash whose it is."""
+    """Return the hashes of all ``texts``, as of ``word_ngrams``, and the number of the text of each."""
     words = [_WORDS.findall(text.lower()) for text in texts]
     different = {word for each in words for word in each}
     keys = {word: zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in different}
@@ -51,8 +51,8 @@ def word_ngrams_of(texts: Sequence[str], sizes: Sequence[int] = (1, 2)) -> tuple
 def bucketed(hashes: Hashes, bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which of ``2**bits`` buckets occur, in order, and how often."""
     buckets = (hashes >> np.uint64(64 - bits)).astype(np.int64)
-    found, counts = np.unique(buckets, return_counts=True)
-    return found, counts.astype(np.int64)
+    occurring, counts = np.unique(buckets, return_counts=True)
+    return occurring, counts.astype(np.int64)
 
 
 def _ngrams(points: Hashes, sizes: Sequence[int], salt: int) -> Hashes:
@@ -62,7 +62,7 @@ def _ngrams(points: Hashes, sizes: Sequence[int], salt: int) -> Hashes:
 
 
 def _owned(points: Hashes, lengths: Sequence[int], sizes: Sequence[int], salt: int) -> tuple[Hashes, Owners]:
-    """Hash the windows of texts that stand behind each other, but none that reaches from one into the next."""
+    """Hash the windows of concatenated texts, except those that span two texts."""
     owners = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     parts, whose = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int64)]
     for size in sizes:

@@ -1,4 +1,4 @@
-"""The shared sentence encoder: MiniLM-L6 in 8 bits on ONNX Runtime, loaded on first use, once per process."""
+"""The shared sentence encoder: MiniLM-L6 in 8 bits on ONNX Runtime, loaded once per process, on first use."""
 
 import asyncio
 import hashlib
@@ -35,31 +35,31 @@ class Encoder:
         self._key = os.urandom(_KEY_BYTES)
         self._loading = threading.Lock()
         self._loaded: Model | EncoderUnavailableError | None = None
-        # Threads of its own: a long ingestion must not take those that the rest of the service waits for.
+        # Use separate threads, so that a long ingestion does not block those of the rest of the service.
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="encoder")
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each of ``texts``; a call that is cancelled ends after the batch it is in."""
+        """Return a vector for each of ``texts``; a cancelled call ends after its current batch."""
         loop = asyncio.get_running_loop()
-        # A trip to a thread takes as long as a short text: none is made to load what is loaded, or to hear of the end.
+        # A round trip to a thread takes as long as a short text, so avoid one for a loaded model and for the end.
         model = self._loaded
         if model is None or isinstance(model, EncoderUnavailableError):
             model = await loop.run_in_executor(self._threads, self._model)
         digests = [self._digest(text) for text in texts]
-        found = {digest: vector for digest in digests if (vector := self._recall(digest)) is not None}
-        missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in found}
-        order, known = list(missing), len(found)
+        vectors = {digest: vector for digest in digests if (vector := self._recall(digest)) is not None}
+        missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in vectors}
+        order, recalled = list(missing), len(vectors)
         batches = model.batches(list(missing.values()))
-        while len(found) < len(order) + known:
+        while len(vectors) < len(order) + recalled:
             for position, vector in zip(
                 *await loop.run_in_executor(self._threads, next, batches), strict=True
             ):
-                found[order[position]] = vector
+                vectors[order[position]] = vector
                 self._remember(order[position], vector)
-        return Embeddings([found[digest] for digest in digests], EngineReport(ENGINE, model.version[:12]))
+        return Embeddings([vectors[digest] for digest in digests], EngineReport(ENGINE, model.version[:12]))
 
     def _model(self) -> Model:
-        """Return the model, loaded by the first caller; a failure is remembered, too."""
+        """Return the model, which the first caller loads; a failure is cached, too."""
         with self._loading:
             if self._loaded is None:
                 try:

@@ -14,26 +14,26 @@ MODEL = "minilm-l6-int8.onnx"
 TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"
 MAX_TOKENS = 256
-"""What follows is not read: the model was trained on no longer texts."""
+"""Most tokens that are read; the model was not trained on longer texts."""
 MAX_CHARACTERS = 8_192
-"""What is tokenized at all: 32 characters for each token that counts, so that a megabyte costs no more than a page."""
+"""Most characters that are tokenized: 32 for each token read, so that a megabyte costs no more than a page."""
 _TOKENS_AT_ONCE = 256
 _NO_LOG = 4
 _ROOM_FOR_SPACES = 4
-# Memory grows by what is needed; the default doubles it, and without an arena it falls to pieces (30 MB more).
+# Grow memory by what is needed: the default doubles it, and without an arena it fragments (30 MB more).
 PROVIDER = ("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})
 _PROCESSOR = Path("/proc/cpuinfo")
 
 
 class EncoderUnavailableError(UpstreamUnavailableError):
-    """The encoder's weights or its runtime are not installed, or are not those of this release."""
+    """The encoder's weights or runtime are not installed, or do not belong to this release."""
 
 
 class Model:
     """Weights in memory; one call at a time uses one core, and calls may overlap."""
 
     def __init__(self, folder: Path = WEIGHTS) -> None:
-        # Heavy, so imported on first use: 60 ms and 40 MB that a service without an encoder never pays.
+        # A heavy import (60 ms, 40 MB), done on first use, so that a service without an encoder does not pay for it.
         try:
             import onnxruntime  # noqa: PLC0415
             from tokenizers import Tokenizer  # noqa: PLC0415
@@ -71,7 +71,7 @@ class Model:
             yield waiting, self._vectors([tokens[each] for each in waiting])
 
     def _tokens(self, text: str) -> list[int]:
-        # Runs of spaces are one space to the tokenizer; half a character (a lone surrogate) is none.
+        # The tokenizer treats runs of spaces as one and accepts no lone surrogates.
         shown = " ".join(text[: MAX_CHARACTERS * _ROOM_FOR_SPACES].split())[:MAX_CHARACTERS]
         ids: list[int] = self._tokenizer.encode(shown.encode("utf-8", "replace").decode()).ids
         return ids
@@ -89,7 +89,7 @@ class Model:
 
 
 def checked(folder: Path) -> str:
-    """Return the digest of the weights in ``folder`` or refuse files that are not those of the manifest."""
+    """Return the digest of the weights in ``folder`` or refuse files that do not match the manifest."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         for name in (MODEL, TOKENIZER):
@@ -103,12 +103,12 @@ def checked(folder: Path) -> str:
 
 
 def options(onnxruntime: Any) -> Any:
-    """Return the options of a session that uses one core, exact and quiet."""
+    """Return session options: one core, exact results, no logs."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = _NO_LOG
     options.enable_mem_pattern = False  # inputs differ in length
-    # Without these instructions products of 8-bit numbers overflow on x86; the other kernel is exact and slower.
+    # Without these instructions, products of 8-bit numbers overflow on x86; the other kernel is exact but slower.
     options.add_session_config_entry("session.x64quantprecision", "0" if _exact_products() else "1")
     return options
 
