@@ -1,4 +1,4 @@
-"""What happens without a request: jobs that repeat, each in one process at a time, each safe to repeat."""
+"""Background jobs: they repeat, each runs in one process at a time, and each is safe to repeat."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ log = logging.getLogger("sluice.background")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to do about every ``every_s`` seconds; ``run`` may be cut off at any point and done again."""
+    """A task to run about every ``every_s`` seconds; ``run`` may be interrupted at any point and run again."""
 
     name: str
     every_s: float
@@ -34,7 +34,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Runs jobs until it is left; replicas share the work by a lock per job."""
+    """Runs jobs; replicas share the work by one lock per job."""
 
     database: Database
     jobs: Sequence[Job]
@@ -43,12 +43,12 @@ class Background:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run the jobs meanwhile."""
+        """Run the jobs while the body runs."""
         async with meanwhile(self._run(), name="background"):
             yield
 
     async def once(self, job: Job) -> bool:
-        """Do a job now unless another process does; a failure is logged, without content, and not raised."""
+        """Run a job now unless another process does; a failure is logged without content and not raised."""
         try:
             async with only_here(self.database, f"sluice job {job.name}") as mine:
                 if mine:
@@ -56,8 +56,8 @@ class Background:
                 return mine
         except StoreUnavailableError:
             log.warning("job %s failed: the database does not answer", job.name)
-        except Exception as error:  # noqa: BLE001 - one broken job must not stop the others
-            # Messages of exceptions may hold content: only the kind and the place are logged.
+        except Exception as error:  # noqa: BLE001 - a failing job must not stop the others
+            # Messages of exceptions may have content: only the type and the place are logged.
             place = traceback.extract_tb(error.__traceback__)[-1]
             log.error(  # noqa: TRY400 - a traceback prints the message
                 "job %s failed: %s in %s, line %s", job.name, type(error).__name__, place.name, place.lineno
@@ -70,7 +70,7 @@ class Background:
                 group.create_task(self._repeat(job), name=f"job {job.name}")
 
     async def _repeat(self, job: Job) -> None:
-        """Repeat a job; chance spreads replicas that started together."""
+        """Repeat a job at random intervals, which spread replicas that started together."""
         await self.sleep(job.every_s * self.chance())
         while True:
             await self.once(job)

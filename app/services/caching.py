@@ -1,4 +1,4 @@
-"""A small memory of what the database said a moment ago, safe against answers that were overtaken."""
+"""A short-lived cache of database reads that never keeps a value read before a change."""
 
 import asyncio
 import time
@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class ShortMemory(Generic[K, V]):
-    """Remembers values for ``ttl_s`` seconds, at most ``size`` of them; None is never remembered.
+    """Caches values for ``ttl_s`` seconds, at most ``size`` of them; None is never cached.
 
-    Concurrent readers of one key share one load. ``forget`` also keeps a load that began before it from being
-    remembered: it may have seen the state before the change.
+    Concurrent readers of one key share one load. A load that began before a ``forget`` is not cached: it may have
+    seen the state before the change.
     """
 
     def __init__(self, *, ttl_s: float, size: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -25,35 +25,35 @@ class ShortMemory(Generic[K, V]):
         self._forgotten = 0
 
     def peek(self, key: K) -> V | None:
-        """Return what is remembered of ``key``, None where that is nothing or too old."""
-        found = self._values.get(key)
-        return found[1] if found is not None and found[0] > self._clock() else None
+        """Return the cached value of ``key``, None if there is none or it is too old."""
+        entry = self._values.get(key)
+        return entry[1] if entry is not None and entry[0] > self._clock() else None
 
     async def get(self, key: K, load: Callable[[K], Awaitable[V | None]]) -> V | None:
-        """Return the remembered value, or what ``load`` says."""
-        found = self.peek(key)
-        if found is not None:
-            return found
+        """Return the cached value, or the result of ``load``."""
+        value = self.peek(key)
+        if value is not None:
+            return value
         running = self._loads.get(key)
         if running is None:
             running = self._loads[key] = asyncio.create_task(self._load(key, load))
-            running.add_done_callback(lambda task: self._ended(key, task))
-        # One reader that gives up must not take the answer from the others.
+            running.add_done_callback(lambda task: self._on_loaded(key, task))
+        # A reader that is cancelled must not cancel the load for the others.
         return await asyncio.shield(running)
 
     def forget(self, *keys: K) -> None:
-        """Drop the values of ``keys``; loads under way answer their readers and are not kept."""
-        self._overtake()
+        """Drop the values of ``keys``; loads under way still answer their readers but are not cached."""
+        self._invalidate_loads()
         for key in keys:
             self._values.pop(key, None)
 
     def forget_where(self, concerned: Callable[[V], bool]) -> None:
-        """Drop the values that ``concerned`` names, as ``forget`` does."""
-        self._overtake()
+        """Drop the values for which ``concerned`` returns true, as ``forget`` does."""
+        self._invalidate_loads()
         for key in [key for key, (_, value) in self._values.items() if concerned(value)]:
             del self._values[key]
 
-    def _overtake(self) -> None:
+    def _invalidate_loads(self) -> None:
         self._forgotten += 1
         self._loads.clear()
 
@@ -67,8 +67,8 @@ class ShortMemory(Generic[K, V]):
             self._values[key] = (self._clock() + self._ttl_s, value)
         return value
 
-    def _ended(self, key: K, task: asyncio.Task[V | None]) -> None:
+    def _on_loaded(self, key: K, task: asyncio.Task[V | None]) -> None:
         if self._loads.get(key) is task:
             del self._loads[key]
         if not task.cancelled():
-            task.exception()  # its readers have it; nobody left must not make it an unhandled one
+            task.exception()  # its readers got it; without readers it must not be reported as unhandled

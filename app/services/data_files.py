@@ -1,4 +1,4 @@
-"""Documents that people keep in files: read from JSON or YAML strictly, written so that they read well."""
+"""Documents that people keep in files: read strictly from JSON or YAML, written in a readable form."""
 
 import json
 import math
@@ -31,24 +31,24 @@ JSON_SCALARS: Final = {
     start: [(tag, pattern) for tag, pattern, starts in _SCALARS if start in starts]
     for start in sorted({start for _, _, starts in _SCALARS for start in starts})
 }
-"""For a YAML loader: words without quotes are what JSON has, so dates, ``yes`` and ``on`` are texts."""
+"""For a YAML loader: unquoted words have only JSON's types, so dates, ``yes`` and ``on`` are strings."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """JSON's types; a name that comes twice in one mapping is a mistake, not the later value."""
+    """JSON's types; a name that occurs twice in one mapping is an error; the later value does not win."""
 
     yaml_implicit_resolvers = JSON_SCALARS
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Refuse what a JSON object could not hold."""
-        made = super().construct_mapping(node, deep=deep)
-        if len(made) != len(node.value) or not all(isinstance(name, str) for name in made):
-            raise _at(node.start_mark, "names in a mapping are text and come once")
-        return made
+        """Refuse what a JSON object cannot have."""
+        mapping = super().construct_mapping(node, deep=deep)
+        if len(mapping) != len(node.value) or not all(isinstance(name, str) for name in mapping):
+            raise _at(node.start_mark, "names in a mapping must be text and occur once")
+        return mapping
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes a text that would be read as something else, here or by YAML's older rules."""
+    """Quotes strings that would be read as another type, here or under YAML's older rules."""
 
 
 for _tag, _pattern, _first in _SCALARS:
@@ -58,7 +58,7 @@ for _tag, _pattern, _first in _SCALARS:
 def read_document(body: bytes, form: DocumentFormat) -> Any:
     """Return the JSON value that ``body`` holds, or raise InvalidRequestError or TooLargeError.
 
-    YAML without aliases and tags of its own: whatever could not have been written as JSON is refused.
+    YAML may have no aliases and no tags: whatever could not be written as JSON is refused.
     """
     if form == "json":
         return loads(body, max_depth=_MAX_DEPTH)
@@ -82,7 +82,7 @@ def read_document(body: bytes, form: DocumentFormat) -> Any:
 
 
 def write_document(value: Any, form: DocumentFormat) -> str:
-    """Return ``value`` as text with a line end, names in their order."""
+    """Return ``value`` as text with a final newline; names keep their order."""
     if form == "json":
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
@@ -93,7 +93,7 @@ def _check_events(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise _at(event.start_mark, "aliases are not read here; write the value again")
+            raise _at(event.start_mark, "aliases are not supported; write the value again")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -107,13 +107,16 @@ def _check_events(text: str) -> None:
 def _check_plain(value: Any) -> None:
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, list):
-            waiting.extend(one)
-        elif not (isinstance(one, _PLAIN) or (isinstance(one, float) and math.isfinite(one))):
-            raise InvalidRequestError("The document holds a value that JSON has no form for.")
+        value_inside = waiting.pop()
+        if isinstance(value_inside, dict):
+            waiting.extend(value_inside.values())
+        elif isinstance(value_inside, list):
+            waiting.extend(value_inside)
+        elif not (
+            isinstance(value_inside, _PLAIN)
+            or (isinstance(value_inside, float) and math.isfinite(value_inside))
+        ):
+            raise InvalidRequestError("The document has a value that JSON cannot represent.")
 
 
 def _at(mark: Any, fault: str) -> InvalidRequestError:

@@ -1,4 +1,4 @@
-"""Read the declarative file, JSON or YAML, so that every fault has its line."""
+"""Read the declarative file, JSON or YAML, and report every fault with its line."""
 
 import difflib
 import os
@@ -24,7 +24,7 @@ _SIMILAR: Final = 0.75
 
 
 class FileError(Exception):
-    """A file that is not applied; each of ``lines`` names the file, the line and the reason."""
+    """A file that cannot be applied; each of ``lines`` names the file, the line and the reason."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("\n".join(lines))
@@ -33,7 +33,7 @@ class FileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DeclarationFile:
-    """A file that was read: what it declares, and what of it was passed over, in words with line numbers."""
+    """A file that was read: what it declares, and warnings with line numbers about ignored parts."""
 
     declaration: Declaration
     warnings: list[str] = field(default_factory=list)
@@ -42,11 +42,11 @@ class DeclarationFile:
     name: str = ""
     lines: Mapping[Pointer, int] = field(default_factory=dict)
 
-    def told(self, pointer: str, message: str) -> str:
+    def locate(self, pointer: str, message: str) -> str:
         """Return a fault that was found after reading, at a JSON pointer, with its place in the file."""
         steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
         at = tuple(int(step) if step.isdecimal() else step for step in steps)
-        return _told(self.name, self.lines, DeclarationFault(at, message))
+        return _with_place(self.name, self.lines, DeclarationFault(at, message))
 
 
 def read_file(path: Path, environment: Mapping[str, str] = os.environ) -> DeclarationFile:
@@ -58,20 +58,20 @@ def read_file(path: Path, environment: Mapping[str, str] = os.environ) -> Declar
 
 
 def read_text(data: bytes, name: str, environment: Mapping[str, str] = os.environ) -> DeclarationFile:
-    """Read a declaration from ``data``; ``name`` stands in front of each fault, and its ending tells YAML from JSON."""
+    """Read a declaration from ``data``; ``name`` begins each fault, its suffix distinguishes YAML from JSON."""
     value, lines = _parsed(data, name)
     reading = _Reading(name, lines, environment)
     try:
         declaration = Declaration.read(reading.prepared(value))
     except DeclarationError as error:
-        raise FileError([*reading.faults, *(reading.told(fault) for fault in error.faults)]) from None
+        raise FileError([*reading.faults, *(reading.with_place(fault) for fault in error.faults)]) from None
     if reading.faults:
         raise FileError(reading.faults)
     return DeclarationFile(declaration, reading.warnings, frozenset(reading.paused), name, lines)
 
 
-def _told(name: str, lines: Mapping[Pointer, int], fault: DeclarationFault) -> str:
-    """Return a fault with its place; where the place itself has no line, that of what is around it."""
+def _with_place(name: str, lines: Mapping[Pointer, int], fault: DeclarationFault) -> str:
+    """Return a fault with its place; if the place has no line of its own, with the line of what encloses it."""
     at = fault.at
     while at and at not in lines:
         at = at[:-1]
@@ -88,19 +88,19 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
 
-    def told(self, fault: DeclarationFault) -> str:
+    def with_place(self, fault: DeclarationFault) -> str:
         """Return a fault with its place."""
-        return _told(self.name, self.lines, fault)
+        return _with_place(self.name, self.lines, fault)
 
     def prepared(self, value: Any) -> Any:
-        """Return ``value`` without what belongs to hosts only, variables filled in."""
+        """Return ``value`` without members that only hosts use, with variables filled in."""
         if not isinstance(value, Mapping):
             return value
-        known = self._known(value, _SECTIONS, ())
-        servers = known.get("mcpServers")
+        members = self._known_members(value, _SECTIONS, ())
+        servers = members.get("mcpServers")
         if isinstance(servers, Mapping):
-            known["mcpServers"] = {name: self._server(name, one) for name, one in servers.items()}
-        return known
+            members["mcpServers"] = {name: self._server(name, server) for name, server in servers.items()}
+        return members
 
     def _server(self, name: str, value: Any) -> Any:
         if not isinstance(value, Mapping):
@@ -108,49 +108,56 @@ class _Reading:
         if value.get("disabled") is True:
             self.paused.add(name)
         at: Pointer = ("mcpServers", name)
-        rest = {key: one for key, one in value.items() if key != "disabled"}
-        return {key: self._filled(one, (*at, key)) for key, one in self._known(rest, _OF_SERVERS, at).items()}
+        rest = {key: member_value for key, member_value in value.items() if key != "disabled"}
+        return {
+            key: self._fill(member_value, (*at, key))
+            for key, member_value in self._known_members(rest, _OF_SERVERS, at).items()
+        }
 
-    def _known(self, value: Mapping[str, Any], known: frozenset[str], at: Pointer) -> dict[str, Any]:
-        """Return the known members; a name that only resembles one is a fault, a host's own is passed over."""
+    def _known_members(self, value: Mapping[str, Any], names: frozenset[str], at: Pointer) -> dict[str, Any]:
+        """Return the known members; a name that resembles a known one is a fault, others are ignored with a warning."""
         kept = {}
-        for key, one in value.items():
-            if key in known:
-                kept[key] = one
+        for key, member_value in value.items():
+            if key in names:
+                kept[key] = member_value
                 continue
-            likely = difflib.get_close_matches(key, known, 1, _SIMILAR)
+            likely = difflib.get_close_matches(key, names, 1, _SIMILAR)
             if likely:
                 self.faults.append(
-                    self.told(DeclarationFault((*at, key), f"There is no such member; is {likely[0]} meant?"))
+                    self.with_place(
+                        DeclarationFault((*at, key), f"There is no such member; is {likely[0]} meant?")
+                    )
                 )
             elif key != "$schema":
                 self.warnings.append(
-                    self.told(
-                        DeclarationFault((*at, key), "This member is another program's; it is ignored.")
+                    self.with_place(
+                        DeclarationFault((*at, key), "This member belongs to another program; it is ignored.")
                     )
                 )
         return kept
 
-    def _filled(self, value: Any, at: Pointer) -> Any:
+    def _fill(self, value: Any, at: Pointer) -> Any:
         if isinstance(value, str):
-            return _VARIABLE.sub(lambda found: self._variable(found, at), value)
+            return _VARIABLE.sub(lambda match: self._variable(match, at), value)
         if isinstance(value, list):
-            return [self._filled(one, (*at, number)) for number, one in enumerate(value)]
+            return [self._fill(part, (*at, number)) for number, part in enumerate(value)]
         if isinstance(value, Mapping):
-            return {key: self._filled(one, (*at, key)) for key, one in value.items()}
+            return {key: self._fill(part, (*at, key)) for key, part in value.items()}
         return value
 
-    def _variable(self, found: re.Match[str], at: Pointer) -> str:
-        name, default = found[1], found[2]
+    def _variable(self, match: re.Match[str], at: Pointer) -> str:
+        name, default = match[1], match[2]
         value = self.environment.get(name) or default
         if value is None:
-            self.faults.append(self.told(DeclarationFault(at, f"The environment has no variable {name}.")))
+            self.faults.append(
+                self.with_place(DeclarationFault(at, f"The environment has no variable {name}."))
+            )
             return ""
         return value
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with JSON's types only: no dates, and ``yes`` and ``on`` are words."""
+    """YAML with only JSON's types: no dates, and ``yes`` and ``on`` are strings."""
 
     yaml_implicit_resolvers = JSON_SCALARS
 
@@ -159,7 +166,7 @@ class _Loader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
             raise yaml.MarkedYAMLError(
-                problem="aliases (*name) have no place in this file", problem_mark=mark
+                problem="aliases (*name) are not allowed in this file", problem_mark=mark
             )
         return super().compose_node(parent, index)
 
@@ -172,9 +179,9 @@ def _parsed(data: bytes, name: str) -> tuple[Any, dict[Pointer, int]]:
         raise FileError([f"{name}:1: The file is not UTF-8."]) from None
     is_json = not name.endswith((".yaml", ".yml")) and text.lstrip()[:1] in {"{", "["}
     value = _json(data.removeprefix(b"\xef\xbb\xbf"), text, name) if is_json else None
-    # JSON is YAML but for tabs between its tokens, and for them a space has the same place.
+    # JSON is YAML except for tabs between tokens; replaced by spaces, they leave all positions as they are.
     source = (
-        re.sub(r'"(?:[^"\\]|\\.)*"|\t', lambda found: " " if found[0] == "\t" else found[0], text)
+        re.sub(r'"(?:[^"\\]|\\.)*"|\t', lambda match: " " if match[0] == "\t" else match[0], text)
         if is_json
         else text
     )
@@ -184,9 +191,9 @@ def _parsed(data: bytes, name: str) -> tuple[Any, dict[Pointer, int]]:
         if is_json:
             return value, {}
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise FileError([f"{name}:{line}: The file is no valid YAML: {error.problem}."]) from None
+        raise FileError([f"{name}:{line}: The file is not valid YAML: {error.problem}."]) from None
     except (yaml.YAMLError, RecursionError):
-        raise FileError([f"{name}:1: The file is no valid YAML, or nested too deep."]) from None
+        raise FileError([f"{name}:1: The file is not valid YAML, or it is nested too deeply."]) from None
     lines: dict[Pointer, int] = {}
     faults: list[str] = []
     for at, line, fault in _places(node, ()):
@@ -221,7 +228,7 @@ def _places(node: yaml.Node | None, at: Pointer) -> Iterator[tuple[Pointer, int,
             line = key.start_mark.line + 1
             plain = isinstance(key, yaml.ScalarNode)
             step = key.value if plain else "?"
-            fault = None if plain and step not in seen else "A member's name stands twice, or is no text."
+            fault = None if plain and step not in seen else "A member's name occurs twice, or is not text."
             seen.add(step)
             yield (*at, step), line, fault
             yield from _places(value, (*at, step))

@@ -1,4 +1,4 @@
-"""Bring a tenant to what its declarative file says: servers, groups, concerns, pipelines, in one transaction."""
+"""Apply a tenant's declarative file: servers, groups, concerns and pipelines, in one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -39,7 +39,7 @@ class PlannedChange:
 
 @dataclass(frozen=True, slots=True)
 class DeclarationPlan:
-    """What applying a file changes, how much of it holds already, and what the operator should know."""
+    """What applying a file changes, how much of it is in place already, and warnings for the operator."""
 
     changes: list[PlannedChange]
     unchanged: int
@@ -47,12 +47,12 @@ class DeclarationPlan:
 
 
 class _RolledBackError(Exception):
-    """Leave a transaction without a trace."""
+    """Raised to roll a transaction back."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclarationService:
-    """Applies declarative files, again and again with the same end; for operators on the host."""
+    """Applies declarative files, with the same result each time; for operators on the host."""
 
     database: Database
     audit: AuditService
@@ -68,43 +68,45 @@ class DeclarationService:
         *,
         dry_run: bool = False,
     ) -> DeclarationPlan:
-        """Store what the file says for the caller's tenant and return what that changed.
+        """Store the file's content for the caller's tenant and return what that changed.
 
-        What an earlier file said and this one does not is removed; what operators made over REST stays, unless the
-        file has something of the same name. Servers of the file are approved. ``dry_run`` changes nothing: all of
-        it is done in a transaction that is rolled back, so it finds whatever applying would find.
+        What an earlier file had and this one does not is removed; what operators made over REST stays, unless the
+        file has something of the same name. Servers of the file are approved. ``dry_run`` changes nothing: it does
+        everything in a transaction that is rolled back, so it reports the same errors as applying.
         """
         plan = DeclarationPlan([], 0)
         async with self.audit.refusals(caller, "declaration.apply", request):
             caller.require(Role.OPERATOR)
             with suppress(_RolledBackError):
                 async with self.database.transaction(caller.tenant) as tx:
-                    plan = await self._applied(tx, caller, file, request)
-                    _keep(changed=bool(plan.changes) and not dry_run)
+                    plan = await self._apply(tx, caller, file, request)
+                    _roll_back_unless(changed=bool(plan.changes) and not dry_run)
         if plan.changes and not dry_run:
             self.servers.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant))
             self.pipelines.changed(Changed(PIPELINES_CHANGED, caller.tenant))
         return plan
 
-    async def _applied(
+    async def _apply(
         self, tx: Transaction, caller: Caller, file: DeclarationFile, request: RequestInfo | None
     ) -> DeclarationPlan:
         moment, tenant, wanted = self.now(), caller.tenant, file.declaration
         if await find_tenant(tx, tenant) is None:
-            raise NotFoundError("There is no such tenant; make it with: sluice tenants create.")
+            raise NotFoundError("There is no such tenant; create it with: sluice tenants create.")
         changes, unchanged = await self._servers(tx, caller, file)
         groups = await replace_groups(tx, tenant, wanted.groups, "file", moment)
         changes += _changes("group", groups.created, groups.updated, groups.removed)
         concerns = await store_concerns(tx, tenant, wanted.concerns, wanted.concernMappings, "file", moment)
-        for kind, one in (("concern", concerns.concerns), ("mapping", concerns.mappings)):
-            changes += _changes(kind, one.created, one.updated, one.removed)
-            unchanged += len(one.unchanged)
+        for kind, difference in (("concern", concerns.concerns), ("mapping", concerns.mappings)):
+            changes += _changes(kind, difference.created, difference.updated, difference.removed)
+            unchanged += len(difference.unchanged)
         pipelines = await self._pipelines(tx, caller, file, moment)
         changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
         unchanged += len(pipelines.unchanged)
         if changes:
             kinds = ("server", "group", "concern", "mapping", "pipeline")
-            details = {f"{one}s": sum(change.kind == one for change in changes) for one in kinds}
+            details = {
+                f"{kind}s": sum(change.kind == difference for change in changes) for difference in kinds
+            }
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
         return DeclarationPlan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
@@ -118,23 +120,23 @@ class DeclarationService:
         except (InvalidArgumentsError, ConflictError) as error:
             if "pointer" not in error.details:
                 raise
-            message = file.told(error.details["pointer"], error.message)
+            message = file.locate(error.details["pointer"], error.message)
             raise type(error)(message, details=error.details) from None
 
     async def _servers(
         self, tx: Transaction, caller: Caller, file: DeclarationFile
     ) -> tuple[list[PlannedChange], int]:
-        held = await self.servers.declared(tx, caller.tenant)
-        wanted = [one for one in file.declaration.entries() if one.name not in file.paused]
+        stored = await self.servers.declared(tx, caller.tenant)
+        wanted = [entry for entry in file.declaration.entries() if entry.name not in file.paused]
         changes = [
-            PlannedChange("change" if entry.name in held else "add", "server", entry.name)
+            PlannedChange("change" if entry.name in stored else "add", "server", entry.name)
             for entry in wanted
             if await self.servers.declare(tx, caller, entry)
         ]
         unchanged = len(wanted) - len(changes)
         changes += [
             PlannedChange("remove", "server", name)
-            for name in sorted(held.keys() - {one.name for one in wanted})
+            for name in sorted(stored.keys() - {entry.name for entry in wanted})
             if await self.servers.withdraw(tx, caller, name)
         ]
         if changes:
@@ -142,7 +144,7 @@ class DeclarationService:
         return changes, unchanged
 
 
-def _keep(*, changed: bool) -> None:
+def _roll_back_unless(*, changed: bool) -> None:
     if not changed:
         raise _RolledBackError
 

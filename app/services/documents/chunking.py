@@ -16,7 +16,7 @@ from app.services.documents.retrieval import embedder_name
 from app.store.documents.collection_documents import StoredChunk, embedded_text
 
 RULES: Final = "1"
-"""Changes with how documents are cut, so that the same bytes are read again after an update that cuts otherwise."""
+"""The version of the chunking rules: after a change of it, documents with the same bytes are read again."""
 MAX_CHUNKS: Final = 20_000
 _SIZE: Final = 1200
 _OVERLAP: Final = 150
@@ -24,12 +24,12 @@ _AT_ONCE: Final = 32
 _LONGEST_TITLE: Final = 300
 
 Progress = Callable[[int, int], Awaitable[None]]
-"""Is told how many chunks of how many are done."""
+"""Called with the number of finished chunks and the number of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadDocument:
-    """A document as it is stored; ``embedder`` is empty where the chunks have no vectors."""
+    """A document as it is stored; ``embedder`` is empty if the chunks have no vectors."""
 
     title: str
     media_type: str
@@ -48,27 +48,29 @@ async def read_document(
     *,
     reader: DocumentReader,
 ) -> ReadDocument:
-    """Return the document's chunks with their vectors; without vectors where the embedder is not available."""
-    found = await reader.read(body, media_type, details.external_id)
-    read = await asyncio.to_thread(_cut, details, found, media_type)
-    if len(read.chunks) > MAX_CHUNKS:
+    """Return the document's chunks with their vectors; without vectors if the embedder is not available."""
+    extracted = await reader.read(body, media_type, details.external_id)
+    document = await asyncio.to_thread(_cut, details, extracted, media_type)
+    if len(document.chunks) > MAX_CHUNKS:
         raise TooLargeError(
             f"The document makes more than {MAX_CHUNKS} chunks; split it into several documents.",
             details={"limit": "chunks", "maximum": MAX_CHUNKS},
         )
-    texts = [embedded_text(read.title, one.headings, one.text) for one in read.chunks]
-    vectors, name = await _embedded(texts, embedder, progress)
+    texts = [embedded_text(document.title, chunk.headings, chunk.text) for chunk in document.chunks]
+    vectors, name = await _embed(texts, embedder, progress)
     chunks = [
-        StoredChunk(one.headings, one.text, vectors[at] if vectors else None)
-        for at, one in enumerate(read.chunks)
+        StoredChunk(chunk.headings, chunk.text, vectors[at] if vectors else None)
+        for at, chunk in enumerate(document.chunks)
     ]
-    return ReadDocument(read.title, read.media_type, chunks, read.words, read.characters, name)
+    return ReadDocument(
+        document.title, document.media_type, chunks, document.words, document.characters, name
+    )
 
 
-async def _embedded(
+async def _embed(
     texts: Sequence[str], embedder: Embedder | None, progress: Progress | None
 ) -> tuple[list[bytes], str]:
-    """Return the vectors and who made them; none where the engine failed or was replaced in between."""
+    """Return the vectors and the embedder's name; none if the engine failed or changed in between."""
     vectors: list[bytes] = []
     names: set[str] = set()
     for start in range(0, len(texts), _AT_ONCE):
@@ -77,22 +79,22 @@ async def _embedded(
         if embedder is None:
             continue
         try:
-            made = await embedder.embed(texts[start : start + _AT_ONCE])
+            embeddings = await embedder.embed(texts[start : start + _AT_ONCE])
         except UpstreamUnavailableError:
             return [], ""
-        vectors += made.vectors
-        names.add(embedder_name(made.report))
+        vectors += embeddings.vectors
+        names.add(embedder_name(embeddings.report))
     if progress is not None:
         await progress(len(texts), len(texts))
     return (vectors, names.pop()) if len(names) == 1 else ([], "")
 
 
-def _cut(details: DocumentDetails, found: Extracted, media_type: str) -> ReadDocument:
-    title = (details.title or found.title or details.external_id)[:_LONGEST_TITLE]
+def _cut(details: DocumentDetails, extracted: Extracted, media_type: str) -> ReadDocument:
+    title = (details.title or extracted.title or details.external_id)[:_LONGEST_TITLE]
     chunks = [
-        StoredChunk(" > ".join(one.headings), one.text)
-        for one in chunked(found.text, size=_SIZE, overlap=_OVERLAP)
+        StoredChunk(" > ".join(chunk.headings), chunk.text)
+        for chunk in chunked(extracted.text, size=_SIZE, overlap=_OVERLAP)
     ]
-    words = sum(count_words(one.text) for one in chunks)
+    words = sum(count_words(chunk.text) for chunk in chunks)
     kind = media_type_of(media_type, details.external_id)
-    return ReadDocument(title, kind, chunks, words, len(found.text), "")
+    return ReadDocument(title, kind, chunks, words, len(extracted.text), "")

@@ -1,4 +1,4 @@
-"""Collections of documents: made and removed by operators, who see what documents there are and not what they say."""
+"""Collections of documents: created and removed by operators, who see which documents exist, never their text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,18 +35,18 @@ from app.store.documents.ingestions import remove_waiting
 from app.store.documents.search import scrub_index
 
 DocumentInfo = StoredDocument
-"""What is known of a document besides its text."""
+"""What is stored about a document besides its text."""
 
 
 class SourceCount(NamedTuple):
-    """How many documents a collection has of a source."""
+    """The number of a collection's documents from one source."""
 
     source: str
     documents: int
 
 
 class CollectionInfo(NamedTuple):
-    """A collection and how much it holds; ``embedded`` tells whether every chunk has a vector."""
+    """A collection and its size; ``embedded``: every chunk has a vector."""
 
     definition: CollectionDefinition
     sources: list[SourceCount]
@@ -62,7 +62,7 @@ class Forgetting(Protocol):
     """An index beside the database, which must not keep what was deleted."""
 
     async def forget(self, tenant: str) -> None:
-        """Remove what was deleted of a tenant's documents."""
+        """Remove a tenant's deleted documents from the index."""
 
 
 def _now() -> datetime:
@@ -86,13 +86,15 @@ class CollectionService:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[CollectionInfo]:
-        """Return the collections of the caller's tenant by name, those behind ``after``."""
+        """Return the collections of the caller's tenant ordered by name, those after ``after``."""
         async with self.audit.refusals(caller, "collections.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             stored = await list_collections(tx, caller.tenant, after=after, limit=limit)
-            parts = await list_parts(tx, caller.tenant, collections=[each.name for each in stored])
-        return [_info(each, parts) for each in stored]
+            parts = await list_parts(
+                tx, caller.tenant, collections=[collection.name for collection in stored]
+            )
+        return [_info(collection, parts) for collection in stored]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> CollectionInfo:
         """Return one collection, or raise NotFoundError."""
@@ -104,13 +106,13 @@ class CollectionService:
     async def put(
         self, caller: Caller, definition: CollectionDefinition, request: RequestInfo | None = None
     ) -> tuple[CollectionInfo, bool]:
-        """Make a collection, or replace who may read it; return it and whether it is new."""
+        """Create a collection, or replace its readers; return it and whether it is new."""
         tenant, moment = caller.tenant, self.now()
         async with self.audit.refusals(caller, "collections.put", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(tenant) as tx:
-                held = {one.name for one in await list_collections(tx, tenant)}
-                if definition.name not in held and len(held) >= MAX_COLLECTIONS:
+                existing = {collection.name for collection in await list_collections(tx, tenant)}
+                if definition.name not in existing and len(existing) >= MAX_COLLECTIONS:
                     raise TooLargeError(
                         f"A tenant has at most {MAX_COLLECTIONS} collections.",
                         details={"limit": "collections", "maximum": MAX_COLLECTIONS},
@@ -119,7 +121,7 @@ class CollectionService:
                 stored = StoredCollection(definition.name, document, moment, caller.key_id, moment)
                 created = await put_collection(tx, tenant, stored)
                 details = {"collection": definition.name, "readers": len(definition.access)}
-                await self._record(tx, caller, "collections.put", request, details)
+                await self._record_change(tx, caller, "collections.put", request, details)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, tenant))
                 return await _described(tx, tenant, definition.name), created
 
@@ -128,12 +130,12 @@ class CollectionService:
         async with self.audit.refusals(caller, "collections.delete", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
-                found = await _described(tx, caller.tenant, name)
+                collection = await _described(tx, caller.tenant, name)
                 await remove_collection(tx, caller.tenant, name)
-                details = {"collection": name, "documents": found.documents, "chunks": found.chunks}
-                await self._record(tx, caller, "collections.delete", request, details)
+                details = {"collection": name, "documents": collection.documents, "chunks": collection.chunks}
+                await self._record_change(tx, caller, "collections.delete", request, details)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, caller.tenant))
-        await self._scrub(caller.tenant)
+        await self._remove_from_indexes(caller.tenant)
 
     async def documents(
         self,
@@ -145,7 +147,7 @@ class CollectionService:
         after: tuple[str, str] | None = None,
         limit: int = 100,
     ) -> Sequence[StoredDocument]:
-        """Return the documents of a collection by source and external id, those behind ``after``."""
+        """Return the documents of a collection ordered by source and external id, those after ``after``."""
         async with self.audit.refusals(caller, "documents.list", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
@@ -155,7 +157,7 @@ class CollectionService:
     async def document(
         self, caller: Caller, name: str, id_: str, request: RequestInfo | None = None
     ) -> StoredDocument:
-        """Return what is known of a document besides its text, or raise NotFoundError."""
+        """Return what is stored about a document besides its text, or raise NotFoundError."""
         async with self.audit.refusals(caller, "documents.get", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
@@ -168,20 +170,20 @@ class CollectionService:
         async with self.audit.refusals(caller, "documents.delete", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
-                found = await _named_document(tx, caller.tenant, name, id_)
-                await remove_document(tx, caller.tenant, found)
-                await remove_waiting(tx, caller.tenant, name, found.source, found.external_id)
-                details = {"collection": name, "document": id_, "chunks": found.chunks}
-                await self._record(tx, caller, "documents.delete", request, details)
+                document = await _named_document(tx, caller.tenant, name, id_)
+                await remove_document(tx, caller.tenant, document)
+                await remove_waiting(tx, caller.tenant, name, document.source, document.external_id)
+                details = {"collection": name, "document": id_, "chunks": document.chunks}
+                await self._record_change(tx, caller, "documents.delete", request, details)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, caller.tenant))
-        await self._scrub(caller.tenant)
+        await self._remove_from_indexes(caller.tenant)
 
-    async def _scrub(self, tenant: str) -> None:
+    async def _remove_from_indexes(self, tenant: str) -> None:
         if self.side is not None:
             await self.side.forget(tenant)
         await scrub_index(self.database)
 
-    async def _record(
+    async def _record_change(
         self,
         tx: CollectionTransaction,
         caller: Caller,
@@ -195,35 +197,35 @@ class CollectionService:
 
 async def require_collection(tx: CollectionTransaction, tenant: str, name: str) -> StoredCollection:
     """Return a collection, or raise NotFoundError."""
-    found = await find_collection(tx, tenant, name)
-    if found is None:
+    collection = await find_collection(tx, tenant, name)
+    if collection is None:
         raise NotFoundError("There is no such collection.")
-    return found
+    return collection
 
 
 async def _described(tx: CollectionTransaction, tenant: str, name: str) -> CollectionInfo:
-    found = await require_collection(tx, tenant, name)
-    return _info(found, await list_parts(tx, tenant, collections=[name]))
+    collection = await require_collection(tx, tenant, name)
+    return _info(collection, await list_parts(tx, tenant, collections=[name]))
 
 
 async def _named_document(tx: CollectionTransaction, tenant: str, name: str, id_: str) -> StoredDocument:
-    found = await find_document(tx, tenant, name, id_=id_)
-    if found is None:
+    document = await find_document(tx, tenant, name, id_=id_)
+    if document is None:
         raise NotFoundError("There is no such document in this collection.")
-    return found
+    return document
 
 
 def _info(stored: StoredCollection, parts: Sequence[StoredPart]) -> CollectionInfo:
-    mine = [part for part in parts if part.collection == stored.name]
+    own_parts = [part for part in parts if part.collection == stored.name]
     sources: dict[str, int] = {}
-    for part in mine:
+    for part in own_parts:
         sources[part.source] = sources.get(part.source, 0) + part.documents
     return CollectionInfo(
         CollectionDefinition.model_validate({"name": stored.name, **stored.document}),
         [SourceCount(source, count) for source, count in sorted(sources.items())],
         sum(sources.values()),
-        sum(part.chunks for part in mine),
-        len({part.embedder for part in mine}) <= 1 and all(part.embedder for part in mine),
+        sum(part.chunks for part in own_parts),
+        len({part.embedder for part in own_parts}) <= 1 and all(part.embedder for part in own_parts),
         stored.created,
         stored.created_by,
         stored.updated,

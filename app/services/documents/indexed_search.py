@@ -1,4 +1,4 @@
-"""Asking an index on another server for chunks, where it has what a caller may read as it is now."""
+"""Search an index on another server for chunks, if it has the present state of what a caller may read."""
 
 import asyncio
 import hashlib
@@ -16,12 +16,12 @@ from app.engines.resilience import EngineFallback
 from app.store.documents.collections import StoredPart
 
 _LOOKED_FOR: Final = 24
-"""Words that propose chunks, the rarest ones."""
+"""How many words propose chunks: the rarest ones."""
 NOTHING_PROPOSED: Final = ChunkProposals(frozenset(), {}, (), EngineReport("embedded", "1"))
 
 
 class Mark(NamedTuple):
-    """An index has a part as it is at a revision."""
+    """A record that an index has a part at a revision."""
 
     target: str
     part: int
@@ -36,7 +36,7 @@ def index_name(prefix: str, embedder: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IndexedSearch:
-    """Proposes chunks of the parts that an index has; those of other parts the database proposes."""
+    """Proposes chunks of the parts that an index has; the database proposes those of other parts."""
 
     index: ChunkIndex
     guard: EngineFallback[ChunkProposals]
@@ -52,28 +52,33 @@ class IndexedSearch:
         embedder: str,
         limit: int,
     ) -> ChunkProposals:
-        """Return up to ``limit`` chunks by words and as many by meaning; no transaction may be open meanwhile.
+        """Return up to ``limit`` chunks by words and as many by meaning; no transaction may be open during the call.
 
-        Where the server does not answer, nothing is proposed and the report says ``degraded``.
+        If the server does not answer, nothing is proposed and the report is ``degraded``.
         """
-        name, held = _held(parts, marks, index_name(self.prefix, embedder))
-        if not held or len(held) > MOST_PARTS:
+        name, parts_in_index = _choose_index(parts, marks, index_name(self.prefix, embedder))
+        if not parts_in_index or len(parts_in_index) > MOST_PARTS:
             return NOTHING_PROPOSED
-        same = all(part.embedder == embedder for part in held)
+        same = all(part.embedder == embedder for part in parts_in_index)
         near = vector if same else None
 
-        async def unasked() -> ChunkProposals:
+        async def nothing_proposed() -> ChunkProposals:
             return NOTHING_PROPOSED
 
         return await self.guard.call(
-            lambda: self._asked(
-                name, SearchScope(tenant, [part.id for part in held]), held, text, near, limit
+            lambda: self._search(
+                name,
+                SearchScope(tenant, [part.id for part in parts_in_index]),
+                parts_in_index,
+                text,
+                near,
+                limit,
             ),
-            unasked,
+            nothing_proposed,
             parts=2,
         )
 
-    async def _asked(
+    async def _search(
         self,
         name: str,
         scope: SearchScope,
@@ -88,34 +93,37 @@ class IndexedSearch:
         statistics = Statistics(
             sum(part.chunks for part in parts), sum(part.words for part in parts), matches
         )
-        known = sorted((word for word in words if matches[word]), key=lambda word: matches[word])
-        weights = {stem(word): round(rarity(statistics, word), 4) for word in known[:_LOOKED_FOR]}
+        words_by_rarity = sorted((word for word in words if matches[word]), key=lambda word: matches[word])
+        weights = {stem(word): round(rarity(statistics, word), 4) for word in words_by_rarity[:_LOOKED_FOR]}
         numbers: dict[int, None] = {}
         try:
             async with asyncio.TaskGroup() as group:
-                asked = []
+                tasks = []
                 if weights:
                     matching = self.index.match_words(name, scope, weights, limit)
-                    asked.append(group.create_task(matching))
+                    tasks.append(group.create_task(matching))
                 if vector is not None:
                     near = self.index.nearest(name, scope, array("f", vector).tolist(), limit)
-                    asked.append(group.create_task(near))
+                    tasks.append(group.create_task(near))
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        for task in asked:
+        for task in tasks:
             numbers |= dict.fromkeys(task.result())
         report = EngineReport("index", FORMAT)
         return ChunkProposals(frozenset(scope.parts), matches, list(numbers), report)
 
 
-def _held(parts: Sequence[StoredPart], marks: Sequence[Mark], wanted: str) -> tuple[str, list[StoredPart]]:
-    """Return the index to ask, and the parts that it has as they are: ``wanted``, else the one that has most."""
+def _choose_index(
+    parts: Sequence[StoredPart], marks: Sequence[Mark], wanted: str
+) -> tuple[str, list[StoredPart]]:
+    """Return the index to search and its up-to-date parts: ``wanted`` if it has any, else the index with the most."""
     whole: dict[str, dict[int, int]] = {}
     for mark in marks:
         whole.setdefault(mark.target, {})[mark.part] = mark.revision
-    found = {
-        name: [part for part in parts if held.get(part.id) == part.revision] for name, held in whole.items()
+    parts_by_index = {
+        name: [part for part in parts if revisions.get(part.id) == part.revision]
+        for name, revisions in whole.items()
     }
-    if found.get(wanted):
-        return wanted, found[wanted]
-    return max(found.items(), key=lambda one: (len(one[1]), one[0]), default=("", []))
+    if parts_by_index.get(wanted):
+        return wanted, parts_by_index[wanted]
+    return max(parts_by_index.items(), key=lambda entry: (len(entry[1]), entry[0]), default=("", []))

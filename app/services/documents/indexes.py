@@ -1,4 +1,4 @@
-"""The indexes that search documents beside the database: one on another server, or one beside the file of SQLite."""
+"""Indexes that search documents beside the database: on another server, or beside the SQLite file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,12 @@ from app.store.database import Database
 
 _BESIDE_EVERY_S: Final = 60.0
 _ELSEWHERE_EVERY_S: Final = 5.0
-"""How soon an index on another server follows the database; until then the database itself is searched."""
+"""How often an index on another server is updated; until then the database itself is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentIndexes:
-    """What is searched, and what keeps it up to date; all None where the database does it alone."""
+    """What is searched, and what keeps it up to date; all None if only the database is searched."""
 
     side: SideIndex | None = None
     search: IndexedSearch | None = None
@@ -31,7 +31,7 @@ class DocumentIndexes:
 
     @classmethod
     def beside(cls, database: Database, file: Path | None) -> "DocumentIndexes":
-        """Return the index of many documents beside the file of SQLite; PostgreSQL needs none."""
+        """Return the index for many documents beside the SQLite file; PostgreSQL needs none."""
         if file is None:
             return cls()
         return cls(SideIndex(database, IndexShelf(file.with_name(f"{file.name}-documents"))))
@@ -48,7 +48,7 @@ class DocumentIndexes:
 
     @property
     def jobs(self) -> list[Job]:
-        """Return what is done in the background."""
+        """Return the background jobs."""
         if self.indexing is not None:
             return [Job("index-documents", _ELSEWHERE_EVERY_S, self.indexing.keep)]
         return [Job("index-documents", _BESIDE_EVERY_S, self.side.keep)] if self.side is not None else []
@@ -59,5 +59,5 @@ class DocumentIndexes:
             await self.search.index.close()
 
 
-def _same(one: ChunkProposals, other: ChunkProposals) -> bool:
-    return one.numbers == other.numbers
+def _same(primary: ChunkProposals, fallback: ChunkProposals) -> bool:
+    return primary.numbers == fallback.numbers

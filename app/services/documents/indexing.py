@@ -1,7 +1,7 @@
-"""Keeping an index on another server as the database is: what it holds is on record, so nothing is left there.
+"""Keep an index on another server in sync with the database, which records what the index has.
 
-A document is put on record before it is sent, and struck off after its removal was confirmed. Whatever fails is
-found again in the next round, by comparing that record with the documents there are.
+A document is recorded before it is sent, and the record is removed after the index confirmed its removal. Whatever
+fails is found in the next round, by comparing these records with the documents.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from app.store.locks import only_here
 _LOCK: Final = "sluice index documents"
 _DOCUMENTS_AT_ONCE: Final = 100
 _FAILURES: Final = 3
-"""Tenants that fail before a round ends: the server is then not asked for all the others in vain."""
+"""A round ends after so many tenants failed, so that a failing server is not called for all the others."""
 
 log = logging.getLogger("sluice.documents")
 
 
 class Target(NamedTuple):
-    """An index by its name, whose vectors it has, and of how many numbers (None: it has none)."""
+    """An index: its name, the embedder of its vectors, and their dimensions (None: no vectors)."""
 
     name: str
     embedder: str
@@ -56,7 +56,7 @@ class Target(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class DocumentIndexing:
-    """Brings the index up to date: an empty one, one that lacks changes, and one of another embedder."""
+    """Brings the index up to date, whether it is empty, lacks changes or has vectors of another embedder."""
 
     database: Database
     index: ChunkIndex
@@ -68,7 +68,7 @@ class DocumentIndexing:
     failed: set[str] = field(default_factory=set)
 
     async def keep(self) -> None:
-        """Do all that is to be done; cut off, or where the server fails, it goes on where it was."""
+        """Do all pending work; after an interruption or a failure of the server, the next call continues."""
         try:
             async with only_here(self.database, _LOCK) as mine:
                 if mine:
@@ -77,7 +77,7 @@ class DocumentIndexing:
             log.warning("the index of documents failed: %s", error.reason)
 
     async def forget(self, tenant: str) -> None:
-        """Remove what was deleted at once; where the server does not answer, ``keep`` does it later."""
+        """Remove what was deleted at once; if the server does not answer, ``keep`` does it later."""
         try:
             async with self.database.transaction(tenant, write=False) as tx:
                 targets = sorted({target for target, _, _ in await list_marks(tx, tenant)})
@@ -87,7 +87,7 @@ class DocumentIndexing:
             log.warning("documents are removed from the index later: %s", error.reason)
 
     async def rebuild(self) -> bool:
-        """Throw all indexes away and build the present one anew; False where another process is at it just now."""
+        """Delete all indexes and build the present one anew; False if another process is doing so already."""
         async with only_here(self.database, _LOCK) as mine:
             if mine:
                 async with self.database.system_transaction(write=False) as tx:
@@ -97,14 +97,12 @@ class DocumentIndexing:
                         await self._drop(name)
                     await self._keep()
                 except RemoteEngineError as error:
-                    message = (
-                        f"The index does not answer as it should ({error.reason}); what is lacking follows."
-                    )
+                    message = f"The index failed ({error.reason}); what is missing will be indexed later."
                     raise UpstreamUnavailableError(message) from None
             return mine
 
     async def _keep(self) -> None:
-        target = await self._present()
+        target = await self._choose_target()
         if target is None:
             return
         if await self.index.ensure(target.name, target.dimensions):
@@ -112,15 +110,15 @@ class DocumentIndexing:
                 await forget_index(tx, target.name)
         async with self.database.system_transaction(write=False) as tx:
             behind = await list_tenants_behind(tx, target.name)
-            known = await list_tenants_of(tx, target.name)
+            tenants_in_index = await list_tenants_of(tx, target.name)
             others = [name for name in await list_targets(tx) if name != target.name]
             moving = bool(await find_unembedded(tx, target.embedder, limit=1))
-        waiting = {*behind, *(tenant for tenant in known if tenant not in self.counted)}
+        waiting = {*behind, *(tenant for tenant in tenants_in_index if tenant not in self.counted)}
         self.counted.difference_update(behind)
         failures = 0
-        for tenant in sorted(waiting, key=lambda one: (one in self.failed, one)):
+        for tenant in sorted(waiting, key=lambda tenant_name: (tenant_name in self.failed, tenant_name)):
             try:
-                await self._bring(target, tenant)
+                await self._update(target, tenant)
                 self.failed.discard(tenant)
             except RemoteEngineError as error:
                 log.warning("the index of documents failed for a tenant: %s", error.reason)
@@ -134,8 +132,8 @@ class DocumentIndexing:
             else:
                 await self._drop(name)
 
-    async def _present(self) -> Target | None:
-        """Return the index to keep; None while it is not known whose vectors it should have."""
+    async def _choose_target(self) -> Target | None:
+        """Return the index to keep; None while it is unknown which embedder its vectors should have."""
         if self.target is not None:
             return self.target
         async with self.database.system_transaction(write=False) as tx:
@@ -148,33 +146,35 @@ class DocumentIndexing:
             self.target = words
             return words
         try:
-            made = await self.embedder.embed(["?"])
+            embeddings = await self.embedder.embed(["?"])
         except UpstreamUnavailableError:
-            return None if vectors else words  # words alone are indexed where there never was an embedder
-        if made.report.degraded:
+            return None if vectors else words  # only words are indexed if there never was an embedder
+        if embeddings.report.degraded:
             return None
-        name = embedder_name(made.report)
-        self.target = Target(index_name(self.prefix, name), name, len(array("f", made.vectors[0])))
+        name = embedder_name(embeddings.report)
+        self.target = Target(index_name(self.prefix, name), name, len(array("f", embeddings.vectors[0])))
         return self.target
 
-    async def _bring(self, target: Target, tenant: str) -> None:
-        """Remove what a tenant no longer has so, send what is lacking, and say which parts are whole."""
+    async def _update(self, target: Target, tenant: str) -> None:
+        """Remove what a tenant no longer has, send what is missing, and record which parts are complete."""
         await self._remove(target.name, tenant)
         async with self.database.transaction(tenant, write=False) as tx:
             parts = [part for part in await list_parts(tx, tenant) if part.chunks]
             marks = await list_marks(tx, tenant)
-        known = {(part, revision) for name, part, revision in marks if name == target.name}
-        # Vectors that are missing, or another embedder's, are made meanwhile; until then the database is searched.
+        indexed = {(part, revision) for name, part, revision in marks if name == target.name}
+        # Missing vectors and those of another embedder are made elsewhere; until then the database is searched.
         ready = [part for part in parts if part.embedder == target.embedder]
         for part in ready:
-            if (part.id, part.revision) not in known:
+            if (part.id, part.revision) not in indexed:
                 await self._fill(target.name, tenant, part)
         async with self.database.transaction(tenant) as tx:
             await set_marks(tx, tenant, target.name, _revisions(ready), _revisions(parts))
             expected = await count_indexed(tx, tenant, target.name)
         if await self.index.count(target.name, tenant) != expected:
-            # Chunks of a request that came through after it was given up, or an index that lost some: all anew.
-            log.warning("the index of documents does not hold what it should; it is built anew for a tenant")
+            # Chunks of a request that arrived after it was abandoned, or an index that lost some: start over.
+            log.warning(
+                "the index of documents has not the expected number of chunks; it is built anew for a tenant"
+            )
             await self._start_over(target.name, tenant)
             return
         self.counted.add(tenant)
@@ -195,7 +195,7 @@ class DocumentIndexing:
                 await forget_indexed(tx, tenant, name, stale)
 
     async def _remove_deleted(self, name: str) -> None:
-        """Remove from an index of the past what was deleted since; it is asked until the present one is whole."""
+        """Remove deleted documents from an older index, which is searched until the present one is complete."""
         async with self.database.system_transaction(write=False) as tx:
             tenants = await list_tenants_of(tx, name)
         for tenant in tenants:
@@ -217,7 +217,7 @@ class DocumentIndexing:
             async for rows in self._batches(tenant, pending):
                 await self.index.put(name, await asyncio.to_thread(_chunks, tenant, rows))
             async with self.database.transaction(tenant) as tx:
-                await finish_indexing(tx, tenant, name, [one.id for one in pending])
+                await finish_indexing(tx, tenant, name, [document.id for document in pending])
 
     async def _batches(
         self, tenant: str, documents: Sequence[PendingDocument]
@@ -248,7 +248,10 @@ def _revisions(parts: Sequence[StoredPart]) -> dict[int, int]:
 def _chunks(tenant: str, rows: Sequence[ChunkRow]) -> list[IndexedChunk]:
     return [
         IndexedChunk(
-            *(tenant, row.number, row.part, row.document),
+            tenant,
+            row.number,
+            row.part,
+            row.document,
             term_weights(row.title, row.headings, row.text),
             array("f", row.vector).tolist() if row.vector is not None else None,
         )

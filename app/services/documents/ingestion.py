@@ -1,4 +1,4 @@
-"""Taking documents in: at once where they are small, else in the background, where a restart loses none."""
+"""Ingest documents: small ones at once, others in the background, where a restart loses none."""
 
 import asyncio
 import logging
@@ -54,7 +54,7 @@ from app.store.documents.ingestions import (
 from app.store.documents.search import compares_vectors, scrub_index
 
 INLINE_BYTES: Final = 64 * 1024
-"""Larger documents, and those that ask for it, are read in the background."""
+"""Larger documents are read in the background, and smaller ones on request."""
 MAX_DOCUMENTS: Final = 1_000_000
 MAX_CHUNKS_HELD: Final = 5_000_000
 MAX_WAITING: Final = 1000
@@ -71,7 +71,7 @@ log = logging.getLogger("sluice.documents")
 
 
 class Ingested(NamedTuple):
-    """What became of a document: stored now (``document``), or waiting to be read (``waiting``)."""
+    """The result of submitting a document: stored now (``document``), or waiting to be read (``waiting``)."""
 
     outcome: Literal["created", "updated", "unchanged", "queued"]
     document: StoredDocument | None
@@ -79,7 +79,7 @@ class Ingested(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """A document as it was handed over."""
+    """A document as it was submitted."""
 
     collection: str
     details: DocumentDetails
@@ -93,7 +93,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class IngestionService:
-    """Use cases of those who bring documents, and the work that goes on behind them."""
+    """The use cases of submitting documents, and reading them in the background."""
 
     database: Database
     audit: AuditService
@@ -101,7 +101,7 @@ class IngestionService:
     now: Callable[[], datetime] = _now
     more: asyncio.Event = field(default_factory=asyncio.Event)
     replaced: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set while the files may still hold words of documents that were replaced."""
+    """Set while the database files may still have words of replaced documents."""
     reader: DocumentReader = field(default_factory=DocumentReader)
 
     async def add(
@@ -113,32 +113,32 @@ class IngestionService:
         background: bool | None = None,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Store a document, in the place of an older one of the same collection, source and external id.
+        """Store a document, replacing an older one of the same collection, source and external id.
 
-        The same content and details again change nothing. ``background`` None lets the size decide.
+        The same content and details change nothing. With ``background`` None the size decides.
         """
         async with self.audit.refusals(caller, "documents.put", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
-                held = await self._held(tx, caller.tenant, submitted)
-            if held is not None and held.digest == _digest(submitted):
-                return await self._unchanged(caller, held, request)
+                stored = await self._check_limits(tx, caller.tenant, submitted)
+            if stored is not None and stored.digest == _digest(submitted):
+                return await self._record_unchanged(caller, stored, request)
             if len(submitted.body) > INLINE_BYTES if background is None else background:
-                return await self._queued(caller, submitted, request)
+                return await self._queue(caller, submitted, request)
             read = await self._read(submitted, progress)
-            return await self._stored(caller, submitted, read, request)
+            return await self._store(caller, submitted, read, request)
 
     async def ingestion(
         self, caller: Caller, collection: str, id_: str, request: RequestInfo | None = None
     ) -> StoredIngestion:
-        """Return how far a document is that is read in the background; finished ones are kept for a week."""
+        """Return the progress of a document that is read in the background; finished ones are kept for a week."""
         async with self.audit.refusals(caller, "ingestions.get", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
-                found = await find_ingestion(tx, caller.tenant, collection, id_)
-            if found is None:
+                ingestion = await find_ingestion(tx, caller.tenant, collection, id_)
+            if ingestion is None:
                 raise NotFoundError("There is no such ingestion in this collection.")
-            return found
+            return ingestion
 
     async def ingestions(
         self,
@@ -149,7 +149,7 @@ class IngestionService:
         after: str | None = None,
         limit: int = 100,
     ) -> Sequence[StoredIngestion]:
-        """Return the ingestions of a collection in the order of their coming."""
+        """Return the ingestions of a collection in the order in which they were submitted."""
         async with self.audit.refusals(caller, "ingestions.list", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant, write=False) as tx:
@@ -158,24 +158,24 @@ class IngestionService:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Read what waits, meanwhile; every process takes its share."""
+        """Read waiting documents while the body runs; every process takes its share."""
         async with meanwhile(self._run(), name="ingestion"):
             yield
 
     async def work(self) -> bool:
-        """Read one document that waits; return whether there was one."""
+        """Read one waiting document; return whether there was one."""
         async with self.database.system_transaction(write=False) as tx:
-            found = await find_waiting(tx, silent_since=self.now() - _SILENT)
-        if found is None:
+            ingestion = await find_waiting(tx, silent_since=self.now() - _SILENT)
+        if ingestion is None:
             return False
-        async with self.database.transaction(found.tenant) as tx:
-            body = await claim_ingestion(tx, found, self.now())
+        async with self.database.transaction(ingestion.tenant) as tx:
+            body = await claim_ingestion(tx, ingestion, self.now())
         if body is not None:
-            await self._finish(found, body)
+            await self._finish(ingestion, body)
         return True
 
     async def purge(self) -> None:
-        """Forget ingestions that ended a while ago, and what replaced documents left in files."""
+        """Remove old finished ingestions, and what replaced documents left in the database files."""
         async with self.database.system_transaction() as tx:
             await remove_finished(tx, self.now() - _KEPT)
         if self.replaced.is_set():
@@ -193,63 +193,69 @@ class IngestionService:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.more.wait(), _IDLE_S)
 
-    async def _finish(self, found: StoredIngestion, body: bytes) -> None:
-        """Read a claimed document; what it cannot be read for is its result, in words without content."""
-        caller = Caller(found.tenant, found.created_by, frozenset({Role.OPERATOR}))
+    async def _finish(self, ingestion: StoredIngestion, body: bytes) -> None:
+        """Read a claimed document; an error is stored as its result, worded without content."""
+        caller = Caller(ingestion.tenant, ingestion.created_by, frozenset({Role.OPERATOR}))
         submitted = Submitted(
-            found.collection,
-            DocumentDetails.model_validate(found.document["details"]),
+            ingestion.collection,
+            DocumentDetails.model_validate(ingestion.document["details"]),
             body,
-            str(found.document["media_type"]),
+            str(ingestion.document["media_type"]),
         )
         try:
-            _check_attempts(found)
-            read = await self._read(submitted, self._noting(found))
-            await self._stored(caller, submitted, read, None, waiting=found)
+            _check_attempts(ingestion)
+            read = await self._read(submitted, self._progress_of(ingestion))
+            await self._store(caller, submitted, read, None, waiting=ingestion)
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 - a document that breaks a parser must not stop the others
             code, message = (error.code, error.message) if isinstance(error, ServiceError) else _UNKNOWN
             if not isinstance(error, ServiceError):
                 log.error("reading a document failed: %s", type(error).__name__)  # noqa: TRY400 - no content in logs
-            async with self.database.transaction(found.tenant) as tx:
-                await finish_ingestion(tx, found.tenant, found.id, "failed", f"{code}: {message}", self.now())
-                details = {"collection": found.collection, "ingestion": found.id}
+            async with self.database.transaction(ingestion.tenant) as tx:
+                await finish_ingestion(
+                    tx, ingestion.tenant, ingestion.id, "failed", f"{code}: {message}", self.now()
+                )
+                details = {"collection": ingestion.collection, "ingestion": ingestion.id}
                 event = self.audit.new_event(
                     caller, "documents.put", OUTCOME_FAILED, None, error_code=code, details=details
                 )
                 await self.audit.record_with(tx, event)
 
-    def _noting(self, found: StoredIngestion) -> Progress:
+    def _progress_of(self, ingestion: StoredIngestion) -> Progress:
         async def note(done: int, total: int) -> None:
             if done % _NOTED_EVERY == 0:
-                async with self.database.transaction(found.tenant) as tx:
-                    await note_progress(tx, found.tenant, found.id, done=done, total=total, moment=self.now())
+                async with self.database.transaction(ingestion.tenant) as tx:
+                    await note_progress(
+                        tx, ingestion.tenant, ingestion.id, done=done, total=total, moment=self.now()
+                    )
 
         return note
 
-    async def _held(
+    async def _check_limits(
         self, tx: CollectionTransaction, tenant: str, submitted: Submitted
     ) -> StoredDocument | None:
         await require_collection(tx, tenant, submitted.collection)
         named = submitted.details.source, submitted.details.external_id
-        held = await find_document(tx, tenant, submitted.collection, named=named)
+        stored = await find_document(tx, tenant, submitted.collection, named=named)
         documents, chunks = await count_held(tx, tenant)
-        if held is None and (documents >= MAX_DOCUMENTS or chunks >= MAX_CHUNKS_HELD):
+        if stored is None and (documents >= MAX_DOCUMENTS or chunks >= MAX_CHUNKS_HELD):
             raise TooLargeError(
-                "This tenant holds as many documents as it may; delete some first.",
+                "This tenant has reached its limit of documents; delete some first.",
                 details={"limit": "documents", "maximum": MAX_DOCUMENTS},
             )
-        return held
+        return stored
 
-    async def _unchanged(self, caller: Caller, held: StoredDocument, request: RequestInfo | None) -> Ingested:
-        details = {"collection": held.collection, "document": held.id, "changed": False}
+    async def _record_unchanged(
+        self, caller: Caller, stored: StoredDocument, request: RequestInfo | None
+    ) -> Ingested:
+        details = {"collection": stored.collection, "document": stored.id, "changed": False}
         await self.audit.record(
             self.audit.new_event(caller, "documents.put", OUTCOME_OK, request, details=details)
         )
-        return Ingested("unchanged", held, None)
+        return Ingested("unchanged", stored, None)
 
-    async def _queued(self, caller: Caller, submitted: Submitted, request: RequestInfo | None) -> Ingested:
+    async def _queue(self, caller: Caller, submitted: Submitted, request: RequestInfo | None) -> Ingested:
         moment = self.now()
         document = {
             "details": submitted.details.model_dump(mode="json"),
@@ -263,7 +269,7 @@ class IngestionService:
         async with self.database.transaction(caller.tenant) as tx:
             if await count_waiting(tx, caller.tenant) >= MAX_WAITING:
                 raise OverloadedError(
-                    "Too many documents wait to be read; send more when some are done.", retry_after_s=10
+                    "Too many documents wait to be read; send more when some are finished.", retry_after_s=10
                 )
             await add_ingestion(tx, waiting, submitted.body)
             details = {"collection": submitted.collection, "ingestion": waiting.id}
@@ -274,11 +280,15 @@ class IngestionService:
 
     async def _read(self, submitted: Submitted, progress: Progress | None) -> ReadDocument:
         return await read_document(
-            *(submitted.details, submitted.body, submitted.media_type, self.embedder, progress),
+            submitted.details,
+            submitted.body,
+            submitted.media_type,
+            self.embedder,
+            progress,
             reader=self.reader,
         )
 
-    async def _stored(
+    async def _store(
         self,
         caller: Caller,
         submitted: Submitted,
@@ -291,10 +301,10 @@ class IngestionService:
 
         async def write() -> tuple[StoredDocument, bool]:
             async with self.database.transaction(tenant) as tx:
-                held = await self._held(tx, tenant, submitted)
+                stored = await self._check_limits(tx, tenant, submitted)
                 if waiting is not None:
-                    await _check_wanted(tx, waiting, held)
-                document = _stored_document(submitted, read, held, moment)
+                    await _check_wanted(tx, waiting, stored)
+                document = _stored_document(submitted, read, stored, moment)
                 vectors = bool(read.embedder) and await compares_vectors(tx)
                 await write_document(tx, tenant, document, read.chunks, read.embedder, vectors=vectors)
                 if waiting is not None:
@@ -306,7 +316,7 @@ class IngestionService:
                 )
                 await self.audit.record_with(tx, event)
                 await announce(tx, Changed(DOCUMENTS_CHANGED, tenant))
-                return document, held is None
+                return document, stored is None
 
         document, created = await self.database.retried(write)
         if not created:
@@ -314,22 +324,24 @@ class IngestionService:
         return Ingested("created" if created else "updated", document, None)
 
 
-_UNKNOWN: Final = ("internal_error", "The document could not be read; the log says more.")
+_UNKNOWN: Final = ("internal_error", "The document could not be read; the log has the cause.")
 
 
-def _check_attempts(found: StoredIngestion) -> None:
-    if found.attempts >= _ATTEMPTS:
-        raise InvalidArgumentsError("The service ended each time when it read this document; split it.")
+def _check_attempts(ingestion: StoredIngestion) -> None:
+    if ingestion.attempts >= _ATTEMPTS:
+        raise InvalidArgumentsError(
+            "The service stopped each time while it read this document; split the document."
+        )
 
 
 async def _check_wanted(
-    tx: CollectionTransaction, waiting: StoredIngestion, held: StoredDocument | None
+    tx: CollectionTransaction, waiting: StoredIngestion, stored: StoredDocument | None
 ) -> None:
-    """Refuse to store what was deleted, or overtaken by newer content, while it was read."""
-    found = await find_ingestion(tx, waiting.tenant, waiting.collection, waiting.id)
-    if found is None:
+    """Refuse to store a document that was deleted, or replaced by newer content, while it was read."""
+    ingestion = await find_ingestion(tx, waiting.tenant, waiting.collection, waiting.id)
+    if ingestion is None:
         raise NotFoundError("The document was deleted while it was read.")
-    if held is not None and held.updated > waiting.created:
+    if stored is not None and stored.updated > waiting.created:
         raise ConflictError("Newer content of the document was stored while this was read.")
 
 
@@ -338,11 +350,11 @@ def _digest(submitted: Submitted) -> bytes:
 
 
 def _stored_document(
-    submitted: Submitted, read: ReadDocument, held: StoredDocument | None, moment: datetime
+    submitted: Submitted, read: ReadDocument, stored: StoredDocument | None, moment: datetime
 ) -> StoredDocument:
     details = submitted.details
     return StoredDocument(
-        id=held.id if held is not None else uuid7().hex,
+        id=stored.id if stored is not None else uuid7().hex,
         collection=submitted.collection,
         source=details.source,
         external_id=details.external_id,
@@ -355,6 +367,6 @@ def _stored_document(
         chunks=len(read.chunks),
         words=read.words,
         characters=read.characters,
-        created=held.created if held is not None else moment,
+        created=stored.created if stored is not None else moment,
         updated=moment,
     )

@@ -1,4 +1,4 @@
-"""Finding passages of a tenant's documents: access first, then candidates of both kinds, then one score for all."""
+"""Retrieve passages of a tenant's documents: check access, collect candidates, score them."""
 
 import asyncio
 import logging
@@ -45,19 +45,19 @@ LEXICAL: Final = EngineReport("embedded-lexical", "1")
 HYBRID: Final = "embedded-hybrid"
 INDEXED_LEXICAL: Final = "indexed-lexical"
 INDEXED_HYBRID: Final = "indexed-hybrid"
-"""As above, with chunks that an index on another server proposed."""
+"""The same engines, with chunks that an index on another server proposed."""
 _BY_WORDS: Final = 40
 _BY_VECTORS: Final = 20
-"""How many chunks are proposed at least, by words and by vectors; and for each document that is wanted:"""
+"""The minimum number of chunks to propose by words and by vectors; the next is the number per wanted document."""
 _CHUNKS_WANTED: Final = 3
 _EMBEDDED_CHARACTERS: Final = 320
-"""The beginning of a question is what is embedded: about 70 tokens, and the time goes by their number."""
+"""How much of a question's beginning is embedded: about 70 tokens, because the time depends on their number."""
 _LOOKED_FOR: Final = 16
-"""Words of a question that propose chunks, the rarest ones; the others only count in the score of what is found."""
+"""How many words of a question, the rarest ones, propose chunks; the others only count in the score."""
 _LOOKED_UP_CHARACTERS: Final = 4000
 _CHUNKS_SHOWN: Final = 3
 _CLOSE: Final = 0.8
-"""Further chunks of a document are shown where they are about as relevant as its best."""
+"""Further chunks of a document are shown if their score is at least this part of its best chunk's."""
 
 log = logging.getLogger("sluice.documents")
 
@@ -80,8 +80,8 @@ class _Candidates(NamedTuple):
 class RetrievalService:
     """Implements Retriever on the database; subscribe ``changed`` to the announcements of other processes.
 
-    Without an embedder, or where it fails or has not embedded everything yet, words alone decide and the report says
-    ``embedded-lexical``.
+    Without an embedder, or if it fails or has not embedded everything yet, only words decide and the report's engine
+    is ``embedded-lexical``.
     """
 
     database: Database
@@ -96,29 +96,29 @@ class RetrievalService:
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return for each query the best passages of the documents that its principals may read, best first."""
         reports: list[EngineReport] = []
-        found: list[list[RetrievedPassage]] = []
+        passages_of_queries: list[list[RetrievedPassage]] = []
         for query in queries:
-            passages, report = await self._one(query)
-            found.append(passages)
+            passages, report = await self._retrieve_one(query)
+            passages_of_queries.append(passages)
             reports.append(report)
-        return Retrieval(found, _together(reports))
+        return Retrieval(passages_of_queries, _merged_report(reports))
 
     def changed(self, changed: Changed) -> None:
-        """Forget vectors and words of what was announced as changed or deleted."""
+        """Forget cached vectors and word counts after documents were announced as changed or deleted."""
         if changed.kind in (DOCUMENTS_CHANGED, EVERYTHING):
             self.vectors.forget(changed.tenant)
             self.counts.forget(changed.tenant)
 
-    async def _one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
+    async def _retrieve_one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
         async with self.database.transaction(query.tenant, write=False) as tx:
             parts = await readable_parts(tx, query)
-            marks = [Mark(*one) for one in await list_marks(tx, query.tenant)] if self.index else []
+            marks = [Mark(*mark) for mark in await list_marks(tx, query.tenant)] if self.index else []
         if not parts or not query.text.strip():
             return [], LEXICAL
-        question, embedded = await self._asked(query)
-        proposed = await self._proposed(query.tenant, parts, marks, question)
+        question, embedded = await self._embed_question(query)
+        proposed = await self._propose(query.tenant, parts, marks, question)
         async with self.database.transaction(query.tenant, write=False) as tx:
-            # Read again: what was taken away meanwhile is not searched.
+            # Read again, so that what was removed meanwhile is not searched.
             parts = await readable_parts(tx, query)
             candidates = await self._candidates(tx, query.tenant, parts, question, proposed)
         passages = await asyncio.to_thread(_ranked, candidates, query)
@@ -129,18 +129,20 @@ class RetrievalService:
         version = f"{LEXICAL.version}+{embedded.version}"
         return passages, EngineReport(INDEXED_HYBRID if proposed.parts else HYBRID, version, degraded)
 
-    async def _asked(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
+    async def _embed_question(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
         text, wanted = query.text[:_LOOKED_UP_CHARACTERS], _CHUNKS_WANTED * query.limit
         if self.embedder is None:
             return _Question(text, wanted, None, ""), None
         try:
-            made = await self.embedder.embed([text[:_EMBEDDED_CHARACTERS]])
+            embeddings = await self.embedder.embed([text[:_EMBEDDED_CHARACTERS]])
         except UpstreamUnavailableError as error:
             log.info("retrieval goes by words alone: %s", type(error).__name__)
             return _Question(text, wanted, None, ""), None
-        return _Question(text, wanted, made.vectors[0], embedder_name(made.report)), made.report
+        return _Question(
+            text, wanted, embeddings.vectors[0], embedder_name(embeddings.report)
+        ), embeddings.report
 
-    async def _proposed(
+    async def _propose(
         self, tenant: str, parts: Sequence[StoredPart], marks: Sequence[Mark], question: _Question
     ) -> ChunkProposals:
         if self.index is None:
@@ -160,7 +162,7 @@ class RetrievalService:
     ) -> _Candidates:
         ids = [part.id for part in parts]
         if not proposed.parts <= set(ids):
-            proposed = NOTHING_PROPOSED  # something was taken away meanwhile: nothing of it may count
+            proposed = NOTHING_PROPOSED  # a part was removed meanwhile: none of its chunks may count
         rest = [part for part in parts if part.id not in proposed.parts]
         words = asked_words(question.text)
         index = await asyncio.to_thread(self.side.find, tenant, rest) if self.side is not None else None
@@ -173,8 +175,8 @@ class RetrievalService:
         if question.vector is not None and whole:
             cosines = await self._cosines(tx, tenant, rest, question, numbers)
             cosines |= await _cosines_of(tx, tenant, proposed.numbers, question)
-        found = {*numbers, *proposed.numbers, *(cosines or ())}
-        return _Candidates(await read_chunks(tx, tenant, ids, [*found]), words, statistics, cosines)
+        found_numbers = {*numbers, *proposed.numbers, *(cosines or ())}
+        return _Candidates(await read_chunks(tx, tenant, ids, [*found_numbers]), words, statistics, cosines)
 
     async def _matching(
         self,
@@ -188,12 +190,12 @@ class RetrievalService:
     ) -> list[int]:
         """Return the chunks of ``parts`` that the database, or the index beside it, proposes by words."""
         ids, most = [part.id for part in parts], max(_BY_WORDS, question.wanted)
-        found = [word for word in matches if matches[word]]
-        known = sorted(found, key=lambda word: matches[word])[:_LOOKED_FOR]
+        words_found = [word for word in matches if matches[word]]
+        rarest_words = sorted(words_found, key=lambda word: matches[word])[:_LOOKED_FOR]
         if index is not None:
-            return await asyncio.to_thread(index.match_words, ids, known, most)
-        weights = [rarity(statistics, word) for word in known]
-        return await match_words(tx, tenant, ids, known, weights, limit=most)
+            return await asyncio.to_thread(index.match_words, ids, rarest_words, most)
+        weights = [rarity(statistics, word) for word in rarest_words]
+        return await match_words(tx, tenant, ids, rarest_words, weights, limit=most)
 
     async def _matches(
         self,
@@ -207,8 +209,8 @@ class RetrievalService:
         if not parts:
             return dict.fromkeys(words, 0)
         scope = ScopeKey(tenant, tuple((part.id, part.revision) for part in parts))
-        known = self.counts.known(scope, words)
-        missing = [word for word in words if word not in known]
+        counts_by_word = self.counts.known(scope, words)
+        missing = [word for word in words if word not in counts_by_word]
         if missing:
             ids = [part.id for part in parts]
             if index is not None:
@@ -217,8 +219,8 @@ class RetrievalService:
                 counts = await count_matches(tx, tenant, ids, missing)
             counted = dict(zip(missing, counts, strict=True))
             self.counts.learn(scope, counted)
-            known |= counted
-        return known
+            counts_by_word |= counted
+        return counts_by_word
 
     async def _cosines(
         self,
@@ -235,24 +237,24 @@ class RetrievalService:
         if self.compares is None:
             self.compares = await compares_vectors(tx)
         if self.compares:
-            found = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=most)
-            missing = [number for number in numbers if number not in found]
-            return found | (await likeness_of(tx, tenant, missing, vector) if missing else {})
-        held = [await self._held(tx, tenant, part) for part in parts]
-        return await asyncio.to_thread(_compared, held, vector, numbers, most)
+            cosines = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=most)
+            missing = [number for number in numbers if number not in cosines]
+            return cosines | (await likeness_of(tx, tenant, missing, vector) if missing else {})
+        vectors_of_parts = [await self._part_vectors(tx, tenant, part) for part in parts]
+        return await asyncio.to_thread(_compared, vectors_of_parts, vector, numbers, most)
 
-    async def _held(self, tx: CollectionTransaction, tenant: str, part: StoredPart) -> PartVectors:
+    async def _part_vectors(self, tx: CollectionTransaction, tenant: str, part: StoredPart) -> PartVectors:
         key = PartKey(tenant, part.id, part.revision, part.embedder)
-        held = self.vectors.get(key)
-        if held is None:
+        vectors = self.vectors.get(key)
+        if vectors is None:
             read = await read_vectors(tx, tenant, part.id, part.embedder)
-            held = await asyncio.to_thread(assembled, read)
-            self.vectors.put(key, held)
-        return held
+            vectors = await asyncio.to_thread(assembled, read)
+            self.vectors.put(key, vectors)
+        return vectors
 
 
 async def readable_parts(tx: CollectionTransaction, query: RetrievalQuery) -> list[StoredPart]:
-    """Return the parts that these principals may read, of the sources asked for; this is where access is decided."""
+    """Return the parts that these principals may read, of the requested sources; access is decided here."""
     return [
         part
         for part, readers in await list_held_parts(tx, query.tenant)
@@ -262,7 +264,7 @@ async def readable_parts(tx: CollectionTransaction, query: RetrievalQuery) -> li
 
 
 def embedder_name(report: EngineReport) -> str:
-    """Return what vectors are marked with: those of another engine or version cannot be compared."""
+    """Return the label of an engine's vectors: those of another engine or version cannot be compared."""
     return f"{report.name} {report.version}"
 
 
@@ -274,7 +276,7 @@ def _may_read(principals: frozenset[str], collection: frozenset[str], own: Itera
 async def _cosines_of(
     tx: CollectionTransaction, tenant: str, numbers: Sequence[int], question: _Question
 ) -> dict[int, float]:
-    """Return the cosines of these chunks, exactly, whatever an index thinks of them."""
+    """Return the exact cosines of these chunks, independent of an index's approximation."""
     if not numbers or question.vector is None:
         return {}
     read = await read_some_vectors(tx, tenant, numbers, question.embedder)
@@ -282,30 +284,30 @@ async def _cosines_of(
 
 
 def _compared(
-    held: Sequence[PartVectors], vector: bytes, numbers: Sequence[int], limit: int
+    vectors_of_parts: Sequence[PartVectors], vector: bytes, numbers: Sequence[int], limit: int
 ) -> dict[int, float]:
-    return likeness(held, vector, numbers) | nearest(held, vector, limit)
+    return likeness(vectors_of_parts, vector, numbers) | nearest(vectors_of_parts, vector, limit)
 
 
 def _ranked(candidates: _Candidates, query: RetrievalQuery) -> list[RetrievedPassage]:
     """Return a passage for each of the best documents: its most relevant chunks, in the order of the document."""
     chunks, cosines = candidates.chunks, candidates.cosines
-    texts = [(one.title, one.headings, one.text) for one in chunks]
+    texts = [(item.title, item.headings, item.text) for item in chunks]
     lexical = lexical_scores(candidates.words, candidates.statistics, texts)
     by_document: dict[str, list[tuple[float, FoundChunk]]] = {}
     for chunk, score in zip(chunks, lexical, strict=True):
         semantic = semantic_score(cosines.get(chunk.number, 0.0)) if cosines is not None else None
         by_document.setdefault(chunk.document, []).append((round(fused(score, semantic), 4), chunk))
-    for found in by_document.values():
-        found.sort(key=lambda one: (-one[0], one[1].ordinal))
-    best = sorted(by_document.values(), key=lambda one: (-one[0][0], one[0][1].title, one[0][1].document))
-    wanted = [one for one in best if one[0][0] > 0 and one[0][0] >= query.min_relevance]
-    return [_passage(found) for found in wanted[: query.limit]]
+    for scored_chunks in by_document.values():
+        scored_chunks.sort(key=lambda item: (-item[0], item[1].ordinal))
+    best = sorted(by_document.values(), key=lambda item: (-item[0][0], item[0][1].title, item[0][1].document))
+    wanted = [item for item in best if item[0][0] > 0 and item[0][0] >= query.min_relevance]
+    return [_passage(scored_chunks) for scored_chunks in wanted[: query.limit]]
 
 
-def _passage(found: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
-    top, first = found[0]
-    shown = [chunk for score, chunk in found[:_CHUNKS_SHOWN] if score >= top * _CLOSE]
+def _passage(scored_chunks: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
+    top, first = scored_chunks[0]
+    shown = [chunk for score, chunk in scored_chunks[:_CHUNKS_SHOWN] if score >= top * _CLOSE]
     shown.sort(key=lambda chunk: chunk.ordinal)
     return RetrievedPassage(
         document=first.document,
@@ -319,8 +321,8 @@ def _passage(found: list[tuple[float, FoundChunk]]) -> RetrievedPassage:
     )
 
 
-def _together(reports: Sequence[EngineReport]) -> EngineReport:
-    """Return what is true of all answers: the weakest engine, degraded where one was."""
+def _merged_report(reports: Sequence[EngineReport]) -> EngineReport:
+    """Return a report for all answers: the weakest engine, degraded if any was."""
     degraded = any(report.degraded for report in reports)
     weakest = next((report for report in reports if report.name in (LEXICAL.name, INDEXED_LEXICAL)), None)
     return replace(weakest or (reports[0] if reports else LEXICAL), degraded=degraded)

@@ -11,22 +11,22 @@ from app.store.documents.collections import StoredPart, list_large_tenants, list
 from app.store.documents.search import list_chunk_texts
 
 LEAST_CHUNKS: Final = 30_000
-"""FTS5 answers fewer in about 20 ms."""
+"""For fewer chunks, SQLite's FTS5 answers in about 20 ms."""
 _PAGE: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class SideIndex:
-    """Keeps the indexes of large tenants; without one that is up to date the database's own is searched."""
+    """Keeps the indexes of large tenants; without an up-to-date one, the database's own index is searched."""
 
     database: Database
     shelf: IndexShelf
     least: int = LEAST_CHUNKS
     seen: dict[str, Mapping[int, int]] = field(default_factory=dict)
-    """What each large tenant's parts were at the last look: an index is built when they stand still."""
+    """Each large tenant's parts at the last check: an index is built once they no longer change."""
 
     def find(self, tenant: str, parts: Sequence[StoredPart]) -> TantivyIndex | None:
-        """Return the tenant's index where it has exactly these parts as they are now; call it in a thread."""
+        """Return the tenant's index if it has exactly these parts in their present state; call it in a thread."""
         if sum(part.chunks for part in parts) < self.least:
             return None
         index = self.shelf.get(tenant)
@@ -38,16 +38,16 @@ class SideIndex:
         await asyncio.to_thread(self.shelf.remove, tenant)
 
     async def keep(self) -> None:
-        """Build the indexes that are missing or overtaken."""
+        """Build the indexes that are missing or out of date."""
         async with self.database.system_transaction(write=False) as tx:
             tenants = await list_large_tenants(tx, least=self.least)
         for tenant in tenants:
             async with self.database.transaction(tenant, write=False) as tx:
                 now = _revisions(await list_parts(tx, tenant))
             index = await asyncio.to_thread(self.shelf.get, tenant)
-            still = self.seen.get(tenant) == now
+            unchanged = self.seen.get(tenant) == now
             self.seen[tenant] = now
-            if still and (index is None or index.parts != now):
+            if unchanged and (index is None or index.parts != now):
                 await self._build(tenant, now)
 
     async def _build(self, tenant: str, parts: Mapping[int, int]) -> None:
@@ -65,7 +65,7 @@ class SideIndex:
         async with self.database.transaction(tenant, write=False) as tx:
             same = _revisions(await list_parts(tx, tenant)) == parts
         if not same:
-            # Something was changed, perhaps deleted, while the index was built: it must not hold that.
+            # A document was changed or deleted while the index was built: the index must not keep the old one.
             await self.forget(tenant)
 
 

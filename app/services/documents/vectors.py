@@ -1,4 +1,4 @@
-"""Vectors of documents that came without, or that another embedder made: made anew in the background."""
+"""Make missing vectors of documents, and those of another embedder, in the background."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,47 +19,49 @@ _AT_ONCE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class DocumentVectors:
-    """Brings the vectors of all tenants up to the present embedder; cut off, it goes on where it was."""
+    """Makes the vectors of all tenants with the present embedder; after an interruption it continues."""
 
     database: Database
     embedder: Embedder | None
 
     async def embed_missing(self) -> int:
-        """Give vectors to chunks that have none, or those of another embedder; return how many got one."""
+        """Make vectors for chunks without one of the present embedder; return how many were made."""
         if self.embedder is None:
             return 0
         async with only_here(self.database, "sluice embed documents") as mine:
             if not mine:
                 return 0
             async with self.database.system_transaction(write=False) as tx:
-                # No vectors are made to find out who makes them, where there is nothing to embed at all.
+                # If there is nothing to embed, do not call the embedder only to learn its name.
                 if not await find_unembedded(tx, "-", limit=1):
                     return 0
             try:
                 report = (await self.embedder.embed(["?"])).report
             except UpstreamUnavailableError:
-                return 0  # words alone are searched until there is an embedder
+                return 0  # only words are searched until the embedder is available
             if report.degraded:
-                return 0  # another engine stands in for the moment: its vectors would all be made again
+                return 0  # a fallback engine answers for now: its vectors would have to be replaced later
             name = embedder_name(report)
             async with self.database.system_transaction(write=False) as tx:
-                lacking = await find_unembedded(tx, name, limit=1000)
-            return sum([await self._embed_part(tenant, part, name) for tenant, part in lacking])
+                parts = await find_unembedded(tx, name, limit=1000)
+            return sum([await self._embed_part(tenant, part, name) for tenant, part in parts])
 
     async def _embed_part(self, tenant: str, part: int, name: str) -> int:
         count = 0
         while self.embedder is not None:
             async with self.database.transaction(tenant) as tx:
-                lacking = await list_unembedded(tx, tenant, part, name, limit=_AT_ONCE)
-                if not lacking:
+                chunks = await list_unembedded(tx, tenant, part, name, limit=_AT_ONCE)
+                if not chunks:
                     await mark_embedded(tx, tenant, part, name)
                     await announce(tx, Changed(DOCUMENTS_CHANGED, tenant))
                     return count
-            made = await self.embedder.embed([text for _, text in lacking])
-            if embedder_name(made.report) != name:
-                return count  # another engine stands in for the moment
-            found = [(number, vector) for (number, _), vector in zip(lacking, made.vectors, strict=True)]
+            embeddings = await self.embedder.embed([text for _, text in chunks])
+            if embedder_name(embeddings.report) != name:
+                return count  # a fallback engine answers for now
+            vectors = [
+                (number, vector) for (number, _), vector in zip(chunks, embeddings.vectors, strict=True)
+            ]
             async with self.database.transaction(tenant) as tx:
-                await set_vectors(tx, tenant, name, found, vectors=await compares_vectors(tx))
-            count += len(found)
+                await set_vectors(tx, tenant, name, vectors, vectors=await compares_vectors(tx))
+            count += len(vectors)
         return count

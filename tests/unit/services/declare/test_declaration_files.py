@@ -76,9 +76,9 @@ def test_words_that_older_yaml_takes_for_something_else_stay_words(word):
             "file.yaml:2: mcpServers.a.url: A server's url must begin with https",
         ),
         ("mcpServers:\n  a b: {command: x}\n", "file.yaml:2: mcpServers.a b"),
-        ("a: 1\na: 2\n", "file.yaml:2: A member's name stands twice"),
-        ("mcpServers: {a: &x {command: y}, b: *x}\n", "file.yaml:1: The file is no valid YAML: aliases"),
-        ("mcpServers: [\n", "file.yaml:2: The file is no valid YAML"),
+        ("a: 1\na: 2\n", "file.yaml:2: A member's name occurs twice"),
+        ("mcpServers: {a: &x {command: y}, b: *x}\n", "file.yaml:1: The file is not valid YAML: aliases"),
+        ("mcpServers: [\n", "file.yaml:2: The file is not valid YAML"),
         ("- 1\n", "file.yaml:1: The file must contain an object"),
         (
             "mcpServers:\n  a:\n    command: x\n    env:\n      T: ${NOPE}\n",
@@ -144,8 +144,8 @@ def test_members_of_other_programs_are_passed_over_and_named():
     read = read_text(text.encode(), "file.json", {})
     assert read.paused == {"a"}
     assert read.warnings == [
-        "file.json:2: globalShortcut: This member is another program's; it is ignored.",
-        "file.json:1: mcpServers.a.autoApprove: This member is another program's; it is ignored.",
+        "file.json:2: globalShortcut: This member belongs to another program; it is ignored.",
+        "file.json:1: mcpServers.a.autoApprove: This member belongs to another program; it is ignored.",
     ]
 
 
