@@ -191,11 +191,13 @@ def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | 
     )
     if primitives is not None:
         return build_mcp(parts)
-    serves = services.dedicated.serves
+    aggregated, serves = _aggregated(services, callbacks, groups), services.dedicated.serves
     return build_mcp(
         replace(
             parts,
-            primitives=_aggregated(services, callbacks, groups),
+            primitives=aggregated,
+            expect=aggregated.expect,
+            opening=(aggregated.tasks.advertise,) if aggregated.tasks is not None else (),
             subscriptions=services.subscriptions,
             calls_back=lambda tenant: alone and serves(tenant),
         )

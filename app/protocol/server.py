@@ -1,6 +1,6 @@
 """Build the MCP surface: the SDK's server, our methods on it, and the front that stands before both."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,6 @@ from starlette.types import ASGIApp
 
 from app.core.access import Caller
 from app.core.events import Changed
-from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial, note_initialized
 from app.protocol.methods.groups import GroupMethods
 from app.protocol.methods.interceptors import ALONE, INTERCEPTORS, INVOKES, InterceptorMethods
@@ -101,12 +100,17 @@ class Mcp:
         self.notifications.close()
 
 
+async def _nobody(_caller: Caller) -> None:
+    """Expect nothing of a provider that is not asked for schemas by caller."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpParts:
     """What the surface is built from; ``anonymous`` switches authentication off, ``traced`` the SDK's spans on.
 
     ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
-    to this process. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
+    to this process. ``expect`` is told who calls a tool before the SDK looks at the call; ``opening`` stands around
+    ``initialize``. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
     ``page_size`` is that of our own lists; a stream that is silent is pinged every ``ping_s`` seconds, and a request of
     ours ends after ``deadline_s``.
     """
@@ -120,6 +124,8 @@ class McpParts:
     max_body_bytes: int
     anonymous: Caller | None = None
     primitives: Primitives | None = None
+    expect: Callable[[Caller], Awaitable[None]] = _nobody
+    opening: Sequence[Step] = ()
     callbacks: ClientCallbacks = field(default_factory=ClientCallbacks)
     subscriptions: SubscriptionService | None = None
     concerns: ConcernService | None = None
@@ -162,7 +168,7 @@ def build_mcp(parts: McpParts) -> Mcp:
         recheck_s=4 * parts.ping_s,
         counted=frozenset({INVOKE, *INVOKES}) | raw,
         forwarded=raw,
-        expect=primitives.expect if isinstance(primitives, AggregatedPrimitives) else _nobody,
+        expect=parts.expect,
         serves_group=own.serves_group,
         initialized=partial(note_initialized, parts.sessions),
         alone=ALONE,
@@ -213,10 +219,6 @@ async def _no_group(_exchange: Exchange) -> bool:
     return False
 
 
-async def _nobody(_caller: Caller) -> None:
-    """Expect nothing of a provider that is not asked for schemas by caller."""
-
-
 class _Announcing(Server[Any]):
     """Says in the handshake too that lists may change, which the SDK's transports have no way to be told."""
 
@@ -254,9 +256,7 @@ def _server(
     if not parts.traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
     raw = RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server)
-    opening: list[Step] = [capabilities, _begins_sessions(sessions, bound)]
-    if isinstance(primitives, AggregatedPrimitives) and primitives.tasks is not None:
-        opening.insert(0, primitives.tasks.advertise)
+    opening = (*parts.opening, capabilities, _begins_sessions(sessions, bound))
     around: dict[str, Sequence[Step]] = dict.fromkeys(raw.methods, (raw,))
     around |= {"initialize": opening, "server/discover": (capabilities,)}
     server.middleware.append(ErrorGuard(running, around))

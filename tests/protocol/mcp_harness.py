@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from app.core.access import Caller, Role
 from app.core.errors import NotFoundError, StoreUnavailableError, UnauthenticatedError
+from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.server import Mcp, McpParts, build_mcp
 
 ALICE = Caller("acme", "0000000a", frozenset({Role.INVOKER}))
@@ -117,6 +118,9 @@ def build(**options: Any) -> Mcp:
         "allowed_origins": ["http://127.0.0.1", "http://localhost"],
         "max_body_bytes": 8 * 1024 * 1024,
     }
+    primitives = options.get("primitives")
+    if isinstance(primitives, AggregatedPrimitives):
+        given["expect"] = primitives.expect
     return build_mcp(McpParts(**{**given, **options}))
 
 
