@@ -158,6 +158,8 @@ async def test_a_policy_may_refuse_writes_after_untrusted_content(served, revisi
         refused = await call(wire, "office__send", {"n": 2}, meta=meta)
 
     assert refused.error["data"]["code"] == "blocked_by_policy"
+    assert "confirmation" not in refused.error["data"]  # there is no way around
+    assert "new session" in refused.error["message"]
     assert office.sent == [{"n": 1}]
 
 
