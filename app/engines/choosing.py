@@ -1,4 +1,4 @@
-"""Which engine serves a capability: the embedded one, or the configured one with the embedded one behind it."""
+"""Choose the engine of a capability: the embedded one, or the configured one with the embedded one as a fallback."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -43,7 +43,7 @@ from app.engines.remote.secrets import ChatSecretScanner
 from app.engines.resilience import EngineFallback, Observer, R, unobserved
 
 _LINE = 0.5
-"""Scores on the same side of it say the same."""
+"""Scores on the same side of this line count as equal."""
 
 
 E = TypeVar("E")
@@ -51,19 +51,19 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class Guarded(Generic[E, R]):
-    """The configured engine of one capability with the embedded one behind it; subclasses name what they are asked."""
+    """The configured engine of one capability, with the embedded one as a fallback; subclasses define the calls."""
 
     remote: E
     embedded: E
     guard: EngineFallback[R]
 
     async def either(self, ask: Callable[[E], Awaitable[R]], *, parts: int = 1) -> R:
-        """Ask the configured engine, or the embedded one where the guard says so (see `EngineFallback.call`)."""
+        """Call the configured engine, or the embedded one where the guard decides so (see `EngineFallback.call`)."""
         return await self.guard.call(lambda: ask(self.remote), lambda: ask(self.embedded), parts=parts)
 
 
 class GuardedEmbedder(Guarded[Embedder, Embeddings]):
-    """Vectors of the configured model; the fallback's report names another model, and so another space."""
+    """Embeds with the configured model; the fallback's report names another model, whose vectors are not comparable."""
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each text, all of one model."""
@@ -72,7 +72,7 @@ class GuardedEmbedder(Guarded[Embedder, Embeddings]):
 
 
 class GuardedToolRanker(Guarded[ToolRanker, ToolRanking]):
-    """Tools ranked by the configured engine."""
+    """Ranks tools with the configured engine."""
 
     async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
         """Rank all ``tools`` for each of ``queries``."""
@@ -80,7 +80,7 @@ class GuardedToolRanker(Guarded[ToolRanker, ToolRanking]):
 
 
 class GuardedModerator(Guarded[Moderator, Moderation]):
-    """Texts moderated by the configured engine."""
+    """Moderates texts with the configured engine."""
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
         """Score each of ``texts`` for each of ``policies``."""
@@ -88,27 +88,27 @@ class GuardedModerator(Guarded[Moderator, Moderation]):
 
 
 class GuardedInjectionDetector(Guarded[InjectionDetector, InjectionJudgement]):
-    """Texts judged by the configured engine."""
+    """Judges texts with the configured engine."""
 
     async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
-        """Judge each of ``texts`` by itself."""
+        """Judge each of ``texts`` separately."""
         return await self.either(lambda engine: engine.judge(texts, documents=documents))
 
 
 class GuardedSecretScanner(Guarded[SecretScanner, SecretFindings]):
-    """Texts scanned by the configured engine as well as by the rules."""
+    """Scans texts with the configured engine and with the rules."""
 
     async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
         """Scan each of ``texts``."""
         return await self.either(lambda engine: engine.scan(texts, options))
 
     def providers(self) -> frozenset[str]:
-        """Return what either of them names."""
+        """Return the providers that either of them knows."""
         return self.remote.providers()
 
 
 class GuardedRetriever(Guarded[Retriever, Retrieval]):
-    """Passages ranked again by the configured engine."""
+    """Reranks passages with the configured engine."""
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return the best passages for each of ``queries``."""
@@ -116,15 +116,15 @@ class GuardedRetriever(Guarded[Retriever, Retrieval]):
 
 
 class GuardedGroundingJudge(Guarded[GroundingJudge, Grounding]):
-    """Statements judged by the configured engine."""
+    """Judges statements with the configured engine."""
 
     async def judge(self, claims: Sequence[Claim]) -> Grounding:
-        """Judge each of ``claims`` by itself."""
+        """Judge each of ``claims`` separately."""
         return await self.either(lambda engine: engine.judge(claims))
 
 
 class Chooser:
-    """Builds what serves each capability; without options the embedded engine does, itself. Close it at the end."""
+    """Builds the engine of each capability; without options that is the embedded one. Close it at the end."""
 
     def __init__(self, observe: Observer = unobserved) -> None:
         self._observe = observe
@@ -139,18 +139,18 @@ class Chooser:
         if options is None:
             return embedded
         # Vectors of two models cannot be compared, so in shadow mode any answer counts as agreement.
-        guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda answer, other: True)  # noqa: ARG005
+        guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda expected, result: True)  # noqa: ARG005
         return GuardedEmbedder(RemoteEmbedder(self._client(options)), embedded, guard)
 
     def tools(self, options: RemoteOptions | None, embedded: ToolRanker) -> ToolRanker:
-        """Return what ranks tools."""
+        """Return the ranker of tools."""
         if options is None:
             return embedded
         remote = RerankedTools(embedded, self._scorer(options))
         return GuardedToolRanker(remote, embedded, self._guard("tools", options, _same_first_tool))
 
     def moderator(self, options: RemoteOptions | None, embedded: Moderator) -> Moderator:
-        """Return what moderates."""
+        """Return the moderator."""
         if options is None:
             return embedded
         client = self._client(options)
@@ -162,28 +162,28 @@ class Chooser:
         return GuardedModerator(remote, embedded, self._guard("moderator", options, _same_flags))
 
     def injection(self, options: RemoteOptions | None, embedded: InjectionDetector) -> InjectionDetector:
-        """Return what looks for injections."""
+        """Return the injection detector."""
         if options is None:
             return embedded
         remote = ChatInjectionDetector(ChatJudge(self._client(options)))
         return GuardedInjectionDetector(remote, embedded, self._guard("injection", options, _same_sides))
 
     def secrets(self, options: RemoteOptions | None, embedded: SecretScanner) -> SecretScanner:
-        """Return what looks for credentials."""
+        """Return the secret scanner."""
         if options is None:
             return embedded
         remote = ChatSecretScanner(embedded, ChatJudge(self._client(options)))
         return GuardedSecretScanner(remote, embedded, self._guard("secrets", options, _same_spans))
 
     def retriever(self, options: RemoteOptions | None, embedded: Retriever) -> Retriever:
-        """Return what finds passages."""
+        """Return the retriever."""
         if options is None:
             return embedded
         remote = RerankedRetriever(embedded, self._scorer(options))
         return GuardedRetriever(remote, embedded, self._guard("retriever", options, _same_first_passage))
 
     def grounding(self, options: RemoteOptions | None, embedded: GroundingJudge) -> GroundingJudge:
-        """Return what judges statements."""
+        """Return the grounding judge."""
         if options is None:
             return embedded
         remote = ChatGroundingJudge(ChatJudge(self._client(options)))
@@ -211,32 +211,32 @@ class Chooser:
         self._closing.push_async_callback(close)
 
 
-def _same_flags(answer: Moderation, other: Moderation) -> bool:
+def _same_flags(expected: Moderation, result: Moderation) -> bool:
     return all(
         (row[policy] >= _LINE) == (theirs.get(policy, 0.0) >= _LINE)
-        for row, theirs in zip(answer.scores, other.scores, strict=True)
+        for row, theirs in zip(expected.scores, result.scores, strict=True)
         for policy in row
     )
 
 
-def _same_sides(answer: InjectionJudgement | Grounding, other: InjectionJudgement | Grounding) -> bool:
+def _same_sides(expected: InjectionJudgement | Grounding, result: InjectionJudgement | Grounding) -> bool:
     return all(
         (score >= _LINE) == (theirs >= _LINE)
-        for score, theirs in zip(answer.scores, other.scores, strict=True)
+        for score, theirs in zip(expected.scores, result.scores, strict=True)
     )
 
 
-def _same_spans(answer: SecretFindings, other: SecretFindings) -> bool:
-    return [[(span.start, span.end) for span in spans] for spans in answer.spans] == [
-        [(span.start, span.end) for span in spans] for spans in other.spans
+def _same_spans(expected: SecretFindings, result: SecretFindings) -> bool:
+    return [[(span.start, span.end) for span in spans] for spans in expected.spans] == [
+        [(span.start, span.end) for span in spans] for spans in result.spans
     ]
 
 
-def _same_first_tool(answer: ToolRanking, other: ToolRanking) -> bool:
-    return [row[:1] for row in answer.order] == [row[:1] for row in other.order]
+def _same_first_tool(expected: ToolRanking, result: ToolRanking) -> bool:
+    return [row[:1] for row in expected.order] == [row[:1] for row in result.order]
 
 
-def _same_first_passage(answer: Retrieval, other: Retrieval) -> bool:
-    return [[each.document for each in passages[:1]] for passages in answer.passages] == [
-        [each.document for each in passages[:1]] for passages in other.passages
+def _same_first_passage(expected: Retrieval, result: Retrieval) -> bool:
+    return [[each.document for each in passages[:1]] for passages in expected.passages] == [
+        [each.document for each in passages[:1]] for passages in result.passages
     ]

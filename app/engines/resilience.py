@@ -1,4 +1,4 @@
-"""Asking an engine elsewhere without depending on it: time limit, circuit breaker, fallback, shadow mode."""
+"""Call an engine on another server without depending on it: time limit, circuit breaker, fallback, shadow mode."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ from app.core.errors import UpstreamUnavailableError
 
 _log = logging.getLogger(__name__)
 _SHARE = 0.5
-"""The part of the time left that an engine elsewhere may use; the rest is the fallback's."""
+"""The share of the remaining time that a remote engine may use; the rest is left for the fallback."""
 _IMPATIENT = "the caller had no more time"
 
 R = TypeVar(
@@ -42,7 +42,7 @@ R = TypeVar(
 
 
 class RemoteEngineError(Exception):
-    """An engine elsewhere gave no usable answer; ``reason`` is a word of ours, never one of the other side's."""
+    """A remote engine gave no usable answer; ``reason`` is our own wording, never the other side's."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -50,7 +50,7 @@ class RemoteEngineError(Exception):
 
 
 Observer = Callable[[str, str], None]
-"""Is told the capability and served, fallback, refused, agreed, differed, shadow_failed or shadow_dropped."""
+"""Receives capability and outcome: served, fallback, refused, agreed, differed, shadow_failed or shadow_dropped."""
 
 
 def unobserved(_capability: str, _outcome: str) -> None:
@@ -59,11 +59,11 @@ def unobserved(_capability: str, _outcome: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How far an engine elsewhere is trusted.
+    """How far a remote engine is trusted.
 
-    ``timeout_s`` limits one call; after ``failures`` in a row nobody is asked for ``cool_down_s``, then one call tries.
-    ``fallback`` lets the embedded engine serve instead. In ``shadow`` the embedded engine always serves and the other
-    is asked as well, at most ``shadows`` at once, to count how often they agree.
+    ``timeout_s`` limits one call; after ``failures`` in a row no call is made for ``cool_down_s``, then one call tries.
+    ``fallback`` lets the embedded engine serve instead. In ``shadow`` the embedded engine always serves and the remote
+    one is called as well, at most ``shadows`` at once, to count how often they agree.
     """
 
     timeout_s: float = 5.0
@@ -75,7 +75,7 @@ class Rules:
 
 
 class State(Enum):
-    """Of a circuit: CLOSED lets calls through, OPEN none, HALF_OPEN the one that tries."""
+    """State of a circuit: CLOSED lets calls through, OPEN lets none, HALF_OPEN lets one try."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -83,7 +83,7 @@ class State(Enum):
 
 
 class Breaker:
-    """Stops asking what keeps failing; all methods run on one event loop."""
+    """Circuit breaker: stops calls to an engine that keeps failing; all methods run on one event loop."""
 
     def __init__(
         self, failures: int, cool_down_s: float, clock: Callable[[], float] = time.monotonic
@@ -96,19 +96,19 @@ class Breaker:
         self.state = State.CLOSED
 
     def admits(self) -> bool:
-        """Say whether a call may go through; the first one after the pause becomes the probe."""
+        """Return whether a call may be made; the first one after the pause is the probe."""
         if self.state is State.OPEN and self._clock() - self._opened >= self._cool_down_s:
             self.state = State.HALF_OPEN
             return True
         return self.state is State.CLOSED
 
     def succeeded(self) -> None:
-        """Note an answer: the circuit is closed again."""
+        """Record an answer, which closes the circuit."""
         self._failures = 0
         self.state = State.CLOSED
 
     def failed(self) -> bool:
-        """Note a failure; return whether it opened the circuit."""
+        """Record a failure; return whether it opened the circuit."""
         self._failures += 1
         if self.state is State.CLOSED and self._failures < self._limit:
             return False
@@ -118,16 +118,16 @@ class Breaker:
         return opened
 
     def abandoned(self) -> None:
-        """Note that the caller went away: it proves nothing, but a probe must not be waited for."""
+        """Record that the caller left: this proves nothing, but the circuit must not wait for that probe."""
         if self.state is State.HALF_OPEN:
             self.state = State.OPEN
 
 
 @dataclass(slots=True)
 class EngineFallback(Generic[R]):
-    """Asks the engine elsewhere for one capability, and the embedded one where that fails.
+    """Calls the remote engine for one capability, and the embedded one where that fails.
 
-    ``agree`` says whether two results mean the same, for shadow mode.
+    ``agree(expected, result)`` decides whether two results are equivalent, for shadow mode.
     """
 
     capability: str
@@ -146,7 +146,7 @@ class EngineFallback(Generic[R]):
     ) -> R:
         """Return the result of ``remote``, or of ``embedded`` with its report marked as degraded.
 
-        ``parts`` is how many requests ``remote`` makes one after the other; the time limit is for each.
+        ``parts`` is the number of requests that ``remote`` makes in sequence; the time limit applies to each.
         """
         if self.rules.shadow:
             result = await embedded()
@@ -154,7 +154,7 @@ class EngineFallback(Generic[R]):
             return result
         if self.breaker.admits():
             try:
-                result = await self._asked(remote, parts)
+                result = await self._call_remote(remote, parts)
             except RemoteEngineError as error:
                 self._note(error)
             else:
@@ -171,11 +171,11 @@ class EngineFallback(Generic[R]):
         return degraded(await embedded())
 
     async def close(self) -> None:
-        """End what still runs in the background."""
+        """End the calls that still run in the background."""
         await self._shadows.close()
 
-    async def _asked(self, remote: Callable[[], Awaitable[R]], parts: int) -> R:
-        """Await ``remote`` within its limit and the part of the caller's time that it may use."""
+    async def _call_remote(self, remote: Callable[[], Awaitable[R]], parts: int) -> R:
+        """Await ``remote`` within its limit and its share of the caller's time."""
         left = remaining_s()
         whole = self.rules.timeout_s * parts
         limit = whole if left is None else min(whole, left * _SHARE)
@@ -209,7 +209,7 @@ class EngineFallback(Generic[R]):
             )
 
     def _compare(self, remote: Callable[[], Awaitable[R]], expected: R, parts: int) -> None:
-        """Ask ``remote`` in the background, where there is room, and count whether it agrees."""
+        """Call ``remote`` in the background, if there is capacity, and count whether it agrees."""
         if len(self._shadows) >= self.rules.shadows:
             self.observe(self.capability, "shadow_dropped")
             return
@@ -232,6 +232,6 @@ class EngineFallback(Generic[R]):
 
 
 def degraded(result: R) -> R:
-    """Return ``result`` with a report that says a configured engine failed."""
+    """Return ``result`` with a report that marks it as degraded."""
     report: EngineReport = replace(result.report, degraded=True)
     return replace(result, report=report)
