@@ -227,7 +227,7 @@ async def opened(
             changes.subscribe(listener)
         await stack.enter_async_context(descriptions.watching())
         catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
-        upstreams.subscribe(catalogs.overtaken)
+        upstreams.subscribe(catalogs.mark_stale)
         changes.subscribe(catalogs.changed)
         if database.embedded:
             await stack.enter_async_context(catalogs.watching())

@@ -237,7 +237,7 @@ async def built(shop: Shop, groups: list[str]) -> Catalog:
 
 
 async def test_a_reader_that_gives_up_takes_the_catalog_from_nobody(shop: Shop) -> None:
-    shop.services.catalogs.overtaken(shop.operator.tenant)
+    shop.services.catalogs.mark_stale(shop.operator.tenant)
     first, second = (asyncio.create_task(shop.catalog()) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
@@ -247,10 +247,10 @@ async def test_a_reader_that_gives_up_takes_the_catalog_from_nobody(shop: Shop) 
 async def test_a_change_between_the_question_and_the_first_step_of_its_answer_is_not_lost(shop: Shop) -> None:
     catalogs, tenant = shop.services.catalogs, shop.operator.tenant
     before = await shop.catalog()
-    catalogs.overtaken(tenant)
+    catalogs.mark_stale(tenant)
     asked = asyncio.create_task(shop.catalog())
     await asyncio.sleep(0)  # the question is put, and the task that answers it has not begun
-    catalogs.overtaken(tenant)
+    catalogs.mark_stale(tenant)
     await asked
     assert await shop.catalog() is not before
 

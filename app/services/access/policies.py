@@ -122,11 +122,11 @@ class PolicyService:
                 before = await find_policy(tx, target)
                 current = before.version if before is not None else 0
                 if expected_version is not None and expected_version != current:
-                    raise _overtaken(current)
+                    raise _version_conflict(current)
                 document = policy.model_dump(mode="json")
                 added = StoredPolicy(target, current + 1, document, self.now(), caller.key_id)
                 if not await add_policy(tx, added):
-                    raise _overtaken(current + 1)
+                    raise _version_conflict(current + 1)
                 changed = _changed_parts(before, policy)
                 await self.audit.record_with(tx, *self._events(caller, target, request, current + 1, changed))
                 await announce(tx, Changed(POLICY_CHANGED, target))
@@ -247,7 +247,7 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _overtaken(version: int) -> ConflictError:
+def _version_conflict(version: int) -> ConflictError:
     return ConflictError(
         "The policy was changed meanwhile; read it again and repeat the change.", details={"version": version}
     )

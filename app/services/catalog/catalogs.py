@@ -107,9 +107,9 @@ class CatalogService:
         else:
             return
         for tenant in tenants:
-            self.overtaken(tenant)
+            self.mark_stale(tenant)
 
-    def overtaken(self, tenant: str) -> None:
+    def mark_stale(self, tenant: str) -> None:
         """Build the tenant's catalog again, because its servers or their configuration changed."""
         if tenant not in self._catalogs:
             # The catalog before is unknown, but its streams must be notified. A first build under way is not kept.
@@ -138,7 +138,7 @@ class CatalogService:
                     log.warning("a change could not be looked for: %s", type(error).__name__)
                     continue
                 if now != before and self._operator_words.get(tenant) is before:
-                    self.overtaken(tenant)
+                    self.mark_stale(tenant)
 
     async def _build_soon(self, tenant: str) -> None:
         await asyncio.sleep(_BUILD_DELAY_S)

@@ -1,1 +1,1 @@
-"""The declarative file: reading it and bringing a tenant to what it says."""
+"""The declarative file: read it, and apply it to a tenant."""

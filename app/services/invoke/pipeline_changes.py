@@ -148,7 +148,7 @@ def next_version(current: StoredPipeline, state: Any, moment: datetime, by: str)
 
 async def _store(tx: PipelineTransaction, tenant: str, added: StoredPipeline) -> None:
     if not await add_pipeline(tx, tenant, added):
-        raise overtaken(added.version)
+        raise version_conflict(added.version)
 
 
 def check_number(number: int) -> None:
@@ -165,7 +165,7 @@ def pipeline_of(stored: StoredPipeline) -> Pipeline:
     return Pipeline.model_validate({**stored.document, "name": stored.name})
 
 
-def overtaken(current_version: int) -> ConflictError:
+def version_conflict(current_version: int) -> ConflictError:
     """Return the error for a change that is based on another version than the current one."""
     return ConflictError(
         "The pipeline was changed meanwhile; read it again and repeat the change.",

@@ -19,9 +19,9 @@ from app.services.invoke.pipeline_changes import (
     PipelineRules,
     check_number,
     next_version,
-    overtaken,
     pipeline_of,
     store_version,
+    version_conflict,
 )
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
@@ -164,7 +164,7 @@ class PipelineService:
                 _check_expected(current, expected_version)
                 removed = next_version(current, "removed", self.now(), caller.key_id)
                 if not await add_pipeline(tx, caller.tenant, removed):
-                    raise overtaken(removed.version)
+                    raise version_conflict(removed.version)
                 await self._record_change(tx, caller, "pipelines.delete", request, removed)
         self.memory.forget(caller.tenant)
 
@@ -202,7 +202,7 @@ def _active(versions: Sequence[StoredPipeline]) -> StoredPipeline:
 def _check_expected(current: StoredPipeline | None, expected: int | None) -> None:
     version = current.version if current is not None and current.state == "active" else 0
     if expected is not None and expected != version:
-        raise overtaken(version)
+        raise version_conflict(version)
 
 
 def _version(stored: StoredPipeline) -> PipelineVersion:
