@@ -104,9 +104,7 @@ class DeclarationService:
         unchanged += len(pipelines.unchanged)
         if changes:
             kinds = ("server", "group", "concern", "mapping", "pipeline")
-            details = {
-                f"{kind}s": sum(change.kind == difference for change in changes) for difference in kinds
-            }
+            details = {f"{name}s": sum(change.kind == name for change in changes) for name in kinds}
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
         return DeclarationPlan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
