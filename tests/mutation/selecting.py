@@ -152,7 +152,15 @@ def record(root: Path, folder: Path, table: dict[str, Any], *, trust: bool) -> R
             environment = os.environ | {FOLDER: str(folder.resolve()), ROOMS: ",".join(table["rooms"])}
             tier = "not soak and not outside"
             command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutation.reach", "-m", tier]
-            command += ["-n", str(table["processes"]), "--dist", "worksteal", "--tb=no", f"@{arguments}"]
+            command += [
+                "-n",
+                str(table["processes"]),
+                "--dist",
+                "worksteal",
+                "--tb=no",
+                "--continue-on-collection-errors",
+                f"@{arguments}",
+            ]
             subprocess.run(command, cwd=root, env=environment, check=False)
         (folder / "digests.json").write_text(json.dumps(now))
     return read(folder)
