@@ -15,15 +15,15 @@ _ASCII_LIMIT = 128
 
 def mask_of(*codes: int) -> int:
     """Return the set of ``codes``."""
-    found = 0
+    mask = 0
     for code in codes:
-        found |= 1 << code
-    return found
+        mask |= 1 << code
+    return mask
 
 
 _UNCASED: Final = EVERY & ~((1 << UNCASED) - 1)
 _SHARED: Final = mask_of(*b"kKsSiI")
-"""Bytes that stand for a letter outside of ASCII too."""
+"""Bytes that also stand for a letter outside ASCII."""
 _ASCII_WORD: Final = mask_of(*(code for code in range(128) if chr(code).isalnum() or code == ord("_")))
 _ASCII_DIGIT: Final = mask_of(*range(ord("0"), ord("9") + 1))
 CAPITALS: Final = mask_of(*range(ord("A"), ord("Z") + 1))
@@ -33,7 +33,7 @@ _SPACE: Final = _SURE_SPACE | mask_of(0x1C, 0x1D, 0x1E, 0x1F, SPACE)
 
 
 class ByteSet(NamedTuple):
-    """The bytes that ``may`` stand for a matching character, and those that ``must``: all their characters match."""
+    """The bytes that ``may`` stand for a matching character, and those that ``must``, all of whose characters match."""
 
     may: int
     must: int
@@ -42,7 +42,7 @@ class ByteSet(NamedTuple):
         return ByteSet(self.may | other.may, self.must | other.must)
 
     def inverted(self) -> "ByteSet":
-        """Return the bytes of the characters that do not match; the edge is among them."""
+        """Return the bytes of the characters that do not match, including the edge."""
         return ByteSet(EVERY & ~self.must, EVERY & ~self.may)
 
 
@@ -61,12 +61,12 @@ _BY_NAME: Final = {
 
 
 def category(name: str, flags: int) -> ByteSet:
-    r"""Return the set of ``\d``, ``\s``, ``\w`` and their opposites, by the parser's name of them."""
+    r"""Return the set of ``\d``, ``\s``, ``\w`` and their opposites, by the parser's name for them."""
     kind = name.rsplit("_", 1)[1]
-    found = _BY_NAME[kind]
+    byte_set = _BY_NAME[kind]
     if flags & re.ASCII:
-        found = ByteSet(found.may, found.must & ASCII)
-    return found.inverted() if "_NOT_" in name else found
+        byte_set = ByteSet(byte_set.may, byte_set.must & ASCII)
+    return byte_set.inverted() if "_NOT_" in name else byte_set
 
 
 @lru_cache(maxsize=4096)
@@ -74,11 +74,11 @@ def character(code: int, flags: int) -> ByteSet:
     """Return the set of one character."""
     letter = chr(code)
     if code < _ASCII_LIMIT:
-        found = 1 << code
+        mask = 1 << code
         if not (flags & re.IGNORECASE and letter.isalpha()):
-            return ByteSet(found, found & ~_SHARED)
-        found = mask_of(ord(letter.lower()), ord(letter.upper()))
-        return ByteSet(found, found & ~mask_of(*b"iI"))
+            return ByteSet(mask, mask & ~_SHARED)
+        mask = mask_of(ord(letter.lower()), ord(letter.upper()))
+        return ByteSet(mask, mask & ~mask_of(*b"iI"))
     may = 1 << byte_of(letter)
     if flags & re.IGNORECASE and not may & _UNCASED:
         may |= mask_of(CASED, MARK)
@@ -89,12 +89,12 @@ def character(code: int, flags: int) -> ByteSet:
 
 def characters(first: int, last: int, flags: int) -> ByteSet:
     """Return the set of a range of characters."""
-    found = NOTHING
+    byte_set = NOTHING
     for code in range(first, min(last, _ASCII_LIMIT - 1) + 1):
-        found |= character(code, flags)
+        byte_set |= character(code, flags)
     if last >= _ASCII_LIMIT:
-        found = ByteSet(found.may | _FOREIGN | _SHARED, found.must)
-    return found
+        byte_set = ByteSet(byte_set.may | _FOREIGN | _SHARED, byte_set.must)
+    return byte_set
 
 
 @lru_cache(maxsize=4096)
@@ -104,13 +104,13 @@ def members(mask: int) -> bytes:
 
 
 def folded(mask: int) -> int:
-    """Return a set without capitals, with each small letter whose capital was in it."""
+    """Return a set with its capitals replaced by their small letters."""
     capitals = mask & CAPITALS
     return (mask & ~CAPITALS) | capitals << _TO_SMALL
 
 
 def rendered(mask: int) -> bytes:
-    """Return the expression of a set for a search without case."""
+    """Return the expression of a set for a case-insensitive search."""
     return exactly(folded(mask))
 
 

@@ -1,7 +1,7 @@
-"""The probes of patterns, kept on disk beside the compiled databases: to derive them takes most of a start.
+"""Cache the probes of patterns on disk next to the compiled databases: deriving them takes most of a start.
 
-What is kept is plain JSON under a digest of every pattern and of the code that derives; it is never run, and a file
-that is not to the byte what was written is not used.
+A cache file is plain JSON, named by a digest of every pattern and of the deriving code. It is never executed, and a
+file that differs from what was written is not used.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ _KIND: Final = "json"
 
 
 class Question(NamedTuple):
-    """A pattern to derive a probe from; or from ``core``, which each of its matches that matter holds.
+    """A pattern for which to derive a probe, or a ``core`` that every relevant match of the pattern contains.
 
-    ``itself``: the pattern alone is asked first, and its core where it gives no probe of a limited reach.
+    ``itself``: derive from the pattern first, and from the core only if the probe's reach is unlimited.
     """
 
     pattern: str
@@ -35,12 +35,12 @@ class Question(NamedTuple):
 
 
 def probes_of(questions: Sequence[Question]) -> list[Probe | str]:
-    """Return for each pattern its probe, or the reason why there is none."""
+    """Return the probe of each pattern, or the reason why there is none."""
     digest = _digest(questions)
-    kept = stored.read(digest, _KIND) if digest else None
-    known = _unpacked(kept) if kept else None
-    if known is not None:
-        return known
+    content = stored.read(digest, _KIND) if digest else None
+    cached = _unpacked(content) if content else None
+    if cached is not None:
+        return cached
     answers = [_answer(question) for question in questions]
     if digest:
         stored.keep(digest, _packed(answers), _KIND)
@@ -48,9 +48,9 @@ def probes_of(questions: Sequence[Question]) -> list[Probe | str]:
 
 
 def around(core: str, shape: str, flags: int) -> Probe:
-    """Return a probe that hits where ``core`` is, and reaches as far as the characters of ``shape`` do.
+    """Return a probe that hits at matches of ``core`` and reaches as far as the characters of ``shape`` do.
 
-    Each match of ``shape`` that matters holds a match of ``core``.
+    Each relevant match of ``shape`` contains a match of ``core``.
     """
     probe, reading = probe_of(core, flags), PatternReading(shape, flags)
     inside = alphabet(reading.shape)
@@ -75,7 +75,7 @@ def _answer(question: Question) -> Probe | str:
 
 
 def _sources(modules: Sequence[ModuleType]) -> bytes:
-    """Return a digest of the code that derives; nothing where it cannot be read, and then nothing is kept."""
+    """Return a digest of the deriving code; empty if it cannot be read, and then nothing is cached."""
     try:
         code = [Path(str(module.__file__)).read_bytes() for module in modules]
     except OSError:
@@ -83,34 +83,41 @@ def _sources(modules: Sequence[ModuleType]) -> bytes:
     return hashlib.blake2b(b"\0".join((sys.version.encode(), *code))).digest()
 
 
-# Read with the modules and not later: code that changed in between would give its name to what older code derived.
+# Read at import and not later: if the code changed in between, its digest would name what older code derived.
 _SOURCES: Final = _sources(_CODE)
 
 
 def _digest(questions: Sequence[Question]) -> bytes:
-    asked = json.dumps(questions).encode()
-    return hashlib.blake2b(_SOURCES + asked, digest_size=_SIZE).digest() if _SOURCES else b""
+    serialized = json.dumps(questions).encode()
+    return hashlib.blake2b(_SOURCES + serialized, digest_size=_SIZE).digest() if _SOURCES else b""
 
 
 def _packed(answers: Sequence[Probe | str]) -> bytes:
     rows = [
-        one if isinstance(one, str) else [[each.decode("latin-1") for each in one.expressions], *one[1:]]
-        for one in answers
+        answer
+        if isinstance(answer, str)
+        else [[expression.decode("latin-1") for expression in answer.expressions], *answer[1:]]
+        for answer in answers
     ]
     content = json.dumps(rows).encode()
     return hashlib.blake2b(content, digest_size=_SIZE).digest() + content
 
 
 def _unpacked(kept: bytes) -> list[Probe | str] | None:
-    """Return what `_packed` wrote, or None where it is no longer that."""
+    """Return what `_packed` wrote, or None if the content was changed."""
     content = kept[_SIZE:]
     if hashlib.blake2b(content, digest_size=_SIZE).digest() != kept[:_SIZE]:
         return None
-    return [one if isinstance(one, str) else _probe(*one) for one in json.loads(content)]
+    return [row if isinstance(row, str) else _probe(*row) for row in json.loads(content)]
 
 
 def _probe(expressions: list[str], *others: Any) -> Probe:
     *numbers, borders, opening = others
     return Probe._make(
-        (tuple(each.encode("latin-1") for each in expressions), *numbers, tuple(map(tuple, borders)), opening)
+        (
+            tuple(expression.encode("latin-1") for expression in expressions),
+            *numbers,
+            tuple(map(tuple, borders)),
+            opening,
+        )
     )

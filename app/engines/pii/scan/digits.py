@@ -1,4 +1,4 @@
-"""The parts of an image beside its digits: what holds a digit in every match needs to be looked for nowhere else."""
+"""Extract the parts of an image near its digits: patterns whose matches all contain a digit are searched only there."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -11,16 +11,16 @@ import numpy.typing as npt
 from app.engines.pii.scan.image import DIGIT
 
 REACHES: Final = (40, 136, 1024)
-"""How many bytes on either side of a digit are looked at."""
+"""How many bytes on either side of a digit are searched."""
 
 _MOST: Final = 0.6
-"""The share of an image from which on all of it is cheaper."""
+"""The share of an image above which searching all of it is cheaper."""
 
 _CODES: Final = frozenset((*b"0123456789", DIGIT))
 _IS_DIGIT: Final = np.isin(np.arange(256), list(_CODES))
 
 Regions = tuple[bytes, Callable[[list[int]], list[int]] | None]
-"""The parts as one piece, and what turns ends in it into ends in the image; None: it is the image."""
+"""The joined parts, and a function that maps ends in them to ends in the image; None: this is the whole image."""
 
 
 def digits_of(image: bytes) -> npt.NDArray[np.intp]:
@@ -42,16 +42,16 @@ def beside_digits(image: bytes, places: npt.NDArray[np.intp], reach: int) -> Reg
     borders, shifts = sums.tolist(), (lows - (sums - sizes)).tolist()
 
     def moved(ends: list[int]) -> list[int]:
-        # An end lies behind its last byte, so one on a border belongs to the part before.
+        # An end is the offset after the last byte, so an end on a border belongs to the part before.
         return [end + shifts[bisect_left(borders, end)] for end in ends]
 
     return b"".join(image[low:high] for low, high in zip(lows.tolist(), highs.tolist(), strict=True)), moved
 
 
 def reach_of(expression: bytes, around: int) -> int:
-    """Return which of `REACHES` holds every hit of ``expression`` that matters; 0: none, or not every one.
+    """Return the smallest of `REACHES` that covers every relevant hit of ``expression``; 0 if none does.
 
-    ``around``: a hit matters only with a digit that near to its end; 0: every hit does.
+    ``around``: a hit is relevant only with a digit that close to its end; 0: every hit is relevant.
     """
     tree = _parser.parse(expression.decode("latin-1"))
     widest = tree.getwidth()[1]

@@ -1,7 +1,7 @@
-"""An image of a text with one byte a character and the same offsets, so that engines for bytes search Unicode.
+"""Map a text to an image with one byte per character and the same offsets, so that byte engines can search Unicode.
 
-ASCII stands for itself. All other characters share a few bytes: a class says no more of its characters than that none
-of them matches an expression that no character of the class can match. Each image has an `EDGE` on either side.
+ASCII characters map to themselves. All others are classes that share a few bytes: an expression may hit a class only if
+it can match some character of the class. Each image has an `EDGE` on either side.
 """
 
 import re
@@ -13,22 +13,22 @@ import numpy.typing as npt
 import regex  # type: ignore[import-untyped]
 
 CASED, SPACE, DIGIT, MARK, OTHER, EDGE = range(0x80, 0x86)
-"""Letters with case; white space; digits; letters to one regular expression engine only; everything else; the edge."""
+"""Letters with case; white space; digits; letters in only one regular expression engine; all others; the edge."""
 
 UNCASED = 0xA0
-"""The first of the bytes of letters without case, so that a Chinese word is more than a row of letters."""
+"""The first of several bytes for letters without case, so that Chinese words remain distinguishable."""
 
 AS_ASCII = {"\u212a": "k", "\u017f": "s", "\u0130": "i", "\u0131": "i"}
-"""The four letters that are ASCII letters where case does not count, and stand for these here."""
+"""The four letters that equal ASCII letters when case is ignored, and map to these here."""
 
 _PLANE = 1 << 16
 _PLANES = 17
 _table: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-_known: set[int] = set()
+_filled: set[int] = set()
 
 
 def image(text: str) -> bytes:
-    """Return the image of ``text``: its bytes are shifted by one, for the edge before it."""
+    """Return the image of ``text``; its bytes are shifted by one, because an edge precedes them."""
     if text.isascii():
         return b"\x85%b\x85" % text.encode("ascii")
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -41,14 +41,14 @@ def byte_of(character: str) -> int:
 
 
 def _loaded(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    """Return the table, filled for the planes of ``codes``: nearly always the first alone, a few milliseconds' work."""
-    global _table  # noqa: PLW0603 - one table for the process, a megabyte that is only touched where it is used
+    """Return the table, filled for the planes of ``codes``: nearly always only the first, which takes milliseconds."""
+    global _table  # noqa: PLW0603 - one table per process, a megabyte of which only used planes are touched
     if not len(_table):
         _table = np.zeros(_PLANE * _PLANES, np.uint8)
     planes = {0} if int(codes.max()) < _PLANE else set(np.unique(codes >> 16).tolist())
-    for plane in planes - _known:
+    for plane in planes - _filled:
         _table[plane * _PLANE : (plane + 1) * _PLANE] = _plane(plane * _PLANE)
-        _known.add(plane)
+        _filled.add(plane)
     return _table
 
 
@@ -56,11 +56,11 @@ def _plane(first: int) -> npt.NDArray[np.uint8]:
     characters = "".join(map(chr, range(first, first + _PLANE)))
 
     def where(engine: Any, expression: str) -> npt.NDArray[np.bool_]:
-        found = np.zeros(_PLANE, np.bool_)
+        mask = np.zeros(_PLANE, np.bool_)
         spans: Iterable[Any] = engine.finditer(expression, characters)
         for span in spans:
-            found[span.start() : span.end()] = True
-        return found
+            mask[span.start() : span.end()] = True
+        return mask
 
     letters, others = where(regex, r"\w+"), where(re, r"\w+")
     codes = np.arange(first, first + _PLANE)

@@ -1,4 +1,4 @@
-"""Three engines that say where expressions hit in an image: Hyperscan, RE2, and none, where everything may hit."""
+"""Three engines that locate hits of expressions in an image: Hyperscan, RE2, and none, where anything may hit."""
 
 import hashlib
 import logging
@@ -18,16 +18,16 @@ MatcherName = Literal["auto", "hyperscan", "re2", "plain"]
 Hits = dict[int, list[int]]
 
 _TOGETHER: Final = 84
-"""Expressions of a database: each costs a pass of its own, and the time to compile one grows faster than that."""
+"""Expressions per database: each database costs a pass, and compile time grows faster than this number."""
 
 _SYNTAX = re.compile(rb"[\[({]")
 _log = logging.getLogger(__name__)
 
 
 class ExpressionMatcher(Protocol):
-    """Says for each expression, by its number, where hits end in an image.
+    """Find for each expression, by its number, where hits end in an image.
 
-    A hit that is given as ``n`` ends in ``(n - grain, n]``. ``hits`` of None: nothing is known, anything may hit.
+    A hit reported as ``n`` ends in ``(n - grain, n]``. If ``hits`` returns None, anything may hit anywhere.
     """
 
     name: str
@@ -37,11 +37,11 @@ class ExpressionMatcher(Protocol):
         """Return the hits of each expression that has any, sorted."""
 
     def serialized(self) -> bytes | None:
-        """Return what another process can start from without compiling; None where there is nothing to compile."""
+        """Return the data from which another process starts without compiling; None if there is nothing to compile."""
 
 
 class PlainMatcher:
-    """Knows nothing, so that every pattern runs over the whole text."""
+    """Locate nothing, so that every pattern runs over the whole text."""
 
     name = "plain"
     grain = 0
@@ -57,10 +57,10 @@ class PlainMatcher:
 
 
 class HyperscanMatcher:
-    """Automata at hundreds of megabytes a second; the databases are shared, the scratch is a thread's.
+    """Search with automata at hundreds of megabytes a second; threads share the databases, each has its own scratch.
 
-    Plain words are one database, all else a few: what begins alike is in one and followed as one. What only hits beside
-    a digit is looked for beside the digits alone: most text has few.
+    Plain words form one database, all others a few: expressions with the same beginning are matched together.
+    Expressions that hit only near a digit are searched only near digits: most texts have few.
     """
 
     name = "hyperscan"
@@ -75,31 +75,31 @@ class HyperscanMatcher:
         reaches: Sequence[int],
         serialized: bytes | None = None,
     ) -> None:
-        import hyperscan  # noqa: PLC0415 - a large library, and not there on every platform
+        import hyperscan  # noqa: PLC0415 - a large library, not available on every platform
 
         self._library = hyperscan
         self._local = threading.local()
         self._digest = digest(expressions, reaches)
-        given = serialized if serialized is not None else stored.read(self._digest)
-        loaded = self._loaded(given) if given else None
+        content = serialized if serialized is not None else stored.read(self._digest)
+        loaded = self._loaded(content) if content else None
         self._databases = loaded if loaded is not None else self._compiled(expressions, first_word, reaches)
         if loaded is None:
             stored.keep(self._digest, self.serialized())
 
     def serialized(self) -> bytes:
-        """Return the databases with what they were made from, for other processes and later starts."""
+        """Return the databases and the digest of their sources, for other processes and later starts."""
         parts = [(bytes(self._library.dumpb(database)), reach) for database, reach in self._databases]
         return self._digest + b"".join(self._HEAD.pack(len(part), reach) + part for part, reach in parts)
 
     def hits(self, image: bytes) -> Hits:
-        """Return where hits end."""
-        found: Hits = {}
+        """Return the ends of hits."""
+        ends_of: Hits = {}
 
         def add(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            if number in found:
-                found[number].append(end)
+            if number in ends_of:
+                ends_of[number].append(end)
             else:
-                found[number] = [end]
+                ends_of[number] = [end]
 
         digits = digits_of(image)
         regions: dict[int, Regions] = {}
@@ -113,12 +113,12 @@ class HyperscanMatcher:
             if moved is None:
                 database.scan(part, match_event_handler=add, scratch=scratch)
             elif part:
-                whole, found = found, {}
+                whole, ends_of = ends_of, {}
                 database.scan(part, match_event_handler=add, scratch=scratch)
-                for number, ends in found.items():
+                for number, ends in ends_of.items():
                     whole[number] = moved(ends)
-                found = whole
-        return found
+                ends_of = whole
+        return ends_of
 
     def _scratches(self) -> list[Any]:
         scratches: list[Any] | None = getattr(self._local, "scratches", None)
@@ -158,7 +158,7 @@ class HyperscanMatcher:
         return databases
 
     def _loaded(self, serialized: bytes) -> list[tuple[Any, int]] | None:
-        """Return the databases of ``serialized``, or None where they were made of or for something else."""
+        """Return the databases of ``serialized``, or None if they do not fit these expressions or this machine."""
         if serialized[: len(self._digest)] != self._digest:
             return None
         databases, place = [], len(self._digest)
@@ -175,7 +175,7 @@ class HyperscanMatcher:
 
 
 class Re2Matcher:
-    """RE2's set of expressions over blocks of the image: says which hit in a block, not where in it."""
+    """Search blocks of the image with RE2's set of expressions: it finds which hit in a block, not where."""
 
     name = "re2"
     grain = 512
@@ -194,29 +194,29 @@ class Re2Matcher:
         self._set = re2.Set.SearchSet(options)
         for expression in expressions:
             self._set.Add(b"(?i)" + expression)
-        # RE2 says nothing where it gives up for want of memory; then this one is missing too.
+        # RE2 does not report if it gives up for lack of memory; then this expression is missing too.
         self._canary = self._set.Add(b"")
         self._set.Compile()
         self._all = range(len(expressions))
 
     def hits(self, image: bytes) -> Hits:
-        """Return for each expression the ends of the blocks in which hits end."""
-        found: Hits = {}
+        """Return the ends of the blocks in which hits end, for each expression."""
+        ends_of: Hits = {}
         for start in range(0, len(image), self.grain):
             end = start + self.grain
             numbers = self._set.Match(image[max(0, start - self._OVERLAP) : end]) or ()
             for number in numbers if self._canary in numbers else self._all:
                 if number != self._canary:
-                    found.setdefault(number, []).append(end)
-        return found
+                    ends_of.setdefault(number, []).append(end)
+        return ends_of
 
     def serialized(self) -> bytes | None:
-        """Return None: RE2 builds its automaton while it searches."""
+        """Return None: RE2 builds its automaton during the search."""
         return None
 
 
 def digest(expressions: Sequence[bytes], reaches: Sequence[int]) -> bytes:
-    """Return what compiled databases depend on: the expressions, where they hit, the library, the processor."""
+    """Return a digest of everything a database depends on: expressions, reaches, library, processor."""
     facts = [f"{_TOGETHER} alike", str(reaches), version("hyperscan")]
     facts += [platform.machine(), platform.system(), _processor()]
     state = hashlib.blake2b("\0".join(facts).encode(), digest_size=32)
@@ -226,7 +226,7 @@ def digest(expressions: Sequence[bytes], reaches: Sequence[int]) -> bytes:
 
 
 def _processor() -> str:
-    """Return the abilities of the processor: a database made for another does not load."""
+    """Return the features of the processor: a database compiled for another one does not load."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as facts:  # noqa: PTH123
             return next((line for line in facts if line.startswith(("flags", "Features"))), "")
@@ -241,10 +241,10 @@ def build(
     reaches: Sequence[int],
     serialized: bytes | None = None,
 ) -> ExpressionMatcher:
-    """Return the matcher of that name; ``auto`` takes the fastest that this platform has.
+    """Return the matcher of that name; ``auto`` selects the fastest on this platform.
 
-    The expressions from ``first_word`` on are of words: one hit tells as much as all. ``reaches`` says of each how far
-    from a digit it can hit at most where that matters; 0: anywhere.
+    The expressions from ``first_word`` on are words, for which one hit suffices. ``reaches`` holds for each expression
+    the maximum distance of a relevant hit from a digit; 0: anywhere.
     """
     if name == "plain":
         return PlainMatcher()

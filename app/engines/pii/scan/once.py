@@ -1,4 +1,4 @@
-"""The scan: one pass for all expressions, then windows, then the real patterns, then the words nearby."""
+"""Run a scan: one pass for all expressions, then windows, then the real patterns, then context words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from app.engines.pii.scan.windows import windows_of
 _ENTITY = attrgetter("entity")
 
 
-class Found(NamedTuple):
-    """A finding after context; ``owner`` is the place of its recognizer, ``word`` the one that raised its score."""
+class ScanFinding(NamedTuple):
+    """A finding after context; ``owner`` is the index of its recognizer, ``word`` the word that raised its score."""
 
     start: int
     end: int
@@ -34,9 +34,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WantedRecognizers:
-    """The recognizers that a kind of request wants: the place of each with the least score of its findings.
+    """The recognizers that a kind of request needs: the index of each with the minimum score of its findings.
 
-    ``demanding``: those that find nothing where none of their context words is in the text.
+    ``demanding``: those that find nothing unless one of their context words is in the text.
     """
 
     least: Mapping[int, float]
@@ -44,7 +44,7 @@ class WantedRecognizers:
 
 
 class ScanOnce:
-    """All recognizers over a text at once; not for use by two threads at once."""
+    """Run all recognizers over a text at once; not safe for use by two threads at once."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class ScanOnce:
         )
         self._weighing = weighing
         self._tokenizer = tokenizer
-        self._supports = [weighing.support(each) for each in self.recognizers]
+        self._supports = [weighing.support(recognizer) for recognizer in self.recognizers]
 
     def search(
         self, text: str, chosen: WantedRecognizers, artifacts: Callable[[], Any] | None = None
-    ) -> list[Found]:
-        """Return the findings of the chosen recognizers, without those that lie in an equal or better one.
+    ) -> list[ScanFinding]:
+        """Return the findings of the chosen recognizers, without those inside an equal or better one.
 
-        ``artifacts`` makes what recognizers with a search of their own are given beside the text.
+        ``artifacts`` creates the NLP artifacts for recognizers with their own search.
         """
         seen = image(text)
         hits = self.matcher.hits(seen)
@@ -77,7 +77,7 @@ class ScanOnce:
         if spoken is not None:
             active -= chosen.demanding - spoken
         raw: list[Raw] = []
-        for unit, ends in self._hit(hits, seen):
+        for unit, ends in self._units_hit(hits, seen):
             rules = [rule for rule in unit.rules if rule.owner in active]
             if rules:
                 windows, margin = windows_of(unit.probe, ends, seen, self.matcher.grain)
@@ -85,11 +85,11 @@ class ScanOnce:
                     rule.run(text, windows, margin, raw, timed=unit.timed or ends is None)
         for owner in self.plan.custom:
             if owner in active:
-                raw += self._asked(owner, text, artifacts)
+                raw += self._own_search(owner, text, artifacts)
         return self._weighed(text, seen, raw, chosen, spoken) if raw else []
 
-    def _hit(self, hits: Hits | None, seen: bytes) -> Iterator[tuple[Unit, list[int] | None]]:
-        """Yield what has to run, in the order of the plan, with its hits; None: over the whole text."""
+    def _units_hit(self, hits: Hits | None, seen: bytes) -> Iterator[tuple[Unit, list[int] | None]]:
+        """Yield the units to run, in the order of the plan, with their hits; None: over the whole text."""
         if hits is None:
             yield from ((unit, None) for unit in self.plan.units)
         else:
@@ -100,19 +100,19 @@ class ScanOnce:
         if self.plan.whole.rules:
             yield self.plan.whole, None
 
-    def _asked(self, owner: int, text: str, artifacts: Callable[[], Any] | None) -> Iterator[Raw]:
-        """Yield the findings of a recognizer that searches by itself."""
+    def _own_search(self, owner: int, text: str, artifacts: Callable[[], Any] | None) -> Iterator[Raw]:
+        """Yield the findings of a recognizer with its own search."""
         recognizer = self.recognizers[owner]
-        given: Any = artifacts() if artifacts else None
-        for result in recognizer.analyze(text, recognizer.supported_entities, given) or ():
+        nlp_artifacts: Any = artifacts() if artifacts else None
+        for result in recognizer.analyze(text, recognizer.supported_entities, nlp_artifacts) or ():
             yield result.start, result.end, result.score, owner, "", result.score, False, result.entity_type
 
     def _weighed(
         self, text: str, seen: bytes, raw: list[Raw], chosen: WantedRecognizers, spoken: frozenset[int] | None
-    ) -> list[Found]:
+    ) -> list[ScanFinding]:
         weighing = self._weighing
         around = Surroundings(text, seen, self._tokenizer, weighing)
-        found: list[Found] = []
+        findings: list[ScanFinding] = []
         for start, end, first, owner, pattern, base, bare, entity in self._distinct(raw):
             score, support, word = first, self._supports[owner], ""
             if support is not None:
@@ -120,39 +120,39 @@ class ScanOnce:
                     word = support(around.near(start))
                 score = weighing.weighed(entity, score, word, bare=bare)
             if score >= chosen.least[owner]:
-                found.append(Found(start, end, score, entity, owner, pattern, base, word))
-        return uncovered(found, _ENTITY)
+                findings.append(ScanFinding(start, end, score, entity, owner, pattern, base, word))
+        return uncovered(findings, _ENTITY)
 
     def _distinct(self, raw: list[Raw]) -> list[Raw]:
-        """Return ``raw``, less what lies inside another finding of a recognizer that leaves such out."""
+        """Return ``raw`` without findings inside another one, for recognizers that drop these."""
         distinct = self.plan.distinct
-        kept = [one for one in raw if one[3] not in distinct]
-        others = sorted((one for one in raw if one[3] in distinct), key=itemgetter(3))
+        kept = [finding for finding in raw if finding[3] not in distinct]
+        others = sorted((finding for finding in raw if finding[3] in distinct), key=itemgetter(3))
         for _, group in groupby(others, itemgetter(3)):
             mine = list(group)
             kept += mine if len(mine) == 1 else uncovered(mine, itemgetter(7))
         return kept
 
 
-def uncovered(found: list[Any], entity: Callable[[Any], str]) -> list[Any]:
-    """Return what does not lie inside an equal or better finding of its type, as Presidio's ``remove_duplicates``.
+def uncovered(findings: list[Any], entity: Callable[[Any], str]) -> list[Any]:
+    """Return the findings not inside an equal or better one of their type, like Presidio's ``remove_duplicates``.
 
-    Each begins with start, end and score.
+    Each finding begins with start, end and score.
     """
-    found.sort(key=lambda one: (entity(one), one[0], -one[1], -one[2]))
+    findings.sort(key=lambda finding: (entity(finding), finding[0], -finding[1], -finding[2]))
     kept: list[Any] = []
     near: list[Any] = []
     last = None
-    for one in found:
-        start, end, score = one[0], one[1], one[2]
-        if entity(one) != last:
-            last, near = entity(one), []
+    for finding in findings:
+        start, end, score = finding[0], finding[1], finding[2]
+        if entity(finding) != last:
+            last, near = entity(finding), []
         if not score:
             continue
         if near:
             near = [other for other in near if other[1] >= start]
             if any(other[0] <= start and end <= other[1] and score <= other[2] for other in near):
                 continue
-        kept.append(one)
-        near.append(one)
+        kept.append(finding)
+        near.append(finding)
     return kept

@@ -1,4 +1,4 @@
-"""Presidio's phone numbers: candidates looked for once and not once a region, each judged once."""
+"""Find Presidio's phone numbers: search candidates once instead of once per region, and check each once."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.engines.pii.scan.rules import Raw, Windows
 
-SHAPE: Final[str] = phonenumbermatcher._PATTERN.pattern  # noqa: SLF001 - what the library itself looks for
+SHAPE: Final[str] = phonenumbermatcher._PATTERN.pattern  # noqa: SLF001 - the pattern that the library itself uses
 _BETWEEN: Final = r"(?:[^\w\n]|[x\u30fc]){0,8}"
 CORE: Final = rf"\d{_BETWEEN}\d{_BETWEEN}\d{_BETWEEN}\d"
-"""Any number has four digits, and between two of them no more than what the library takes for punctuation: two letters
-are among it."""
+"""Every number has four digits, with only what the library regards as punctuation between them, which includes two
+letters."""
 
 _SECOND: Final[Any] = vars(phonenumbermatcher)["_SECOND_NUMBER_START_PATTERN"]
 _NEVER: Final = 1 << 60
@@ -24,9 +24,9 @@ _NONE: Final = (-1, -1)
 
 
 class PhoneRule:
-    """Google's matcher for each region, on candidates that all regions share.
+    """Run Google's matcher for each region on candidates that all regions share.
 
-    Presidio's own loop gives up a text after 65,535 candidates that are no number; here there is no such limit.
+    Presidio's own loop gives up on a text after 65,535 candidates that are not numbers; here there is no such limit.
     """
 
     def __init__(self, owner: int, recognizer: PhoneRecognizer) -> None:
@@ -38,7 +38,7 @@ class PhoneRule:
         self._recognizer = recognizer
         self._known: dict[tuple[str, str, str, str], tuple[int, int]] = {}
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
         """Add the phone numbers in ``windows``."""
         del margin, timed
         score = self._recognizer.SCORE
@@ -46,7 +46,7 @@ class PhoneRule:
             candidates: dict[int, tuple[int, str] | None] = {}
             for region in self._recognizer.supported_regions:
                 for start, end in self._numbers(text, low, high, region, candidates):
-                    found.append((start, end, score, self.owner, region, score, False, self._entity))
+                    raw.append((start, end, score, self.owner, region, score, False, self._entity))
 
     def _numbers(
         self, text: str, low: int, high: int, region: str, candidates: dict[int, tuple[int, str] | None]
@@ -61,35 +61,35 @@ class PhoneRule:
                 yield start + first, start + last
                 place = start + last
 
-    def _number(self, text: str, start: int, what: str, region: str) -> tuple[int, int]:
-        """Return where in a candidate a number of ``region`` lies; it depends on the characters beside it too."""
+    def _number(self, text: str, start: int, candidate: str, region: str) -> tuple[int, int]:
+        """Return the place of a number of ``region`` in a candidate; it also depends on the adjacent characters."""
         before = text[max(0, start - 1) : start]
-        after = text[start + len(what) : start + len(what) + _FOLLOWING]
-        key = (region, what, before, after)
-        known = self._known.get(key)
-        if known is None:
+        after = text[start + len(candidate) : start + len(candidate) + _FOLLOWING]
+        key = (region, candidate, before, after)
+        span = self._known.get(key)
+        if span is None:
             matcher: Any = phonenumbers.PhoneNumberMatcher(
-                before + what + after, region, leniency=self._recognizer.leniency or 0, max_tries=_NEVER
+                before + candidate + after, region, leniency=self._recognizer.leniency or 0, max_tries=_NEVER
             )
-            match = matcher._extract_match(what, len(before))  # noqa: SLF001 - the judge without the search
-            known = _NONE if match is None else (match.start - len(before), match.end - len(before))
+            match = matcher._extract_match(candidate, len(before))  # noqa: SLF001 - the check without the search
+            span = _NONE if match is None else (match.start - len(before), match.end - len(before))
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = known
-        return known
+            self._known[key] = span
+        return span
 
 
 def _candidate(
-    text: str, place: int, high: int, known: dict[int, tuple[int, str] | None]
+    text: str, place: int, high: int, cached: dict[int, tuple[int, str] | None]
 ) -> tuple[int, str] | None:
-    """Return the first candidate from ``place`` on, as the library cuts it out."""
-    if place in known:
-        return known[place]
+    """Return the first candidate from ``place`` on, delimited as in the library."""
+    if place in cached:
+        return cached[place]
     match = phonenumbermatcher._PATTERN.search(text, place, high)  # noqa: SLF001
-    found = None
+    candidate = None
     if match:
-        what = match.group()
-        second = _SECOND.search(what)
-        found = match.start(), what[: second.start()] if second else what
-    known[place] = found
-    return found
+        value = match.group()
+        second = _SECOND.search(value)
+        candidate = match.start(), value[: second.start()] if second else value
+    cached[place] = candidate
+    return candidate

@@ -1,4 +1,4 @@
-"""The words of our own tokenizer: letters or digits in a row, camel case split, without stop words."""
+"""Our own tokenizer: runs of letters or digits, split at camel case, without stop words."""
 
 import re
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from app.engines.pii.scan.surroundings import Keywords
 
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _UNSURE = re.compile(rb"[%c%c]" % (MARK, DIGIT))
-"""What is a letter or digit to one regular expression engine only: here Python's own decides."""
+"""Letters or digits in only one regular expression engine; here Python's own decides."""
 
 _MOST_KNOWN: Final = 32_768
 _LONGEST_KNOWN: Final = 64
 
 
 def _kinds() -> npt.NDArray[np.int8]:
-    """Return 1 for bytes of an image that are letters, 2 for digits, 0 for all that ends a token."""
+    """Return 1 for the bytes of letters in an image, 2 for digits, 0 for all bytes that end a token."""
     kinds = np.zeros(256, np.int8)
     kinds[[code for code in range(128) if chr(code).isalpha()]] = 1
     kinds[CASED] = 1
@@ -34,13 +34,13 @@ _KINDS: Final = _kinds()
 
 
 class PlainWords:
-    """Our tokenizer; what it learns of a word it remembers, of numbers nothing."""
+    """Our tokenizer, with a cache of words but not of numbers."""
 
     def __init__(self) -> None:
         self._known: dict[str, Keywords] = {}
 
     def tokens(self, text: str, seen: bytes) -> tuple[Sequence[int], Sequence[int]]:
-        """Return begins and ends of the runs of letters and those of digits."""
+        """Return the starts and the ends of the runs of letters and of digits."""
         if _UNSURE.search(seen):
             spans = [match.span() for match in _RUNS.finditer(text)]
             return [begin for begin, _ in spans], [end for _, end in spans]
@@ -51,17 +51,17 @@ class PlainWords:
 
     def keywords(self, token: str) -> Keywords:
         """Return the lemmas of the words in one token that count as context."""
-        known = self._known.get(token)
-        if known is None:
+        keywords = self._known.get(token)
+        if keywords is None:
             if token.isdigit():
                 return Keywords((0,), (len(token),), (token,))
             if len(token) > _LONGEST_KNOWN:
                 return _long(token)
-            known = _keywords(token)
+            keywords = _keywords(token)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[token] = known
-        return known
+            self._known[token] = keywords
+        return keywords
 
 
 def _keywords(token: str) -> Keywords:
@@ -70,5 +70,5 @@ def _keywords(token: str) -> Keywords:
     return Keywords(*zip(*kept, strict=True)) if kept else Keywords((), (), ())
 
 
-# A text has few of these, but may ask for one often.
+# A text has few of these, but may need one often.
 _long = lru_cache(maxsize=4)(_keywords)

@@ -1,4 +1,4 @@
-"""The expressions of one pass: of every pattern of every recognizer, and of the words that speak for them."""
+"""Plan the expressions of one pass: for every pattern of every recognizer, and for their context words."""
 
 import logging
 import re
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Unit:
-    """A probe and the rules that run in its windows; without a probe they run over the whole text."""
+    """A probe and the rules that run in its windows; without a probe, they run over the whole text."""
 
     probe: Probe | None
     rules: list[ScanRule] = field(default_factory=list)
@@ -39,26 +39,28 @@ class Unit:
 
 
 class ScanPlan:
-    """What has to be looked for so that every recognizer finds all that it would find by itself."""
+    """The expressions to search so that every recognizer finds everything that it would find by itself."""
 
     def __init__(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> None:
         self._verdicts = Verdicts()
         self.custom: list[int] = []
         self.distinct: set[int] = set()
-        """The recognizers that leave out what lies inside another finding of theirs, before any context."""
+        """The recognizers that drop findings inside another one of theirs, before context is considered."""
         self.whole = Unit(None)
         self.undivided: list[str] = []
-        """What runs over the whole text, by name, since nothing could be derived from it."""
+        """The names of rules that run over the whole text because nothing could be derived from them."""
         units: dict[Probe, Unit] = {}
-        rules = [rule for owner, each in enumerate(recognizers) for rule in self._rules(owner, each)]
+        rules = [
+            rule for owner, recognizer in enumerate(recognizers) for rule in self._rules(owner, recognizer)
+        ]
         probes = probes_of([question_of(rule, recognizers[rule.owner]) for rule in rules])
         for rule, probe in zip(rules, probes, strict=True):
             if isinstance(probe, Probe):
                 units.setdefault(probe, Unit(probe)).rules.append(rule)
             else:
                 self.whole.rules.append(rule)
-                recognizer: Any = recognizers[rule.owner]
-                self._undivided(f"{recognizer.name}: {rule.name}", probe)
+                owner_of_rule: Any = recognizers[rule.owner]
+                self._undivided(f"{owner_of_rule.name}: {rule.name}", probe)
         self.units = list(units.values())
         by_expression: dict[bytes, list[int]] = {}
         for number, probe in enumerate(units):
@@ -66,13 +68,13 @@ class ScanPlan:
                 by_expression.setdefault(expression, []).append(number)
         self.expressions = list(by_expression)
         self.units_of = list(by_expression.values())
-        """For each expression the places of the units that it is for."""
+        """For each expression, the indexes of its units."""
         self._sizes = [
             len(_ESCAPED.sub(b".", _BETWEEN.sub(b".", expression))) for expression in self.expressions
         ]
         self.first_word = len(self.expressions)
         self._always: set[int] = set()
-        """The recognizers with a context of which every text has a part."""
+        """The recognizers with a context phrase that is in every text."""
         self._phrases: dict[int, list[tuple[int, list[int]]]] = {}
         self._words(recognizers, weighing)
         nearest = [_from_digit(unit, recognizers) for unit in self.units]
@@ -84,11 +86,11 @@ class ScanPlan:
             ),
             *(0 for _ in self.expressions[self.first_word :]),
         ]
-        """For each expression how far from a digit it has to be looked for; 0: everywhere."""
+        """For each expression, how far from a digit it has to be searched; 0: everywhere."""
 
     def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
-        """Return the hits of each unit in the image ``seen``: where they end, or where a match begins in the text."""
-        found: Hits = {}
+        """Return the hits of each unit in the image ``seen``: their ends, or the starts of matches in the text."""
+        hits_of_units: Hits = {}
         small = seen.lower()
         for number, ends in hits.items():
             if number >= self.first_word:
@@ -104,19 +106,19 @@ class ScanPlan:
                     ]
                     if not mine:
                         continue
-                found[unit] = found[unit] + mine if unit in found else mine
-        return found
+                hits_of_units[unit] = hits_of_units[unit] + mine if unit in hits_of_units else mine
+        return hits_of_units
 
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
-        """Return the recognizers of which a word or phrase of the context may be in the text; None: any."""
+        """Return the recognizers with a context word or phrase that may be in the text; None: any recognizer."""
         if hits is None:
             return None
-        found = set(self._always)
+        owners = set(self._always)
         for number in hits:
             for owner, others in self._phrases.get(number, ()):
-                if owner not in found and all(other in hits for other in others):
-                    found.add(owner)
-        return frozenset(found)
+                if owner not in owners and all(other in hits for other in others):
+                    owners.add(owner)
+        return frozenset(owners)
 
     def _rules(self, owner: int, recognizer: Any) -> Sequence[ScanRule]:
         rules: Sequence[ScanRule] | None
@@ -128,7 +130,7 @@ class ScanPlan:
             rules = rules_of(owner, recognizer, self._verdicts)
         if rules is None:
             self.custom.append(owner)
-            self._undivided(recognizer.name, "it searches by itself")
+            self._undivided(recognizer.name, "it has its own search")
             return ()
         if isinstance(recognizer, PhoneRecognizer | PatternRecognizer) and not isinstance(
             recognizer, ExactPatterns
@@ -141,13 +143,13 @@ class ScanPlan:
         _log.warning("%s runs over the whole of each text: %s", name, why)
 
     def _words(self, recognizers: Sequence[EntityRecognizer], weighing: Weighing) -> None:
-        """Add an expression for each word of a context, and remember whose phrases it is in."""
+        """Add an expression for each context word, and record the recognizers in whose phrases it occurs."""
         numbers: dict[bytes, int] = {}
         for owner, recognizer in enumerate(recognizers):
             for phrase in recognizer.context or ():
                 places = [
-                    numbers.setdefault(each, self.first_word + len(numbers))
-                    for each in weighing.expressions(phrase)
+                    numbers.setdefault(expression, self.first_word + len(numbers))
+                    for expression in weighing.expressions(phrase)
                 ]
                 if places:
                     self._phrases.setdefault(places[0], []).append((owner, places[1:]))
@@ -157,7 +159,7 @@ class ScanPlan:
 
 
 def _from_digit(unit: Unit, recognizers: Sequence[EntityRecognizer]) -> int:
-    """Return how far from the end of a hit there is a digit at most, if anything is found there; 0: not known."""
+    """Return the maximum distance of a digit from the end of a hit with a finding; 0 if it is unknown."""
     probe, owners = unit.probe, [recognizers[rule.owner] for rule in unit.rules]
     if probe is None or probe.left or probe.right:
         return 0
@@ -167,7 +169,7 @@ def _from_digit(unit: Unit, recognizers: Sequence[EntityRecognizer]) -> int:
 
 
 def question_of(rule: ScanRule, recognizer: EntityRecognizer) -> Question:
-    """Return what has to be known of a rule to say where it has to run."""
+    """Return the question whose answer decides where a rule has to run."""
     if isinstance(rule, phones.PhoneRule):
         return Question(phones.SHAPE, re.IGNORECASE, phones.CORE, re.IGNORECASE, itself=False)
     if isinstance(rule, WindowRule):
@@ -178,12 +180,12 @@ def question_of(rule: ScanRule, recognizer: EntityRecognizer) -> Question:
 
 @lru_cache(maxsize=1024)
 def _fits(borders: tuple[tuple[int, int], ...]) -> Callable[[bytes, int], Any]:
-    """Return what says whether a match can begin at an offset of a text, seen in its image."""
+    """Return a function that checks in the image whether a match can begin at an offset of the text."""
     pairs = b"|".join(exactly(before) + exactly(after) for before, after in borders if before and after)
     return re.compile(pairs if pairs or not borders else rb"\Z.", re.DOTALL).match
 
 
 @lru_cache(maxsize=1024)
 def _opens(opening: str) -> Callable[[bytes, int], Any]:
-    """Return what says whether a match can begin as the image of a text without capitals goes on at an offset."""
+    """Return a function that checks in the lower-case image whether a match can begin at an offset."""
     return re.compile(opening.encode("latin-1"), re.DOTALL).match

@@ -1,4 +1,4 @@
-"""What stands at the rims of a pattern, and what its anchors ask of the characters outside."""
+"""Analyze the rims of a pattern: how matches begin and end, and what its anchors require of adjacent characters."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,11 +9,11 @@ from app.engines.pii.scan.shapes import Beside, Boundary, Chars, Choice, Repeat,
 from app.engines.pii.scan.shapes import Sequence as Row
 
 _SURE_WORD: Final = WORD.must | mask_of(DIGIT)
-"""Whatever an engine takes for a digit is a part of a word to it."""
+"""Every character that an engine regards as a digit is also part of a word to it."""
 
 
 def framed(shape: Shape) -> tuple[int, list[Shape], int]:
-    """Return the bytes that may stand before a match, its pieces, and the bytes that may follow it."""
+    """Return the bytes that may precede a match, its pieces, and the bytes that may follow it."""
     items = list(shape.items) if isinstance(shape, Row) else [shape]
     before = after = EVERY
     first, last = 0, len(items)
@@ -27,7 +27,7 @@ def framed(shape: Shape) -> tuple[int, list[Shape], int]:
 
 
 def borders(shape: Shape) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of bytes between which a match begins; none where nothing is known of them."""
+    """Return the pairs of bytes between which a match begins; none if nothing is known about them."""
     items = list(shape.items) if isinstance(shape, Row) else [shape]
     before, after = EVERY, EVERY
     for place, item in enumerate(items):
@@ -35,7 +35,7 @@ def borders(shape: Shape) -> tuple[tuple[int, int], ...]:
             pairs = [borders(branch) for branch in item.branches]
             if not all(pairs):
                 continue
-            return tuple((low & before, high & after) for found in pairs for low, high in found)
+            return tuple((low & before, high & after) for branch in pairs for low, high in branch)
         if not isinstance(item, Beside | Boundary):
             break
         if isinstance(item, Beside) and not item.behind:
@@ -46,7 +46,7 @@ def borders(shape: Shape) -> tuple[tuple[int, int], ...]:
 
 
 def side(piece: Shape, inner: Sequence[Shape], *, behind: bool) -> int:
-    """Return what an anchor at the rim of a pattern asks of the character outside."""
+    """Return the bytes that an anchor at the rim of a pattern allows outside."""
     if isinstance(piece, Beside):
         return piece.may if piece.behind == behind else EVERY
     ends = rim(inner, behind=behind)
@@ -58,7 +58,7 @@ def side(piece: Shape, inner: Sequence[Shape], *, behind: bool) -> int:
 
 
 def rim(items: Iterable[Shape], *, behind: bool) -> int:
-    """Return the bytes with which a row of pieces can begin, or end where it is given in reverse; 0: not known."""
+    """Return the bytes with which a row of pieces can begin, or end if it is in reverse order; 0: not known."""
     union = 0
     for item in items:
         if isinstance(item, Beside | Boundary):
@@ -74,8 +74,8 @@ def rim(items: Iterable[Shape], *, behind: bool) -> int:
 
 def _rim_of(item: Shape, *, behind: bool) -> int:
     match item:
-        case Chars(found):
-            return found.may
+        case Chars(byte_set):
+            return byte_set.may
         case Repeat(inner):
             return _rim_of(inner, behind=behind)
         case Row(items):

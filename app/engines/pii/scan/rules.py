@@ -1,4 +1,4 @@
-"""What is run where an expression hits: the real pattern, the real validator, as the recognizer would have."""
+"""Run a recognizer where an expression hits: its real pattern and validator, with the same result as its own search."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from app.engines.pii.recognizers import patterns as exact
 from app.engines.pii.recognizers.patterns import ExactPatterns, ScanTimeoutError, compiled
 
 Raw = tuple[int, int, float, int, str, float, bool, str]
-"""A finding before context: start, end, score, place of the recognizer, pattern, base score, nothing but digits, type;
-a plain tuple, for there are thousands in a text."""
+"""A finding before context: start, end, score, index of the recognizer, pattern, base score, whether it is only digits,
+type. A plain tuple, because there are thousands in a text."""
 
 Windows = list[tuple[int, int]]
 
@@ -22,23 +22,23 @@ _MOST_CHARACTERS: Final = 2_000_000
 
 @dataclass(slots=True)
 class Verdicts:
-    """What validators said of texts: in the memory of this process only, never more than a few megabytes of it."""
+    """Cache the verdicts of validators: only in the memory of this process, and at most a few megabytes."""
 
     _of: dict[int, dict[str, float]] = field(default_factory=dict)
     _count: int = 0
     _characters: int = 0
 
     def of(self, rule: int) -> dict[str, float]:
-        """Return the verdicts of one rule; to be asked for anew for each text."""
+        """Return the verdicts of one rule; call it again for each text."""
         return self._of.setdefault(rule, {})
 
     def keep(self, rule: int, text: str, verdict: float) -> None:
-        """Remember one verdict; all are forgotten when they become too many."""
+        """Store one verdict; if there are too many, all earlier ones are dropped."""
         self._count += 1
         self._characters += len(text)
         if self._count > _MOST_VERDICTS or self._characters > _MOST_CHARACTERS:
-            for known in self._of.values():
-                known.clear()
+            for verdicts in self._of.values():
+                verdicts.clear()
             self._count, self._characters = 1, len(text)
         self._of[rule][text] = verdict
 
@@ -51,19 +51,19 @@ class ScanRule(Protocol):
     pattern: str
     flags: int
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
-        """Add what begins in ``windows`` to ``found``, as a search of the whole text would have it.
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
+        """Add findings that begin in ``windows`` to ``raw``, the same as in a search of the whole text.
 
-        ``margin``: how many characters after a window the pattern may have to see. ``timed``: it may take long.
+        ``margin``: how many characters after a window the pattern may have to read. ``timed``: it may take long.
         """
 
 
 @runtime_checkable
 class Windowed(Protocol):
-    """A recognizer with a search of its own that need not see the whole text.
+    """A recognizer with its own search that does not need the whole text.
 
-    ``shape`` is a regular expression for all that it considers: a finding, with all that decides on it, lies in a run
-    of the characters of ``shape``, apart from two characters on either side. ``core`` is one that each such run holds.
+    ``shape`` is a regular expression for everything it considers: a finding and all that affects it lie in a run of the
+    characters of ``shape``, plus two characters on either side. Each such run contains a match of ``core``.
     """
 
     shape: str
@@ -71,11 +71,11 @@ class Windowed(Protocol):
     supported_entities: list[str]
 
     def within(self, text: str, low: int, high: int) -> Iterable[tuple[int, int, float]]:
-        """Return begin, end and score of the findings in ``text[low:high]``, with a view of what is beside it."""
+        """Return start, end and score of the findings in ``text[low:high]``; may read the adjacent text."""
 
 
 class WindowRule:
-    """The search of a `Windowed` recognizer."""
+    """Run the search of a `Windowed` recognizer."""
 
     def __init__(self, owner: int, recognizer: Windowed) -> None:
         self.owner = owner
@@ -85,16 +85,16 @@ class WindowRule:
         self.flags = exact.FLAGS
         self._within = recognizer.within
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
-        """Add what lies in ``windows``."""
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
+        """Add the findings in ``windows``."""
         del margin, timed
         for low, high in windows:
             for start, end, score in self._within(text, low, high):
-                found.append((start, end, score, self.owner, self.name, score, False, self.name))
+                raw.append((start, end, score, self.owner, self.name, score, False, self.name))
 
 
 class PatternRule:
-    """A pattern with the validators of its recognizer."""
+    """Run a pattern with the validators of its recognizer."""
 
     def __init__(
         self, owner: int, recognizer: PatternRecognizer, pattern: Pattern, verdicts: Verdicts
@@ -111,29 +111,29 @@ class PatternRule:
         self._value = "(?P<value>" in pattern.regex and isinstance(recognizer, ExactPatterns)
         self._search: Any = None
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
-        """Add what begins in ``windows``."""
-        known = self._verdicts.of(id(self))
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
+        """Add the findings that begin in ``windows``."""
+        verdicts = self._verdicts.of(id(self))
         group = "value" if self._value else 0
         for match in self.matches(text, windows, margin, timed=timed):
             start, end = match.span(group)
             if start == end:
                 continue
-            what = text[start:end]
+            value = text[start:end]
             score = self._score
             if self._validates:
-                verdict = known.get(what)
+                verdict = verdicts.get(value)
                 if verdict is None:
-                    verdict = self._judged(what)
-                    self._verdicts.keep(id(self), what, verdict)
+                    verdict = self._verdict(value)
+                    self._verdicts.keep(id(self), value, verdict)
                 score = verdict
             if score > 0:
-                found.append(
-                    (start, end, score, self.owner, self.name, self._score, what.isdigit(), self._entity)
+                raw.append(
+                    (start, end, score, self.owner, self.name, self._score, value.isdigit(), self._entity)
                 )
 
     def matches(self, text: str, windows: Windows, margin: int, *, timed: bool) -> Iterable[Any]:
-        """Yield the matches that begin in ``windows``; raise ScanTimeoutError rather than leave one out."""
+        """Yield the matches that begin in ``windows``; raise ScanTimeoutError rather than skip a match."""
         if self._search is None:
             self._search = compiled(self.pattern, self.flags).finditer
         search, size = self._search, len(text)
@@ -152,7 +152,7 @@ class PatternRule:
                     if match.start() >= high:
                         break
                     if match.end() > high and high + margin < size:
-                        # Cut off by the end of the window, or beginning outside of what was hit: look at all of it.
+                        # The window may have cut off the match: search on without a limit.
                         yield from self._unlimited(text, match.start(), high)
                         break
                     yield match
@@ -165,29 +165,29 @@ class PatternRule:
                 break
             yield match
 
-    def _judged(self, what: str) -> float:
-        """Return the score that the recognizer gives to ``what``; 0 for none."""
-        valid = self._recognizer.validate_result(what)
+    def _verdict(self, value: str) -> float:
+        """Return the score that the recognizer gives to ``value``; 0 if it rejects the value."""
+        valid = self._recognizer.validate_result(value)
         score = self._score if valid is None else float(valid)
-        return 0.0 if self._recognizer.invalidate_result(what) else score
+        return 0.0 if self._recognizer.invalidate_result(value) else score
 
 
 class ExactRule(PatternRule):
-    """A pattern of a recognizer of ours that makes its findings of a match itself."""
+    """Run a pattern of a recognizer of ours that creates findings from matches itself."""
 
     def __init__(self, owner: int, recognizer: ExactPatterns, pattern: Pattern, verdicts: Verdicts) -> None:
         super().__init__(owner, recognizer, pattern, verdicts)
         self._add: Callable[[list[Any], Any, Pattern], None] = recognizer._add  # noqa: SLF001 - the hook of subclasses
         self._whole = pattern
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
-        """Add what the recognizer makes of the matches that begin in ``windows``."""
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
+        """Add the findings that the recognizer creates from the matches that begin in ``windows``."""
         results: list[Any] = []
         for match in self.matches(text, windows, margin, timed=timed):
             self._add(results, match, self._whole)
         for result in results:
             bare = bool(result.recognition_metadata.get("bare"))
-            found.append(
+            raw.append(
                 (
                     result.start,
                     result.end,
@@ -202,30 +202,28 @@ class ExactRule(PatternRule):
 
 
 class IbanRule(PatternRule):
-    """Presidio's IBANs: of each match the longest part with a right check sum."""
+    """Run Presidio's IBAN pattern: find the longest part of each match with a valid checksum."""
 
-    def run(self, text: str, windows: Windows, margin: int, found: list[Raw], *, timed: bool) -> None:
-        """Add what begins in ``windows``."""
-        known = self._verdicts.of(id(self))
+    def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
+        """Add the findings that begin in ``windows``."""
+        verdicts = self._verdicts.of(id(self))
         for match in self.matches(text, windows, margin, timed=timed):
             start = match.start()
             for group in range(len(match.groups()), 0, -1):
                 end = match.end(group) if match.end(group) > 0 else match.end()
-                what = text[start:end]
-                verdict = known.get(what)
+                value = text[start:end]
+                verdict = verdicts.get(value)
                 if verdict is None:
-                    valid = self._recognizer.validate_result(what) if what else False
+                    valid = self._recognizer.validate_result(value) if value else False
                     verdict = self._score if valid is None else float(valid)
-                    self._verdicts.keep(id(self), what, verdict)
+                    self._verdicts.keep(id(self), value, verdict)
                 if verdict > 0:
-                    found.append(
-                        (start, end, verdict, self.owner, self.name, self._score, False, self._entity)
-                    )
+                    raw.append((start, end, verdict, self.owner, self.name, self._score, False, self._entity))
                     break
 
 
 def rules_of(owner: int, recognizer: Any, verdicts: Verdicts) -> list[PatternRule] | None:
-    """Return the rules of a recognizer, or None where it does more than look for its patterns."""
+    """Return the rules of a recognizer, or None if it does more than search its patterns."""
     kind: type[PatternRule]
     if isinstance(recognizer, ExactPatterns):
         if not _same(recognizer, ExactPatterns, "analyze"):
@@ -243,9 +241,9 @@ def rules_of(owner: int, recognizer: Any, verdicts: Verdicts) -> list[PatternRul
 
 
 def _same(recognizer: EntityRecognizer, original: type, name: str) -> bool:
-    """Return whether nobody replaced a method."""
-    mine = getattr(recognizer, name)
-    return getattr(mine, "__func__", mine) is getattr(original, name)
+    """Return whether the recognizer does not override a method."""
+    method = getattr(recognizer, name)
+    return getattr(method, "__func__", method) is getattr(original, name)
 
 
 def _has_validators(recognizer: PatternRecognizer) -> bool:

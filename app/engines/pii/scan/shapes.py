@@ -1,4 +1,4 @@
-"""Patterns as sequences of byte sets: what a regular expression may match, without all that only narrows it."""
+"""Describe patterns as sequences of byte sets: a superset of what a regular expression may match."""
 
 import re
 import warnings
@@ -53,7 +53,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A shape several times."""
+    """A shape repeated from ``least`` to ``most`` times."""
 
     item: "Shape"
     least: int
@@ -62,7 +62,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """No character: the one before (``behind``) or after is of a set, or the edge of the text if that is in it."""
+    """Zero width: the character before (``behind``) or after is in a set, which may include the edge of the text."""
 
     may: int
     behind: bool
@@ -70,7 +70,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """No character: the begin or end of a word."""
+    """Zero width: the start or end of a word."""
 
 
 Shape = Chars | Sequence | Choice | Repeat | Beside | Boundary
@@ -78,7 +78,7 @@ NOTHING_AT_ALL: Final = Sequence(())
 
 
 def joined(items: Iterable[Shape]) -> Shape:
-    """Return a sequence without sequences in it."""
+    """Return a sequence without nested sequences."""
     flat: list[Shape] = []
     for item in items:
         flat += item.items if isinstance(item, Sequence) else [item]
@@ -86,7 +86,7 @@ def joined(items: Iterable[Shape]) -> Shape:
 
 
 def width(shape: Shape) -> tuple[int, int]:
-    """Return how many characters a match has at least and at most."""
+    """Return the minimum and maximum number of characters in a match."""
     match shape:
         case Chars():
             return 1, 1
@@ -106,8 +106,8 @@ def width(shape: Shape) -> tuple[int, int]:
 def alphabet(shape: Shape) -> int:
     """Return every byte that can be part of a match."""
     match shape:
-        case Chars(found):
-            return found.may
+        case Chars(byte_set):
+            return byte_set.may
         case Sequence(items) | Choice(items):
             union = 0
             for item in items:
@@ -133,7 +133,7 @@ def positions(shape: Shape) -> int:
 
 
 def effort(shape: Shape) -> int:
-    """Return an upper estimate of the ways to match at one place: what backtracking may have to try."""
+    """Return an upper bound on the ways to match at one place, which backtracking may have to try."""
     match shape:
         case Sequence(items):
             ways = 1
@@ -152,9 +152,9 @@ def effort(shape: Shape) -> int:
 
 
 class PatternReading:
-    """One pattern, read: its shape, and how far its look-arounds look.
+    """The shape of one parsed pattern, and how far its look-arounds reach.
 
-    ``led``: the shape begins with what the pattern demands to stand before its matches.
+    ``led``: the shape begins with the text that the pattern requires before its matches.
     """
 
     def __init__(self, pattern: str, flags: int) -> None:
@@ -165,7 +165,7 @@ class PatternReading:
         if _FUZZY.search(pattern):
             raise NotDerivableError("fuzzy matching or set operations")
         if _EVERYWHERE in pattern:
-            # Wherever it stands, it holds for the whole of a pattern.
+            # It applies to the whole pattern, wherever it is.
             pattern, flags = pattern.replace(_EVERYWHERE, ""), flags | re.IGNORECASE
         try:
             with warnings.catch_warnings():
@@ -177,7 +177,7 @@ class PatternReading:
         self.shape = self._led(list(tree), tree.state.flags)
 
     def _collect(self, tree: Any) -> None:
-        """Remember what each group holds, for back references."""
+        """Record the content of each group, for back references."""
         for kind, argument in tree:
             if str(kind) == "SUBPATTERN" and argument[0] is not None:
                 self._groups[argument[0]] = argument
@@ -185,7 +185,7 @@ class PatternReading:
                 self._collect(part)
 
     def _led(self, tree: list[Any], flags: int) -> Shape:
-        """Return the shape of a whole pattern; words that have to stand before a match say more than most matches."""
+        """Return the shape of a whole pattern; words required before a match are often more specific than the match."""
         kind, argument = tree[0] if tree else ("", (0, ()))
         if str(kind) == "ASSERT" and argument[0] < 0:
             before = self._sequence(argument[1], flags)
@@ -237,7 +237,7 @@ class PatternReading:
                 raise NotDerivableError(kind)
 
     def _look(self, argument: tuple[int, Any], flags: int, *, negative: bool) -> Shape:
-        """Return what a look-around says of the character beside it, or nothing where it says more than that."""
+        """Return what a look-around requires of the adjacent character, or an empty shape if it requires more."""
         direction, tree = argument
         seen = self._sequence(tree, flags)
         far = min(UNLIMITED, width(seen)[1] + 1)
@@ -245,21 +245,21 @@ class PatternReading:
             self.behind = max(self.behind, far)
         else:
             self.ahead = max(self.ahead, far)
-        one = seen if isinstance(seen, Chars) else _as_class(seen)
-        if one is not None:
-            return Beside(one.set.inverted().may if negative else one.set.may, direction < 0)
+        chars = seen if isinstance(seen, Chars) else _as_class(seen)
+        if chars is not None:
+            return Beside(chars.set.inverted().may if negative else chars.set.may, direction < 0)
         at_edge = isinstance(seen, Beside) and not negative
         return seen if at_edge else NOTHING_AT_ALL
 
     def _reference(self, number: int, flags: int) -> Shape:
-        """Return what a back reference may repeat: whatever its group may match."""
+        """Return the shape of a back reference: whatever its group may match."""
         if number in self._open or number not in self._groups:
             raise NotDerivableError("reference")
         _, added, removed, inner = self._groups[number]
         self._open.add(number)
-        found = self._sequence(inner, (flags | added) & ~removed)
+        shape = self._sequence(inner, (flags | added) & ~removed)
         self._open.discard(number)
-        return found
+        return shape
 
 
 def _inner(kind: str, argument: Any) -> list[Any]:  # noqa: PLR0911 - one for each kind of node
@@ -281,26 +281,26 @@ def _inner(kind: str, argument: Any) -> list[Any]:  # noqa: PLR0911 - one for ea
 
 
 def _members(items: Any, flags: int) -> ByteSet:
-    found = NOTHING
+    byte_set = NOTHING
     negated = False
     for kind, argument in items:
         match str(kind):
             case "NEGATE":
                 negated = True
             case "LITERAL":
-                found |= character(argument, flags)
+                byte_set |= character(argument, flags)
             case "RANGE":
-                found |= characters(argument[0], argument[1], flags)
+                byte_set |= characters(argument[0], argument[1], flags)
             case "CATEGORY":
-                found |= category(str(argument), flags)
+                byte_set |= category(str(argument), flags)
             case other:
                 raise NotDerivableError(other)
-    found |= ByteSet(0, _entirely(items))
-    return found.inverted() if negated else found
+    byte_set |= ByteSet(0, _entirely(items))
+    return byte_set.inverted() if negated else byte_set
 
 
 def _entirely(items: Any) -> int:
-    """Return the letters in a class that names all the characters, too, for which they stand in an image."""
+    """Return the letters in a class that also includes every other character that they represent in an image."""
 
     def named(character: str) -> bool:
         code = ord(character)
@@ -312,12 +312,12 @@ def _entirely(items: Any) -> int:
 
     partly = {letter for other, letter in AS_ASCII.items() if not named(other)}
     small = set(AS_ASCII.values())
-    return mask_of(*(ord(one) for one in small - partly | set(map(str.upper, small)) if named(one)))
+    return mask_of(*(ord(letter) for letter in small - partly | set(map(str.upper, small)) if named(letter)))
 
 
-def _class(found: ByteSet) -> Chars:
-    """Return a character of a set: unlike a look-around, it is never the edge."""
-    return Chars(ByteSet(found.may & ~AT_EDGE, found.must & ~AT_EDGE))
+def _class(byte_set: ByteSet) -> Chars:
+    """Return one character of a set; unlike in a look-around, it is never the edge."""
+    return Chars(ByteSet(byte_set.may & ~AT_EDGE, byte_set.must & ~AT_EDGE))
 
 
 def _without_line_end() -> ByteSet:
@@ -327,11 +327,11 @@ def _without_line_end() -> ByteSet:
 def _as_class(shape: Shape) -> Chars | None:
     """Return a choice of single characters as one set."""
     if isinstance(shape, Choice) and all(isinstance(branch, Chars) for branch in shape.branches):
-        found = NOTHING
+        byte_set = NOTHING
         for branch in shape.branches:
             if isinstance(branch, Chars):
-                found |= branch.set
-        return Chars(found)
+                byte_set |= branch.set
+        return Chars(byte_set)
     return None
 
 
@@ -352,7 +352,7 @@ def _repeat(item: Shape, least: int, most: int) -> Shape:
 
 
 def _position(name: str, flags: int) -> Shape:
-    """Return what an anchor asks of the character beside it; ``Beside`` the edge means that there is none."""
+    """Return what an anchor requires of the adjacent character; ``Beside`` the edge means that there is none."""
     lines = bool(flags & re.MULTILINE)
     match name:
         case "AT_BEGINNING":

@@ -1,4 +1,4 @@
-"""The words with which a pattern can begin: plain strings are the cheapest expressions that there are."""
+"""Find the words with which a pattern can begin: plain strings are the cheapest expressions."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,35 +11,35 @@ from app.engines.pii.scan.shapes import Chars, Choice, Repeat, Shape
 from app.engines.pii.scan.shapes import Sequence as Row
 
 LONGEST: Final = 12
-"""Characters of a word that count: it is rare enough then."""
+"""Characters of a word that count; it is rare enough then."""
 
 _MOST_WORDS = 2048
 _MOST_SPELLINGS = 3
 _COMMON = {" ": 0.15, **dict.fromkeys("etaoinshrdl", 0.055), **dict.fromkeys("cumwfgypbvkjxqz", 0.013)}
 
 _Beginning = tuple[bytes, bool]
-"""A string, and whether the shape ends with it, so that what follows the shape follows the string."""
+"""A string, and whether the shape ends with it, so that the text after the shape follows the string."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredLiterals:
-    """Strings of image bytes without capitals, one of which every match holds, and how rare they are, in bits."""
+    """Strings of lower-case image bytes, one of which is in every match, and their rarity in bits."""
 
     spelled: frozenset[bytes]
     bits: float
 
     def expressions(self) -> tuple[bytes, ...]:
-        """Return one expression a word."""
+        """Return one expression per word."""
         return tuple(b"".join(exactly(1 << byte) for byte in word) for word in sorted(self.spelled))
 
 
 def words_of(items: Sequence[Shape]) -> RequiredLiterals | None:
-    """Return the words with which a row of shapes begins; None where there are too many or one says nothing."""
-    found = _row(items)
-    if found is None:
+    """Return the words with which a row of shapes begins; None if there are too many or one is empty."""
+    beginnings = _row(items)
+    if beginnings is None:
         return None
-    spelled = {word for word, _ in found}
-    # A word that begins with another one adds nothing.
+    spelled = {word for word, _ in beginnings}
+    # A word that begins with another word adds nothing.
     kept = {word for word in spelled if not any(word[:size] in spelled for size in range(1, len(word)))}
     if b"" in spelled:
         return None
@@ -78,11 +78,11 @@ def _beginnings(shape: Shape) -> set[_Beginning] | None:
         case Choice(branches):
             return _either(branches)
         case Repeat(item, least, most):
-            found = _row([item] * min(max(least, 1), LONGEST))
-            if found is None:
+            beginnings = _row([item] * min(max(least, 1), LONGEST))
+            if beginnings is None:
                 return None
             once = most in {least, 1}
-            repeated = found if once else {(word, False) for word, _ in found}
+            repeated = beginnings if once else {(word, False) for word, _ in beginnings}
             return repeated if least else repeated | {(b"", True)}
         case _:
             return {(b"", True)}
@@ -91,16 +91,16 @@ def _beginnings(shape: Shape) -> set[_Beginning] | None:
 def _either(branches: Iterable[Shape]) -> set[_Beginning] | None:
     union: set[_Beginning] = set()
     for branch in branches:
-        found = _beginnings(branch)
-        if found is None:
+        beginnings = _beginnings(branch)
+        if beginnings is None:
             return None
-        union |= found
+        union |= beginnings
     return union
 
 
 @lru_cache(maxsize=4096)
 def rarity_of(mask: int) -> float:
-    """Return how rarely a character of text is of a set, in bits: a rough guess, good enough to choose by."""
+    """Return how rarely a character of text is in a set, in bits; a rough estimate that suffices for comparisons."""
     share = sum(_frequency(code) for code in members(mask & ~AT_EDGE))
     return -math.log2(min(1.0, max(share, 1e-6)))
 

@@ -1,8 +1,8 @@
-"""Compiled patterns on disk, and what was derived from them: making takes seconds, reading milliseconds.
+"""Cache compiled patterns and derived probes on disk: creating them takes seconds, reading them milliseconds.
 
-They lie in the user's cache folder (``CACHE_DIRECTORY`` of systemd, else ``XDG_CACHE_HOME``, else ``~/.cache``) under a
-name that says what they were made of. A file that somebody else could have written is not read; where nothing can be
-written, each start compiles.
+The files are in the user's cache folder (``CACHE_DIRECTORY`` of systemd, else ``XDG_CACHE_HOME``, else ``~/.cache``),
+named by a digest of their sources. A file that another user could have written is not read. If the folder is not
+writable, every start compiles.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 _FILES = 4
-"""So many files of a kind are kept, those used last."""
+"""The number of files of a kind that are kept; those used last."""
 
 DATABASE: Final = "hsdb"
 """The kind of a compiled database: the suffix of its file."""
@@ -31,7 +31,7 @@ def read(digest: bytes, kind: str = DATABASE) -> bytes | None:
             facts = os.fstat(file.fileno())
             if not stat.S_ISREG(facts.st_mode) or _foreign(facts):
                 return None
-            # What is used counts as new: the oldest are thrown away.
+            # A used file counts as new: the oldest files are deleted.
             with contextlib.suppress(OSError):
                 os.utime(path)
             return file.read()
@@ -40,7 +40,7 @@ def read(digest: bytes, kind: str = DATABASE) -> bytes | None:
 
 
 def keep(digest: bytes, content: bytes, kind: str = DATABASE) -> None:
-    """Store ``content`` under ``digest`` if that is possible; readers see all of it or nothing."""
+    """Store ``content`` under ``digest`` if possible; readers see all of it or nothing."""
     folder = _folder()
     if folder is None:
         return
@@ -56,7 +56,7 @@ def keep(digest: bytes, content: bytes, kind: str = DATABASE) -> None:
         except OSError:
             Path(unfinished).unlink(missing_ok=True)
             raise
-        stored = sorted(folder.glob(f"patterns-*.{kind}"), key=lambda one: -one.stat().st_mtime)
+        stored = sorted(folder.glob(f"patterns-*.{kind}"), key=lambda path: -path.stat().st_mtime)
         for old in stored[_FILES:]:
             old.unlink(missing_ok=True)
 
@@ -66,18 +66,18 @@ def _name(digest: bytes, kind: str) -> str:
 
 
 def _foreign(facts: os.stat_result) -> bool:
-    """Return whether another user owns it or could change it."""
+    """Return whether another user owns the file or could change it."""
     if not hasattr(os, "geteuid"):
         return False
     return facts.st_uid != os.geteuid() or bool(facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _folder() -> Path | None:
-    given = os.environ.get("CACHE_DIRECTORY", "").split(os.pathsep)[0]
-    if given:
-        return Path(given)
-    given = os.environ.get("XDG_CACHE_HOME", "")
+    folder = os.environ.get("CACHE_DIRECTORY", "").split(os.pathsep)[0]
+    if folder:
+        return Path(folder)
+    folder = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        return (Path(given) if given else Path.home() / ".cache") / "sluice"
+        return (Path(folder) if folder else Path.home() / ".cache") / "sluice"
     except RuntimeError:
         return None

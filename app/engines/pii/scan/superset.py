@@ -1,7 +1,7 @@
-"""From a pattern to an expression that hits in every match of it, and to where around a hit the match may lie.
+"""Derive from a pattern an expression that hits in every match, and where around a hit the match may lie.
 
-A pattern of limited width is its own expression, without what only narrows it. Of any other pattern the part is taken
-that ordinary text holds least often; what stands before and after that part is described by its alphabet alone.
+A pattern of limited width is its own expression, without conditions that only narrow it. Of any other pattern, the part
+that is rarest in ordinary text is used; the text before and after that part is described only by its alphabet.
 """
 
 import math
@@ -30,38 +30,38 @@ from app.engines.pii.scan.spelling import LONGEST, RequiredLiterals, words_of
 from app.engines.pii.scan.spelling import rarity_of as _bits
 
 WIDEST: Final = 128
-"""Longest match of an expression: more would make the automaton large, and no value needs more to be recognised."""
+"""Longest match of an expression: more would make the automaton large, and no value needs more."""
 
 _LEAST_BITS = 0.3
 _BEGIN_BITS = 7.0
-"""How rare words have to be with which a match begins, where it costs a microsecond to try whether it does."""
+"""How rare, in bits, the words at the start of a match must be; trying a match at a hit takes a microsecond."""
 
 _SHORT = 3
-"""Letters of a word that stands within others everywhere."""
+"""The length up to which words are often part of other words."""
 
 _LEAST_BEGIN_BITS = 3.0
-"""The same where all else would have to be searched from far before to far behind."""
+"""The same if any other expression would need a search far before and after its hits."""
 
 _ENOUGH_BITS = 10.0
 _RARE_BITS = 14.0
 _MORE_BITS = 8.0
-"""Words less rare than that are looked for together with what follows, where it says so much more."""
+"""Words less rare than `_RARE_BITS` are searched with the text that follows, if that adds this many bits."""
 
 _POSITIONS = 96
-"""The size of an automaton that is cheap to build; what is left of a larger expression has to do."""
+"""The size of an automaton that is cheap to build; a larger expression is cut to it."""
 
 _TRIES = 200_000
 
 
 class Probe(NamedTuple):
-    """Expressions of which each match holds one, and what to search where one hits.
+    """Expressions, one of which is in each match, and the text to search around a hit.
 
-    A match begins at most ``back`` characters before the end of a hit, or earlier where only bytes of ``left`` lie
-    between; it ends at most ``fore`` characters after, or later where only bytes of ``right`` lie between. The real
-    pattern has to see ``ahead`` characters more. ``tame``: it cannot take long on so short a text.
-    ``begins``: a match begins where the hit of a plain word begins, so that nothing has to be searched at all.
-    ``borders``: what a match begins between, as pairs of the bytes before and after its begin; none: anywhere.
-    ``opening``: an expression for the beginning of each match in an image without capitals.
+    A match begins at most ``back`` characters before the end of a hit, or earlier if only bytes of ``left`` lie
+    between; it ends at most ``fore`` characters after, or later if only bytes of ``right`` lie between. The real
+    pattern has to read ``ahead`` more characters. ``tame``: it cannot take long on so short a text.
+    ``begins``: a match begins where the hit of a plain word begins, so that no search is needed.
+    ``borders``: the pairs of bytes before and after the start of a match; none: any bytes.
+    ``opening``: an expression for the beginning of each match in a lower-case image.
     """
 
     expressions: tuple[bytes, ...]
@@ -78,7 +78,7 @@ class Probe(NamedTuple):
 
 @dataclass(slots=True)
 class _Part:
-    """Neighbouring pieces of a pattern, rendered; ``whole``: none was cut or left out."""
+    """Adjacent pieces of a pattern, rendered; ``whole``: none was cut or left out."""
 
     expression: bytes
     most: int
@@ -88,7 +88,7 @@ class _Part:
 
 
 def probe_of(pattern: str, flags: int, widest: int = WIDEST) -> Probe:
-    """Return the probe of a pattern; raise NotDerivableError where there is none worth its while."""
+    """Return the probe of a pattern; raise NotDerivableError if no useful one exists."""
     reading = PatternReading(pattern, flags)
     before, items, after = framed(reading.shape)
     least, most = width(Row(tuple(items)))
@@ -158,7 +158,7 @@ def _of_words(
 
 
 def _opening(items: Iterable[Shape]) -> bytes:
-    """Return an expression for the first few characters of each match: a pattern with many words takes long to fail."""
+    """Return an expression for the first characters of each match; a pattern with many words is slow to fail."""
     least, expression = 0, b""
     for item in items:
         if least >= LONGEST or positions(item) >= UNLIMITED:
@@ -169,7 +169,7 @@ def _opening(items: Iterable[Shape]) -> bytes:
 
 
 def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
-    """Return the expression of a short word with the character before it: it is all too often part of another."""
+    """Return the expression of a short word with the character before it, since it is often part of another word."""
     first = word[:1]
     begun = b"|".join(
         exactly(before) + exactly(chosen)
@@ -180,9 +180,9 @@ def _between(word: bytes, borders: tuple[tuple[int, int], ...]) -> bytes:
 
 
 def _without_options(items: list[Shape], *, before: bool, after: bool) -> tuple[list[Shape], int, int]:
-    """Return a row without what it may begin and end with, and how long that can be: patterns then share a hit.
+    """Return a row without optional pieces at its ends, and how long these can be, so that patterns share a hit.
 
-    ``before`` and ``after``: something is asked of the character there, so that end stays as it is.
+    ``before`` and ``after``: the character there is constrained, so that end of the row stays as it is.
     """
     lead = trail = 0
     first, last = 0, len(items)
@@ -206,14 +206,14 @@ def _is_option(item: Shape) -> bool:
 
 
 def _is_wide(items: list[Shape], first: int, part: "_Part") -> bool:
-    """Return whether a match goes on far before or after a part."""
+    """Return whether a match may extend far before or after a part."""
     last = first + part.taken - (not part.whole)
     sides = (_outside(items[:first]), _outside(items[last:]))
     return any(unlimited or size > WIDEST for unlimited, size in sides)
 
 
 def _rarest_words(items: list[Shape]) -> tuple[int, RequiredLiterals | None]:
-    """Return where the rarest words of a pattern begin of which each match has one, and the words."""
+    """Return the rarest words of which every match contains one, with the index of the piece where they begin."""
     best: tuple[int, RequiredLiterals | None] = (0, None)
     for start in range(len(items)):
         words = words_of(items[start:])
@@ -223,7 +223,7 @@ def _rarest_words(items: list[Shape]) -> tuple[int, RequiredLiterals | None]:
 
 
 def _outside(items: Sequence[Shape]) -> tuple[int, int]:
-    """Return what lies outside of the expression: the alphabet of what has no limit, and how long all else can be."""
+    """Return the alphabet of unlimited pieces outside the expression, and the maximum length of all others."""
     union = size = 0
     for item in items:
         for branch in item.branches if isinstance(item, Choice) else (item,):
@@ -237,7 +237,7 @@ def _outside(items: Sequence[Shape]) -> tuple[int, int]:
 
 
 def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
-    """Return where the part begins that text holds least often, and the part."""
+    """Return the part that is rarest in text, with the index of its first piece."""
     whole = _rendered(items, widest)
     if whole.whole and whole.taken == len(items):
         return 0, whole
@@ -248,7 +248,7 @@ def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
             best = start, part
     start, part = best
     if start and (last := _last_character(items[start - 1])):
-        # One character of what stands before it tells most false hits apart, e.g. of an address that of "@" alone.
+        # One character before the part rules out most false hits, e.g. an "@" that is not in an address.
         part.expression = rendered(last) + part.expression
         part.most += 1
         part.bits += _bits(last)
@@ -256,12 +256,12 @@ def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
 
 
 def _last_character(item: Shape) -> int:
-    """Return the bytes that a piece must end with; 0 where it may be empty."""
+    """Return the bytes that a piece must end with; 0 if it may be empty."""
     return rim([item], behind=False) if width(item)[0] else 0
 
 
 def _rendered(items: Sequence[Shape], widest: int) -> _Part:
-    """Render as many pieces as fit into ``widest`` characters; the last may be cut."""
+    """Render as many pieces as fit into ``widest`` characters; the last piece may be cut."""
     part = _Part(b"", 0, 0.0, 0, whole=True)
     spent = 0
     for place, item in enumerate(items):
@@ -280,7 +280,7 @@ def _rendered(items: Sequence[Shape], widest: int) -> _Part:
         part.bits += cut.bits
         part.taken += 1
         part.whole = False
-        # One character of what is left out tells most false hits apart: of a host's name that of any dot.
+        # One character of the omitted rest rules out most false hits, e.g. a dot that is not in a host name.
         if rest is not None and part.most and (first := rim([*rest, *items[place + 1 :]], behind=True)):
             part.expression += rendered(first)
             part.most += 1
@@ -289,7 +289,7 @@ def _rendered(items: Sequence[Shape], widest: int) -> _Part:
 
 
 def _cut(item: Shape, room: int, spare: int) -> tuple[_Part, list[Shape] | None]:
-    """Return what a piece that is too wide or too large begins with, and what of it follows; None: not known."""
+    """Return the beginning of a piece that is too wide or too large, and the rest; None: the rest is not known."""
     match item:
         case Repeat(inner, least, most) if least:
             wide, size = width(inner)[1], positions(inner)
@@ -312,8 +312,8 @@ def _cut(item: Shape, room: int, spare: int) -> tuple[_Part, list[Shape] | None]
 
 def _expression(shape: Shape) -> bytes:
     match shape:
-        case Chars(found):
-            return rendered(found.may)
+        case Chars(byte_set):
+            return rendered(byte_set.may)
         case Row(items):
             return b"".join(map(_expression, items))
         case Choice(branches):
@@ -327,10 +327,10 @@ def _expression(shape: Shape) -> bytes:
 
 
 def _rarity(shape: Shape) -> float:
-    """Return how rarely text matches, in bits: a rough guess, good enough to choose between parts."""
+    """Return how rarely text matches, in bits; a rough estimate that suffices to choose between parts."""
     match shape:
-        case Chars(found):
-            return _bits(found.may)
+        case Chars(byte_set):
+            return _bits(byte_set.may)
         case Row(items):
             return sum(map(_rarity, items))
         case Choice(branches):

@@ -1,4 +1,4 @@
-"""The words around a place in a text, read only where somebody asks: what stands elsewhere is never looked at."""
+"""Find the words around a place in a text; only places that are queried are read."""
 
 import re
 from bisect import bisect_right
@@ -10,11 +10,11 @@ from app.engines.pii.scan.weighing import Weighing
 _SPACE = re.compile(r"\s")
 _NOT_SPACE = re.compile(r"\S")
 _WIDE: Final = 16
-"""Tokens without a keyword in a row from which on it is worth a note that there is none."""
+"""From this many tokens in a row without a keyword, the gap is cached."""
 
 
 class Keywords(NamedTuple):
-    """The keywords in one token: where they begin and end in it, and their forms; all sorted."""
+    """The keywords in one token: where they begin and end in it, and their lemmas; all in order."""
 
     begins: Sequence[int]
     ends: Sequence[int]
@@ -22,17 +22,17 @@ class Keywords(NamedTuple):
 
 
 class Tokenizer(Protocol):
-    """Cuts a text into tokens, and tokens into keywords."""
+    """Split a text into tokens, and tokens into keywords."""
 
     def tokens(self, text: str, seen: bytes) -> tuple[Sequence[int], Sequence[int]]:
-        """Return begins and ends of everything in ``text`` that may hold a keyword; ``seen`` is its image."""
+        """Return the starts and ends of all tokens in ``text`` that may contain a keyword; ``seen`` is its image."""
 
     def keywords(self, token: str) -> Keywords:
         """Return the keywords of one token."""
 
 
 class Surroundings:
-    """The keywords of one text."""
+    """The keywords around places in one text."""
 
     def __init__(self, text: str, seen: bytes, tokenizer: Tokenizer, weighing: Weighing) -> None:
         self._text = text
@@ -46,10 +46,10 @@ class Surroundings:
 
     def near(self, start: int) -> str:
         """Return the row of keywords before and at the token of ``start``, and after it, in the order of the text."""
-        found = self._known.get(start)
-        if found is None:
-            found = self._known[start] = self._row(self._around(start) if self._text else [""])
-        return found
+        row = self._known.get(start)
+        if row is None:
+            row = self._known[start] = self._row(self._around(start) if self._text else [""])
+        return row
 
     def _around(self, start: int) -> list[str]:
         place = self._place(start)
@@ -73,7 +73,7 @@ class Surroundings:
     def _beside(self, token: int, step: int, missing: int) -> list[str]:
         """Return the last keywords before a token (``step`` of -1) or the first after it, in the order of the text."""
         text, begins, ends, keywords = self._text, self._begins, self._ends, self._keywords
-        found: list[Sequence[str]] = []
+        groups: list[Sequence[str]] = []
         place = gap = token + step
         lacking = missing
         while lacking > 0 and 0 <= place < len(begins):
@@ -83,19 +83,19 @@ class Surroundings:
                 continue
             if place - gap > _WIDE or gap - place > _WIDE:
                 self._beyond[gap, step] = place
-            found.append(words[-missing:] if step < 0 else words[:missing])
+            groups.append(words[-missing:] if step < 0 else words[:missing])
             lacking -= len(words)
             place = gap = place + step
-        # Where a wide gap ends is remembered, so that nobody who comes this way has to walk it again.
+        # Cache the end of a wide gap, so that later queries do not walk through it again.
         if place - gap > _WIDE or gap - place > _WIDE:
             self._beyond[gap, step] = place
         if step > 0:
-            return [word for words in found for word in words][:missing]
-        return [word for words in found[::-1] for word in words][-missing:] if found else []
+            return [word for words in groups for word in words][:missing]
+        return [word for words in groups[::-1] for word in words][-missing:] if groups else []
 
     def _place(self, start: int) -> int:
         """Return a place in the token of ``start``: the next that is not white space, else the last before it."""
         if start < len(self._text) and not _SPACE.match(self._text, start):
             return start
-        found = _NOT_SPACE.search(self._text, start)
-        return found.start() if found else len(self._text.rstrip()) - 1
+        match = _NOT_SPACE.search(self._text, start)
+        return match.start() if match else len(self._text.rstrip()) - 1

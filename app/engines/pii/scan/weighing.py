@@ -1,4 +1,4 @@
-"""What words near a finding do to its score: Presidio's own rule, and ours."""
+"""Adjust the score of a finding by the words nearby: with Presidio's rule, and with ours."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,10 +16,10 @@ _SMALL: Final = mask_of(*range(ord("a"), ord("z") + 1))
 _LETTERS: Final = CAPITALS | _SMALL | _OTHERS
 _BETWEEN: Final = EVERY & ~_LETTERS
 _ENDS: Final = EVERY & ~(_SMALL | _OTHERS) | mask_of(ord("s"))
-"""What may follow a word: no small letter, unless it is that of the plural."""
+"""Bytes that may follow a word: no small letter, except the plural s."""
 
 Support = Callable[[str], str]
-"""From the words nearby, in a row, to the word of the context that is among them, or nothing."""
+"""Map the row of words nearby to the context word among them, or an empty string."""
 
 
 class Weighing(Protocol):
@@ -29,16 +29,16 @@ class Weighing(Protocol):
     after: int
 
     def row(self, near: Sequence[str]) -> str:
-        """Return the words nearby in a row, as a `Support` wants them."""
+        """Return the words nearby as the row for a `Support`."""
 
     def support(self, recognizer: EntityRecognizer) -> Support | None:
-        """Return what looks for the words of ``recognizer``; None where nothing changes its scores."""
+        """Return the function that finds context words of ``recognizer``; None if no word changes its scores."""
 
     def expressions(self, word: str) -> list[bytes]:
-        """Return what all hits in every image of a text in which ``word`` of a context can be found."""
+        """Return expressions that all hit in the image of every text with the context word ``word``."""
 
     def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
-        """Return the score of a finding near ``word``, or near no word of its context where that is empty."""
+        """Return the score of a finding near ``word``; if that is empty, no context word is nearby."""
 
 
 class PresidioWeighing:
@@ -52,11 +52,11 @@ class PresidioWeighing:
         self._whole = enhancer.context_matching_mode == "whole_word"
 
     def row(self, near: Sequence[str]) -> str:
-        """Return the words with a mark around each."""
+        """Return the words, each between separators."""
         return "\0" + "\0".join(near) + "\0"
 
     def support(self, recognizer: EntityRecognizer) -> Support | None:
-        """Return what looks for the words of ``recognizer``."""
+        """Return the function that finds context words of ``recognizer``."""
         words = recognizer.context or ()
         frame = "\0" if self._whole else ""
         return _finder([(word, f"{frame}{word.lower()}{frame}") for word in words])
@@ -72,23 +72,23 @@ class PresidioWeighing:
 
 
 class PhraseWeighing(PresidioWeighing):
-    """Context words whole and phrases in sequence; what needs its context and stands without counts for less."""
+    """Match context words whole and phrases in sequence; lower the score of findings that lack required context."""
 
     def __init__(self) -> None:
         super().__init__(PhraseContextEnhancer())
 
     def row(self, near: Sequence[str]) -> str:
-        """Return the words with a blank around each; a phrase of no words is in every row."""
+        """Return the words, each between blanks; a phrase without words is in every row."""
         return f" {' '.join(near)} |  "
 
     def support(self, recognizer: EntityRecognizer) -> Support | None:
-        """Return what looks for the words and phrases of ``recognizer``."""
+        """Return the function that finds context words and phrases of ``recognizer``."""
         words = recognizer.context or ()
         return _finder([(word, f" {' '.join(context_words(word))} ") for word in words])
 
     def expressions(self, word: str) -> list[bytes]:
-        """Return the words of a phrase, each where one may stand by itself."""
-        return [_whole(each) for each in context_words(word)]
+        """Return expressions for the words of a phrase, each at word boundaries."""
+        return [_whole(part) for part in context_words(word)]
 
     def weighed(self, entity: str, score: float, word: str, *, bare: bool) -> float:
         """Return the raised or lowered score."""
@@ -99,7 +99,7 @@ class PhraseWeighing(PresidioWeighing):
 
 
 def _finder(wanted: Sequence[tuple[str, str]]) -> Support | None:
-    """Return what says of a row which of the words is the first whose spelling is in it."""
+    """Return a function that finds the first word whose spelling is in a row."""
 
     def find(row: str) -> str:
         for word, spelled in wanted:
@@ -111,7 +111,7 @@ def _finder(wanted: Sequence[tuple[str, str]]) -> Support | None:
 
 
 def _whole(word: str) -> bytes:
-    """Return the expression of a word as our tokenizer would cut it out: also from camel case, and in the plural."""
+    """Return the expression of a word as our tokenizer splits it: also inside camel case, and in the plural."""
     first = character(ord(word[0]), re.IGNORECASE).may
     if not first & _LETTERS:
         return _in_any_case(word)

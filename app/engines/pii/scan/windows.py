@@ -1,4 +1,4 @@
-"""Where to search: around each hit as far as a match can reach, and joined where they touch."""
+"""Compute where to search: around each hit as far as a match can reach; windows that touch are joined."""
 
 from app.engines.pii.scan.bytesets import members
 from app.engines.pii.scan.superset import Probe
@@ -10,9 +10,9 @@ _LONG_STEP = 4096
 def windows_of(
     probe: Probe | None, ends: list[int] | None, seen: bytes, grain: int
 ) -> tuple[list[tuple[int, int]], int]:
-    """Return where in the text matches may begin and end, and how much further the pattern has to see.
+    """Return the windows in which matches begin and end, and how many more characters the pattern has to read.
 
-    ``ends`` of None: anywhere. A window holds whole matches: none crosses its rims.
+    ``ends`` of None: anywhere. A window contains whole matches: none crosses its borders.
     """
     size = len(seen) - 2
     if probe is None or ends is None:

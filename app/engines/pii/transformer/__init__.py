@@ -1,1 +1,1 @@
-"""The accurate tagger of names: the shared sentence encoder, fine-tuned, as an int8 graph."""
+"""The accurate name tagger: the shared sentence encoder, fine-tuned, as an int8 graph."""

@@ -25,21 +25,21 @@ LISTS = "lists.npz"
 MANIFEST = "manifest.json"
 HIDDEN = 384
 
-_CERTAINLY_NOTHING = 0.9
+_CERTAINLY_NO_NAME = 0.9
 _WINDOWS_AT_ONCE = 64
 _PIECES_AT_ONCE = 512
 
 Ids = npt.NDArray[np.int64]
 Network = Callable[[Floats, Ids, Ids, Ids], Floats]
-"""From the vectors of word-pieces, their outlines, their lists and which are there to a row of tag scores each."""
+"""Map the vectors, outlines and lists of word-pieces and the mask of those present to a row of tag scores each."""
 
 
 class TransformerUnavailableError(UpstreamUnavailableError):
-    """The accurate tagger's weights or its runtime are not installed, or are not those of this release."""
+    """The accurate tagger's weights or runtime are missing, or are not those of this release."""
 
 
 class TransformerTagger:
-    """Tag names in text; deterministic, linear in the length of the text; not for use by two threads at once."""
+    """Tag names in text; deterministic, linear in the length of the text; not safe for use by two threads at once."""
 
     engine_name = "transformer"
 
@@ -51,8 +51,8 @@ class TransformerTagger:
 
     @classmethod
     def embedded(cls, folder: Path | None = None) -> "TransformerTagger":
-        """Load the weights that ship inside the package, or those of ``folder``; words are the sentence encoder's."""
-        # Heavy, so imported on first use: a service that never asks for accurate names never pays.
+        """Load the weights from the package or from ``folder``; word vectors are those of the sentence encoder."""
+        # Heavy, so imported on first use: a service without accurate names does not pay for it.
         try:
             import onnxruntime  # noqa: PLC0415
             from tokenizers import Tokenizer  # noqa: PLC0415
@@ -70,12 +70,12 @@ class TransformerTagger:
                 lists = dict(zip(stored["keys"].tolist(), stored["bits"].tolist(), strict=True))
             tokenizer = Tokenizer.from_file(str(encoder.WEIGHTS / encoder.TOKENIZER))
             words = WordVectors(encoder.WEIGHTS / encoder.MODEL, about["words"])
-        except Exception:  # noqa: BLE001 the libraries raise bare exceptions for files that they cannot read
+        except Exception:  # noqa: BLE001 - the libraries raise bare exceptions for unreadable files
             raise TransformerUnavailableError("The accurate tagger's files cannot be loaded.") from None
 
         def network(vectors: Floats, outlines: Ids, listed: Ids, mask: Ids) -> Floats:
-            given = {"vectors": vectors, "outlines": outlines, "lists": listed, "mask": mask}
-            scores: Floats = session.run(None, given)[0]
+            inputs = {"vectors": vectors, "outlines": outlines, "lists": listed, "mask": mask}
+            scores: Floats = session.run(None, inputs)[0]
             return scores
 
         return cls(network, words, Cutter(tokenizer, lists))
@@ -83,36 +83,36 @@ class TransformerTagger:
     def __call__(self, text: str, threshold: float = 0.5) -> list[TaggedSpan]:
         """Return the findings of at least ``threshold``, sorted, without overlap.
 
-        The threshold also moves the balance between a name and nothing, so a low one finds more.
+        The threshold also shifts the balance between a name and no name, so a low threshold finds more.
         """
         positions, rows = [np.empty(0, np.intp)], [np.empty((0, len(TAGS)), np.float32)]
         offsets: list[tuple[int, int]] = []
         for window, probabilities in self.probabilities(text):
-            hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NOTHING)
+            hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NO_NAME)
             positions.append(hot + window.begin)
             rows.append(probabilities[hot])
             offsets += [window.tokens[window.first + place][:2] for place in hot.tolist()]
-        found = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
-        return people_apart(text, joined_addresses(text, found), self._lists)
+        spans = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
+        return people_apart(text, joined_addresses(text, spans), self._lists)
 
     def probabilities(self, text: str) -> Iterator[tuple[TokenWindow, Floats]]:
-        """Yield windows in their order, each with a row of tag probabilities for every token that it judges.
+        """Yield windows in order, each with a row of tag probabilities for every token that it tags.
 
-        Windows of like lengths are computed together; those without a letter are left out.
+        Windows of similar lengths are computed together; windows without a letter are skipped.
         """
         waiting = (window for window in windows(text, self._cutter) if window.may_name)
         while block := list(islice(waiting, _WINDOWS_AT_ONCE)):
-            found: dict[int, Floats] = {}
+            rows_of_windows: dict[int, Floats] = {}
             for places in _batches([window.size for window in block]):
-                rows = self._judged([block[place] for place in places])
-                found.update(zip(places, rows, strict=True))
-            yield from ((window, found[place]) for place, window in enumerate(block))
+                rows = self._probabilities_of([block[place] for place in places])
+                rows_of_windows.update(zip(places, rows, strict=True))
+            yield from ((window, rows_of_windows[place]) for place, window in enumerate(block))
 
-    def _judged(self, given: Sequence[TokenWindow]) -> list[Floats]:
-        length = max(window.size for window in given) + 2
-        ids, outlines, lists, mask = np.zeros((4, len(given), length), np.int64)
+    def _probabilities_of(self, token_windows: Sequence[TokenWindow]) -> list[Floats]:
+        length = max(window.size for window in token_windows) + 2
+        ids, outlines, lists, mask = np.zeros((4, len(token_windows), length), np.int64)
         firsts: list[list[int]] = []
-        for row, window in enumerate(given):
+        for row, window in enumerate(token_windows):
             row_ids, row_outlines, row_lists, starts = [FIRST], [0], [0], []
             for token in window.tokens:
                 count = len(token.ids)
@@ -128,11 +128,11 @@ class TransformerTagger:
             mask[row, : size + 1] = 1
             firsts.append(starts[window.first : window.last])
         scores = self._network(self._words.vectors(ids), outlines, lists, mask)
-        return [_shares(scores[row, starts]) for row, starts in enumerate(firsts)]
+        return [_softmax(scores[row, starts]) for row, starts in enumerate(firsts)]
 
 
 class WordVectors:
-    """The vectors of the encoder's vocabulary in 8 bits, read where they lie in its file: nothing is kept twice."""
+    """The 8-bit vectors of the encoder's vocabulary, read directly from its file so that no copy is needed."""
 
     def __init__(self, file: Path, places: dict[str, int]) -> None:
         rows = places["rows"]
@@ -141,13 +141,13 @@ class WordVectors:
 
     def vectors(self, ids: Ids) -> Floats:
         """Return the vectors of word-pieces."""
-        found: Floats = self._values[ids].astype(np.float32)
-        found *= self._scales[ids]
-        return found
+        vectors: Floats = self._values[ids].astype(np.float32)
+        vectors *= self._scales[ids]
+        return vectors
 
 
 def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Yield positions in ``sizes``, those of like sizes together, a bounded piece of work at a time."""
+    """Yield batches of positions in ``sizes``, grouped by similar size, each with a bounded amount of work."""
     waiting: list[int] = []
     for place in sorted(range(len(sizes)), key=sizes.__getitem__):
         if waiting and (len(waiting) + 1) * sizes[place] > _PIECES_AT_ONCE:
@@ -158,7 +158,7 @@ def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
         yield waiting
 
 
-def _shares(scores: Floats) -> Floats:
+def _softmax(scores: Floats) -> Floats:
     scores = scores - scores.max(axis=1, keepdims=True)
     np.exp(scores, out=scores)
     shares: Floats = scores / scores.sum(axis=1, keepdims=True)
@@ -166,7 +166,7 @@ def _shares(scores: Floats) -> Floats:
 
 
 def available() -> bool:
-    """Return whether the runtime and the very weights of this release are installed, without loading them."""
+    """Return whether the runtime and the weights of this release are installed, without loading them."""
     if not all(find_spec(module) for module in ("onnxruntime", "tokenizers")):
         return False
     try:
@@ -177,7 +177,7 @@ def available() -> bool:
 
 
 def _checked(folder: Path) -> dict[str, Any]:
-    """Return the manifest of the weights in ``folder``, or refuse files that are not those it names."""
+    """Return the manifest of the weights in ``folder``; raise if a file does not match the manifest."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         for name in (MODEL, LISTS):

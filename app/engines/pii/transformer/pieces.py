@@ -1,4 +1,4 @@
-"""Cut text into tokens and word-pieces, and say of each what the encoder's lower-case vocabulary leaves out."""
+"""Split text into tokens and word-pieces, with the features that the encoder's lower-case vocabulary loses."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ _CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _LETTER = rf"[^\W\d_{_CJK}]"
 _ACCENTS = "[\u0300-\u036f]"
 # A word with accents and inner apostrophes; possessive; one CJK character; digits; line breaks; symbol runs.
-# The weights were trained on these tokens: another pattern asks for other weights.
+# The weights were trained on these tokens: another pattern needs other weights.
 TOKEN = re.compile(
     rf"{_LETTER}+(?:{_ACCENTS}+{_LETTER}*|['\u2019](?![sS](?!\w)){_LETTER}+)*"
     rf"|['\u2019][sS](?!\w)|[{_CJK}]|\d+|\n+|([^\w\s])\1{{0,63}}|_+|\w"
@@ -20,24 +20,24 @@ _MARKS = re.compile("[\u0300-\u036f'\u2019]")
 
 FIRST, LAST, MASK = 101, 102, 103
 LINE_BREAK = 1
-"""An entry of the vocabulary that no text uses; the encoder itself knows no line breaks."""
+"""An unused entry of the vocabulary; the encoder itself has none for line breaks."""
 _UNKNOWN = 100
 MOST_PIECES = 6
-"""Word-pieces of a token that count; the first few of an endless one say what it is."""
+"""Word-pieces of a token that count; the first few suffice to classify a very long token."""
 
 OUTLINES = ("newline", "number", "sign", "caseless", "lower", "Capital", "X", "UPPER", "mIxed", "MixEd")
 CASELESS, LOWER, CAPITAL, LETTER, UPPER, INNER, OUTER = range(3, len(OUTLINES))
 LISTS = 128
-"""Sets of word lists that may hold a word: one bit a list."""
+"""The number of possible sets of word lists with a word: one bit per list."""
 
 _CACHE_WORDS = 16_384
 _BLOCK = 1_024
 
 
 class PieceToken(NamedTuple):
-    """A token of a text: offsets, whether a blank stands before it, and what the network sees of it.
+    """A token of a text: offsets, whether white space precedes it, and the network's input for it.
 
-    That is its word-pieces (at least one), its outline (an index of `OUTLINES`) and the word lists that hold it.
+    The input is its word-pieces (at least one), its outline (an index of `OUTLINES`) and the word lists with it.
     """
 
     start: int
@@ -52,7 +52,7 @@ Described = tuple[tuple[int, ...], int, int]
 
 
 class Cutter:
-    """Cut texts, remembering recent words; a full memory is emptied between two blocks of tokens."""
+    """Split texts, with a cache of recent words; a full cache is emptied between two blocks of tokens."""
 
     def __init__(self, tokenizer: Any, lists: Mapping[int, int]) -> None:
         self._tokenizer = tokenizer
@@ -83,16 +83,16 @@ class Cutter:
 
     def _learn(self, words: list[str]) -> None:
         plain = [normal_word(word).encode("utf-8", "replace").decode() for word in words]
-        for word, given in zip(words, plain, strict=True):
-            # One by one: a batch would start threads, in each worker as many as there are cores.
-            ids = self._tokenizer.encode(given, add_special_tokens=False).ids[:MOST_PIECES]
-            nothing = LINE_BREAK if given[0].isspace() else _UNKNOWN
-            kinds = self.lists.get(crc32(given.lower().encode()), 0)
-            self._known[word] = tuple(ids) or (nothing,), outline(given), kinds
+        for word, normalized in zip(words, plain, strict=True):
+            # Encode one at a time: a batch would start as many threads in each worker as there are cores.
+            ids = self._tokenizer.encode(normalized, add_special_tokens=False).ids[:MOST_PIECES]
+            placeholder = LINE_BREAK if normalized[0].isspace() else _UNKNOWN
+            kinds = self.lists.get(crc32(normalized.lower().encode()), 0)
+            self._known[word] = tuple(ids) or (placeholder,), outline(normalized), kinds
 
 
 def outline(word: str) -> int:
-    """Return how a token is written: which of its letters are capitals, or that it has none."""
+    """Return the outline of a token: which of its letters are capitals, or that it has no letters."""
     if not word[0].isalpha():
         return 0 if word[0].isspace() else 1 if word[0].isdigit() else 2
     letters = _MARKS.sub("", word)
