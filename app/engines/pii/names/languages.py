@@ -149,7 +149,7 @@ def warnings(evidence_of_texts: Iterable[Mapping[str, int]], language: str) -> l
     code = language.lower()
     if code != "auto":
         if not _CODE.fullmatch(language):
-            return [f"The language is no code; {_DEGRADED}"]
+            return [f"The language is not a language code; {_DEGRADED}"]
         return [] if re.split("[-_]", code)[0] in SUPPORTED else [f"No name tagger for '{code}': {_DEGRADED}"]
     unsupported = sorted(
         {language_code for counts in evidence_of_texts for language_code in counts} - set(SUPPORTED)

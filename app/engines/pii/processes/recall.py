@@ -122,22 +122,22 @@ class Recall:
         self._keyed = keyed
         self._carries = carries(options)
         self._places = {keyed[place]: place for place in reversed(range(len(texts))) if texts[place]}
-        self._known: dict[bytes, Remembered] = {}
+        self._entries: dict[bytes, Remembered] = {}
         self.stale: list[int] = []
         if cache is not None:
             for key in self._places:
                 entry = cache.get(tenant, key)
                 if entry is not None:
-                    self._known[key] = _remembered_from(entry)
-            cache.hits += len(self._known)
-            cache.misses += len(self._places) - len(self._known)
+                    self._entries[key] = _remembered_from(entry)
+            cache.hits += len(self._entries)
+            cache.misses += len(self._places) - len(self._entries)
 
     def unseen(self) -> list[Run]:
         """Return the runs that must be scanned; each once, however often it occurs."""
         wanted = {
             tuple(self._keyed[place] for place in run): run
             for run in reversed(self._runs)
-            if any(self._texts[place] and self._keyed[place] not in self._known for place in run)
+            if any(self._texts[place] and self._keyed[place] not in self._entries for place in run)
         }
         return sorted(wanted.values())
 
@@ -148,8 +148,8 @@ class Recall:
         names = (
             name_at(self._texts[place], start, end)
             for key, place in self._places.items()
-            if key in self._known
-            for start, end in packing.ranges_from(self._known[key].people)
+            if key in self._entries
+            for start, end in packing.ranges_from(self._entries[key].people)
         )
         return sorted(set(names))
 
@@ -177,7 +177,7 @@ class Recall:
         """
         digest = self._keys.of_names(names)
         groups: dict[bytes, list[bytes]] = {}
-        for key, entry in self._known.items():
+        for key, entry in self._entries.items():
             if entry.names != digest:
                 groups.setdefault(entry.names, []).append(key)
         if not groups:
@@ -195,7 +195,7 @@ class Recall:
         prepared = Names(names)
         answers = []
         for place in self.stale:
-            own = packing.spans_from(self._known[self._keyed[place]].own)
+            own = packing.spans_from(self._entries[self._keyed[place]].own)
             spans, relevant = carried(self._texts[place], own, prepared, self._options)
             answers.append(
                 {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
@@ -204,7 +204,7 @@ class Recall:
 
     def own_spans(self, place: int) -> list[frames.RawSpan]:
         """Return a text's own findings."""
-        return packing.raw_spans(self._known[self._keyed[place]].own)
+        return packing.raw_spans(self._entries[self._keyed[place]].own)
 
     def take_carried(
         self, places: Sequence[int], names: Sequence[str], answers: Iterable[frames.Frame]
@@ -214,7 +214,7 @@ class Recall:
         for place, result in zip(places, answers, strict=True):
             key = self._keyed[place]
             relevant = b"".join(ids[number] for number in result["relevant"])
-            entry = self._known[key]
+            entry = self._entries[key]
             self._keep(
                 key, entry._replace(names=digest, relevant=relevant, carried=_packed(result["carried"]))
             )
@@ -226,7 +226,7 @@ class Recall:
     def spans(self) -> list[list[Span]]:
         """Return the findings in each text."""
         entries = (
-            self._known[key] if text else None for key, text in zip(self._keyed, self._texts, strict=True)
+            self._entries[key] if text else None for key, text in zip(self._keyed, self._texts, strict=True)
         )
         return [
             packing.spans_from(entry.own if entry.carried is None else entry.carried) if entry else []
@@ -235,7 +235,7 @@ class Recall:
 
     def evidence(self) -> list[dict[str, int]]:
         """Return the evidence of language of each text that has some."""
-        entries = (self._known[key] for key, text in zip(self._keyed, self._texts, strict=True) if text)
+        entries = (self._entries[key] for key, text in zip(self._keyed, self._texts, strict=True) if text)
         return [packing.counts_from(entry.evidence) for entry in entries if entry.evidence]
 
     def _parts(self, keys: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -262,7 +262,7 @@ class Recall:
                 met.append(word)
             yield
         for key in part:
-            entry, text = self._known[key], self._texts[self._places[key]]
+            entry, text = self._entries[key], self._texts[self._places[key]]
             if not any(word in text for word in met) and _split(entry.relevant) <= ids:
                 self._keep(key, entry._replace(names=digest))
             else:
@@ -283,7 +283,7 @@ class Recall:
         return _split(entry[0] or _NONE) if entry is not None else frozenset()
 
     def _keep(self, key: bytes, entry: Remembered) -> None:
-        self._known[key] = entry
+        self._entries[key] = entry
         if self._cache is not None:
             self._cache.put(self._tenant, key, tuple(entry))
 

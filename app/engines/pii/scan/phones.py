@@ -19,7 +19,7 @@ letters."""
 _SECOND: Final[Any] = vars(phonenumbermatcher)["_SECOND_NUMBER_START_PATTERN"]
 _NEVER: Final = 1 << 60
 _FOLLOWING: Final = 4
-_MOST_KNOWN: Final = 20_000
+_MAX_CACHED: Final = 20_000
 _NONE: Final = (-1, -1)
 
 
@@ -36,7 +36,7 @@ class PhoneRule:
         self.flags = int(re.IGNORECASE)
         self._entity = recognizer.supported_entities[0]
         self._recognizer = recognizer
-        self._known: dict[tuple[str, str, str, str], tuple[int, int]] = {}
+        self._cache: dict[tuple[str, str, str, str], tuple[int, int]] = {}
 
     def run(self, text: str, windows: Windows, margin: int, raw: list[Raw], *, timed: bool) -> None:
         """Add the phone numbers in ``windows``."""
@@ -66,16 +66,16 @@ class PhoneRule:
         before = text[max(0, start - 1) : start]
         after = text[start + len(candidate) : start + len(candidate) + _FOLLOWING]
         key = (region, candidate, before, after)
-        span = self._known.get(key)
+        span = self._cache.get(key)
         if span is None:
             matcher: Any = phonenumbers.PhoneNumberMatcher(
                 before + candidate + after, region, leniency=self._recognizer.leniency or 0, max_tries=_NEVER
             )
             match = matcher._extract_match(candidate, len(before))  # noqa: SLF001 - the check without the search
             span = _NONE if match is None else (match.start - len(before), match.end - len(before))
-            if len(self._known) > _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = span
+            if len(self._cache) > _MAX_CACHED:
+                self._cache.clear()
+            self._cache[key] = span
         return span
 
 

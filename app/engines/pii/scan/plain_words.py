@@ -16,8 +16,8 @@ _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _UNSURE = re.compile(rb"[%c%c]" % (MARK, DIGIT))
 """Letters or digits in only one regular expression engine; here Python's own decides."""
 
-_MOST_KNOWN: Final = 32_768
-_LONGEST_KNOWN: Final = 64
+_MAX_CACHED: Final = 32_768
+_LONGEST_CACHED: Final = 64
 
 
 def _kinds() -> npt.NDArray[np.int8]:
@@ -37,7 +37,7 @@ class PlainWords:
     """Our tokenizer, with a cache of words but not of numbers."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Keywords] = {}
+        self._cache: dict[str, Keywords] = {}
 
     def tokens(self, text: str, seen: bytes) -> tuple[Sequence[int], Sequence[int]]:
         """Return the starts and the ends of the runs of letters and of digits."""
@@ -51,16 +51,16 @@ class PlainWords:
 
     def keywords(self, token: str) -> Keywords:
         """Return the lemmas of the words in one token that count as context."""
-        keywords = self._known.get(token)
+        keywords = self._cache.get(token)
         if keywords is None:
             if token.isdigit():
                 return Keywords((0,), (len(token),), (token,))
-            if len(token) > _LONGEST_KNOWN:
+            if len(token) > _LONGEST_CACHED:
                 return _long(token)
             keywords = _keywords(token)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[token] = keywords
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            self._cache[token] = keywords
         return keywords
 
 

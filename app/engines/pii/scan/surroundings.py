@@ -41,14 +41,14 @@ class Surroundings:
         self._after = weighing.after + 1
         self._row = weighing.row
         self._begins, self._ends = tokenizer.tokens(text, seen)
-        self._known: dict[int, str] = {}
+        self._rows: dict[int, str] = {}
         self._beyond: dict[tuple[int, int], int] = {}
 
     def near(self, start: int) -> str:
         """Return the row of keywords before and at the token of ``start``, and after it, in the order of the text."""
-        row = self._known.get(start)
+        row = self._rows.get(start)
         if row is None:
-            row = self._known[start] = self._row(self._around(start) if self._text else [""])
+            row = self._rows[start] = self._row(self._around(start) if self._text else [""])
         return row
 
     def _around(self, start: int) -> list[str]:

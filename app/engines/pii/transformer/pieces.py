@@ -57,7 +57,7 @@ class Cutter:
     def __init__(self, tokenizer: Any, lists: Mapping[int, int]) -> None:
         self._tokenizer = tokenizer
         self.lists = lists
-        self._known: dict[str, Described] = {}
+        self._cache: dict[str, Described] = {}
 
     def tokens(self, text: str) -> Iterator[PieceToken]:
         """Yield the tokens of ``text``."""
@@ -74,12 +74,12 @@ class Cutter:
 
     def _described(self, text: str, block: Sequence[tuple[int, int, bool]]) -> Iterator[PieceToken]:
         words = [text[start : min(end, start + MAX_WORD)] for start, end, _ in block]
-        if len(self._known) > _CACHE_WORDS:
-            self._known.clear()
-        if new := [word for word in dict.fromkeys(words) if word not in self._known]:
+        if len(self._cache) > _CACHE_WORDS:
+            self._cache.clear()
+        if new := [word for word in dict.fromkeys(words) if word not in self._cache]:
             self._learn(new)
         for place, word in zip(block, words, strict=True):
-            yield PieceToken(*place, *self._known[word])
+            yield PieceToken(*place, *self._cache[word])
 
     def _learn(self, words: list[str]) -> None:
         plain = [normal_word(word).encode("utf-8", "replace").decode() for word in words]
@@ -88,7 +88,7 @@ class Cutter:
             ids = self._tokenizer.encode(normalized, add_special_tokens=False).ids[:MOST_PIECES]
             placeholder = LINE_BREAK if normalized[0].isspace() else _UNKNOWN
             kinds = self.lists.get(crc32(normalized.lower().encode()), 0)
-            self._known[word] = tuple(ids) or (placeholder,), outline(normalized), kinds
+            self._cache[word] = tuple(ids) or (placeholder,), outline(normalized), kinds
 
 
 def outline(word: str) -> int:
