@@ -1,4 +1,4 @@
-"""``sluice audit``: read the record of a tenant on this host."""
+"""``sluice audit``: read the audit log of a tenant on this host."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from app.services.audit.audit import AuditQuery
 
 commands = typer.Typer(
-    help="Read the record: who did what and how it ended; never content. Reading is itself recorded.",
+    help="Read the audit log: who did what, and how it ended. It never holds content. Reading it is recorded too.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 
 class ExportFormat(StrEnum):
-    """Forms of an export."""
+    """Output formats of an export."""
 
     JSONL = "jsonl"
     CSV = "csv"
 
 
 class Ended(StrEnum):
-    """How an act ended."""
+    """Outcomes of an action."""
 
     OK = "ok"
     REFUSED = "refused"
@@ -38,15 +38,19 @@ class Ended(StrEnum):
     SENT = "sent"
 
 
-Tenant = Annotated[str, typer.Option(help="Whose record.")]
-Since = Annotated[datetime | None, typer.Option(parser=moment, metavar="TIME", help="Not before.")]
-Until = Annotated[datetime | None, typer.Option(parser=moment, metavar="TIME", help="Before.")]
-Actor = Annotated[str | None, typer.Option(help="Id of an API key, or cli.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
+Since = Annotated[
+    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events at or after this time.")
+]
+Until = Annotated[
+    datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events before this time.")
+]
+Actor = Annotated[str | None, typer.Option(help="Id of the API key that acted, or cli.")]
 Middleware = Annotated[str | None, typer.Option(help="Name of a middleware.")]
-Action = Annotated[str | None, typer.Option(help="Such as middleware.invoke.")]
-Outcome = Annotated[Ended | None, typer.Option(help="How it ended.")]
-Scope = Annotated[str | None, typer.Option(help="A vault scope, by name.")]
-Request = Annotated[str | None, typer.Option("--request-id", help="The id that an answer carried.")]
+Action = Annotated[str | None, typer.Option(help="Name of an action, such as middleware.invoke.")]
+Outcome = Annotated[Ended | None, typer.Option(help="Outcome of the action.")]
+Scope = Annotated[str | None, typer.Option(help="Name of a vault scope.")]
+Request = Annotated[str | None, typer.Option("--request-id", help="Request id that a response carried.")]
 
 
 @commands.command(
@@ -66,17 +70,17 @@ def query(
     outcome: Outcome = None,
     scope: Scope = None,
     request_id: Request = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Events to show.")] = 50,
-    cursor: Annotated[str | None, typer.Option(help="Go on where the page before ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of events to show.")] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
     *,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Show events, newest first."""
     from app.cli.host import caller_for, on_host
     from app.services.audit.export import described
 
-    asked = _asked(since, until, actor, middleware, action, outcome, scope, request_id)
-    page = on_host(lambda host: host.audit.query(caller_for(tenant), asked, limit=limit, cursor=cursor))
+    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id)
+    page = on_host(lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor))
     if json:
         show_lines(described(event) for event in page.items)
     else:
@@ -85,20 +89,20 @@ def query(
             head,
             [
                 (
-                    one.at,
-                    one.actor,
-                    one.action,
-                    one.middleware,
-                    one.outcome,
-                    one.error_code,
-                    " ".join(f"{name}={count}" for name, count in sorted(one.counts.items())),
-                    one.request_id,
+                    event.at,
+                    event.actor,
+                    event.action,
+                    event.middleware,
+                    event.outcome,
+                    event.error_code,
+                    " ".join(f"{name}={count}" for name, count in sorted(event.counts.items())),
+                    event.request_id,
                 )
-                for one in page.items
+                for event in page.items
             ],
         )
     if page.next:
-        note(f"There are more: --cursor {page.next}")
+        note(f"There are more events. Continue with --cursor {page.next}")
 
 
 @commands.command(
@@ -118,39 +122,41 @@ def export(
     outcome: Outcome = None,
     scope: Scope = None,
     request_id: Request = None,
-    form: Annotated[ExportFormat, typer.Option("--format", help="Of the file.")] = ExportFormat.JSONL,
-    output: Annotated[Path | None, typer.Option(help="File to make; else standard output.")] = None,
+    form: Annotated[
+        ExportFormat, typer.Option("--format", help="Output format of the file.")
+    ] = ExportFormat.JSONL,
+    output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
 ) -> None:
-    """Write all events that match, newest first, as JSON lines or CSV."""
+    """Export all matching events, newest first, as JSON Lines or CSV."""
     import sys
 
     from app.cli.host import caller_for, on_host
 
-    asked = _asked(since, until, actor, middleware, action, outcome, scope, request_id)
+    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id)
 
-    async def pieces(host: "Services") -> AsyncIterator[bytes]:
-        return await host.audit.export(caller_for(tenant), asked, form.value)
+    async def open_export(host: "Services") -> AsyncIterator[bytes]:
+        return await host.audit.export(caller_for(tenant), filters, form.value)
 
     async def write(host: "Services") -> None:
-        found = await pieces(host)
+        pieces = await open_export(host)
         if output is None:
-            async for piece in found:
+            async for piece in pieces:
                 sys.stdout.buffer.write(piece)
             sys.stdout.buffer.flush()
             return
         try:
             with output.open("xb") as file:
-                async for piece in found:
+                async for piece in pieces:
                     file.write(piece)
         except FileExistsError:
-            fail(f"{output} exists already: choose another name.")
+            fail(f"{output} already exists: choose another name.")
         except OSError as error:
             fail(f"{output} cannot be written: {error.strerror}.")
 
     on_host(write)
 
 
-def _asked(
+def _filters(
     since: datetime | None,
     until: datetime | None,
     actor: str | None,

@@ -1,4 +1,4 @@
-"""``sluice concerns``: concerns and what primitives are mapped to, read on the host."""
+"""``sluice concerns``: read concerns and their mappings on the host."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 commands = typer.Typer(
-    help="List and show concerns: what hosts may ask of tools, prompts and resources.",
+    help="List and show concerns: properties by which hosts filter tools, prompts and resources.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Whose concerns.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -29,18 +29,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 )
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List the concerns of a tenant by name."""
-    found = _in_tenant(tenant, lambda concerns, caller: concerns.list(caller))
+    concerns = _in_tenant(tenant, lambda concerns, caller: concerns.list(caller))
     if json:
-        show_json([one.definition.model_dump(mode="json") for one in found])
+        show_json([concern.definition.model_dump(mode="json") for concern in concerns])
         return
     show_table(
         ("NAME", "VALUES", "DEFAULT", "ON INVALID", "FROM"),
         [
             (
-                *(one.definition.name, _values(one.definition), _spelled(one.definition.default)),
-                *(one.definition.on_invalid, one.origin),
+                *(concern.definition.name, _values(concern.definition), _spelled(concern.definition.default)),
+                *(concern.definition.on_invalid, concern.origin),
             )
-            for one in found
+            for concern in concerns
         ],
     )
 
@@ -52,17 +52,18 @@ def show(
     *,
     json: Json = False,
 ) -> None:
-    """Show one concern and what is mapped to it."""
+    """Show a concern and the primitives mapped to it."""
 
     async def read(concerns: "ConcernService", caller: "Caller") -> tuple[Any, list[Any]]:
-        found = await concerns.get(caller, name)
-        mapped = [one.mapping for one in await concerns.mappings(caller) if name in one.mapping.concerns]
-        return found, mapped
+        concern = await concerns.get(caller, name)
+        mappings = await concerns.mappings(caller)
+        mapped = [stored.mapping for stored in mappings if name in stored.mapping.concerns]
+        return concern, mapped
 
-    found, mapped = _in_tenant(tenant, read)
-    definition = found.definition
+    concern, mapped = _in_tenant(tenant, read)
+    definition = concern.definition
     if json:
-        mappings = [one.model_dump(mode="json") for one in mapped]
+        mappings = [mapping.model_dump(mode="json") for mapping in mapped]
         show_json({"concern": definition.model_dump(mode="json"), "mappings": mappings})
         return
     for label, value in (
@@ -71,19 +72,19 @@ def show(
         ("Values", _values(definition)),
         ("Default", _spelled(definition.default)),
         ("On invalid", definition.on_invalid),
-        ("From", found.origin),
+        ("From", concern.origin),
     ):
         print(f"{label}: {value}")
     if not mapped:
-        note("Nothing is mapped to it.")
+        note("No primitive is mapped to it.")
         return
     print()
-    rows = [(one.kind, one.name, _mapped(one.concerns[name])) for one in mapped]
+    rows = [(mapping.kind, mapping.name, _mapped(mapping.concerns[name])) for mapping in mapped]
     show_table(("KIND", "NAME", "ANSWERS TO"), rows)
 
 
 def _in_tenant(tenant: str, work: Callable[["ConcernService", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
@@ -99,9 +100,9 @@ def _values(definition: "ConcernDefinition") -> str:
 
 
 def _mapped(value: Any) -> str:
-    """Return a list as its parts, a range as its ends, anything else as it is."""
+    """Return a list as its parts, a range as its bounds, and any other value unchanged."""
     if isinstance(value, list):
-        return ", ".join(_spelled(one) for one in value)
+        return ", ".join(_spelled(part) for part in value)
     if isinstance(value, dict):
         ends = " to ".join(_spelled(value[end]) if end in value else "any" for end in ("min", "max"))
         return f"{ends}, step {value['step']}" if "step" in value else ends

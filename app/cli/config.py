@@ -1,4 +1,4 @@
-"""``sluice config``: the settings that are in effect."""
+"""``sluice config``: show the settings in effect."""
 
 from typing import Annotated, Any
 
@@ -12,11 +12,11 @@ EPILOG = """Examples:
   sluice config
   sluice config --json | jq .http.port
 
-Set one with its variable, such as SLUICE_HTTP__PORT=8080. docs/configuration.md explains all of them."""
+Set a value with its variable, such as SLUICE_HTTP__PORT=8080. docs/configuration.md explains every setting."""
 
 
 def config(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Show every setting as the service would read it now; secrets are shown as set or unset."""
+    """Show every setting as the service would read it now. Secrets are shown only as set or unset."""
     from functools import reduce
 
     from pydantic import SecretStr
@@ -36,7 +36,7 @@ def config(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
         if isinstance(value, SecretStr):
             value = _without_password(value.get_secret_value()) if name == "url" else "(set)"
         if isinstance(value, dict):
-            # What belongs to a plug-in or a server may be a secret; their names are not.
+            # Settings of a plug-in or a server may be secrets; the names are not.
             value = dict.fromkeys(value, "(set)")
         place = reduce(lambda inner, step: inner.setdefault(step, {}), path, tree)
         place[name] = value

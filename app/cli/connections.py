@@ -1,4 +1,4 @@
-"""Connections of the server that give up on clients which never finish their request line and headers."""
+"""HTTP connections that close when a client does not finish its request line and headers in time."""
 
 import asyncio
 from typing import Any, Final
@@ -12,8 +12,8 @@ LARGEST_HEAD: Final = 64 * 1024
 class TimedConnection(HttpToolsProtocol):
     """uvicorn's protocol with a time and a size limit on the head of each request.
 
-    uvicorn itself waits for ever for a head that was begun: a few hundred sockets that drip one byte a minute
-    would hold the service. ``header_timeout_s`` is set by ``protocol_with``.
+    uvicorn itself waits without limit for an unfinished head: a few hundred sockets that send one byte a minute
+    would block the service. ``header_timeout_s`` is set by ``protocol_with``.
     """
 
     header_timeout_s: float = 10.0
@@ -24,17 +24,17 @@ class TimedConnection(HttpToolsProtocol):
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the clock: a new connection owes a request."""
+        """Start the timer: a new connection must send a request."""
         super().connection_made(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop the timer."""
         self._head_complete()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what belongs to a head that is not complete yet."""
+        """Count the bytes of a head that is not complete yet."""
         if self._head_timer is not None:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -42,13 +42,13 @@ class TimedConnection(HttpToolsProtocol):
             self._give_up()
 
     def on_message_begin(self) -> None:
-        """Start the clock for a further request of a connection that was kept open."""
+        """Start the timer for the next request on a kept-alive connection."""
         if self._head_timer is None:
             self._await_head()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Stop the clock; the body has a clock of its own."""
+        """Stop the timer; the body has a timer of its own."""
         self._head_complete()
         super().on_headers_complete()
 

@@ -1,4 +1,4 @@
-"""``sluice db``: the schema of the database."""
+"""``sluice db``: migrate the database schema."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ import typer
 from app.cli.terminal import confirm
 
 commands = typer.Typer(
-    help="Bring the database's schema forward or back.", no_args_is_help=True, rich_markup_mode=None
+    help="Upgrade or downgrade the database schema.", no_args_is_help=True, rich_markup_mode=None
 )
 
 
@@ -15,11 +15,11 @@ commands = typer.Typer(
     epilog="Example:\n\n\b\n  SLUICE_DATABASE__URL=postgresql://owner@localhost/sluice sluice db upgrade"
 )
 def upgrade(
-    revision: Annotated[str, typer.Argument(help="Revision to go to.")] = "head",
+    revision: Annotated[str, typer.Argument(help="Target revision.")] = "head",
 ) -> None:
-    """Bring the database forward, to the newest schema unless told otherwise.
+    """Upgrade the database, by default to the newest schema.
 
-    Run it as the owner of the tables, before the new release starts: the previous release keeps working.
+    Run it as the owner of the tables before starting the new release. The previous release keeps working.
     """
     from app.store import migrate
 
@@ -34,25 +34,25 @@ def current() -> None:
     from app.store import migrate
 
     url = _url()
-    found = migrate.current(url)
-    if found is None:
+    revision = migrate.current(url)
+    if revision is None:
         print("The database is empty: run `sluice db upgrade`.")
-    elif found == migrate.head():
-        print(f"{found} (newest)")
+    elif revision == migrate.head():
+        print(f"{revision} (newest)")
     else:
-        print(f"{found}; the newest is {migrate.head()}: run `sluice db upgrade`.")
+        print(f"{revision}; the newest is {migrate.head()}: run `sluice db upgrade`.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice db downgrade base --yes")
 def downgrade(
-    revision: Annotated[str, typer.Argument(help="Revision to go back to; base empties the database.")],
+    revision: Annotated[str, typer.Argument(help="Target revision; base removes all tables.")],
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
 ) -> None:
-    """Take the database back to an earlier schema; what that loses stands in the header of each migration."""
+    """Downgrade the database to an earlier schema. The header of each migration says what data it deletes."""
     from app.store import migrate
 
-    confirm(f"Going back to {revision} can delete data. Go on?", yes=yes)
+    confirm(f"Downgrading to {revision} can delete data. Continue?", yes=yes)
     url = _url()
     migrate.downgrade(url, revision)
     print(f"The database is at revision {migrate.current(url) or 'base (empty)'}.")

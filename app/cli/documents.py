@@ -1,4 +1,4 @@
-"""``sluice documents``: files into collections, searched and deleted on the host."""
+"""``sluice documents``: add, search and delete documents of collections on the host."""
 
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,14 +19,14 @@ T = TypeVar("T")
 _PAGE = 500
 
 commands = typer.Typer(
-    help="Add files to collections, list, search and delete what is there.",
+    help="Add files to collections; list, search and delete documents.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Whose documents.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Collection = Annotated[str, typer.Option("--collection", "-c", help="Name of the collection.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 
 
 @commands.command(
@@ -38,23 +38,25 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 )
 def add(
     paths: Annotated[
-        list[Path], typer.Argument(help="Files, and folders with all files of known kinds in them.")
+        list[Path], typer.Argument(help="Files, or folders whose files of supported types are added.")
     ],
     collection: Collection,
     tenant: Tenant = "default",
-    source: Annotated[str, typer.Option(help="Where they come from, such as wiki.")] = "files",
+    source: Annotated[str, typer.Option(help="Where the documents come from, such as wiki.")] = "files",
     access: Annotated[
         list[str] | None,
-        typer.Option(help="Who may read them, of those who may read the collection; may be repeated."),
+        typer.Option(
+            help="Readers of these documents, among the readers of the collection, such as role:invoker. Repeatable."
+        ),
     ] = None,
 ) -> None:
-    """Read files (text, Markdown, HTML, PDF, DOCX) and store them; files that did not change stay as they are.
+    """Read files (text, Markdown, HTML, PDF, DOCX) and store them. Unchanged files are skipped.
 
-    The collection is made if need be, readable for the whole tenant.
+    A missing collection is created; the whole tenant may read it.
     """
     files = list(_files(paths))
     if not files:
-        fail("There are no files of a known kind: .txt, .md, .html, .pdf or .docx.", USAGE)
+        fail("No files of a supported type were found: .txt, .md, .html, .pdf or .docx.", USAGE)
     counts, faults = _in_tenant(
         tenant, lambda services, caller: _add_all(services, caller, files, collection, source, access or [])
     )
@@ -68,24 +70,39 @@ def add(
 )
 def list_(
     collection: Annotated[
-        str | None, typer.Option("--collection", "-c", help="Its documents; without: all collections.")
+        str | None,
+        typer.Option(
+            "--collection",
+            "-c",
+            help="List the documents of this collection [default: list all collections].",
+        ),
     ] = None,
     tenant: Tenant = "default",
     *,
     json: Json = False,
 ) -> None:
-    """List collections, or the documents of one."""
+    """List collections, or the documents of one collection."""
     if collection is None:
-        found = _in_tenant(tenant, lambda services, caller: services.collections.list(caller))
-        _show_collections(found, json=json)
+        collections = _in_tenant(tenant, lambda services, caller: services.collections.list(caller))
+        _show_collections(collections, json=json)
         return
     documents = _in_tenant(tenant, lambda services, caller: _documents(services, caller, collection))
     if json:
-        show_json([_said(one) for one in documents])
+        show_json([_described(document) for document in documents])
     else:
         show_table(
             ("ID", "SOURCE", "NAME", "TITLE", "CHUNKS", "UPDATED"),
-            [(one.id, one.source, one.external_id, one.title, one.chunks, one.updated) for one in documents],
+            [
+                (
+                    document.id,
+                    document.source,
+                    document.external_id,
+                    document.title,
+                    document.chunks,
+                    document.updated,
+                )
+                for document in documents
+            ],
         )
 
 
@@ -93,42 +110,47 @@ def list_(
     epilog='Example:\n\n\b\n  sluice documents search "Who approved the budget?" --as key:0123abcd'
 )
 def search(
-    question: Annotated[str, typer.Argument(help="What to look for.")],
+    question: Annotated[str, typer.Argument(help="Question to search for.")],
     tenant: Tenant = "default",
     sources: Annotated[
-        list[str] | None, typer.Option("--source", help="Collection or source; may be repeated.")
+        list[str] | None, typer.Option("--source", help="Search only this collection or source. Repeatable.")
     ] = None,
     principals: Annotated[
         list[str] | None,
-        typer.Option("--as", help="Who asks, such as role:invoker; may be repeated. Default: every role."),
+        typer.Option(
+            "--as",
+            help="Search with the rights of this reader, such as role:invoker [default: every role]. Repeatable.",
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="Most documents to show.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of documents to show.")] = 5,
     *,
     json: Json = False,
 ) -> None:
-    """Show what a caller would be given for a question: title, relevance and passage."""
+    """Show what a caller would retrieve for a question: title, relevance and passage."""
     from app.core.catalog.collections import principals_of
     from app.core.contracts.engines import RetrievalQuery
     from app.middlewares.document_retrieval import DocumentRetrievalArguments
 
     async def searched(services: "Services", caller: "Caller") -> "Retrieval":
-        asks = frozenset({"*", *principals}) if principals else principals_of(caller)
+        readers = frozenset({"*", *principals}) if principals else principals_of(caller)
         least = DocumentRetrievalArguments().min_relevance
-        query = RetrievalQuery(tenant, asks, question, tuple(sources) if sources else None, limit, least)
+        query = RetrievalQuery(tenant, readers, question, tuple(sources) if sources else None, limit, least)
         return await services.retrieval.retrieve([query])
 
-    found = _in_tenant(tenant, searched)
-    note(f"Searched by {found.report.name} {found.report.version}.")
-    passages = found.passages[0]
+    retrieval = _in_tenant(tenant, searched)
+    note(f"Searched by {retrieval.report.name} {retrieval.report.version}.")
+    passages = retrieval.passages[0]
     if json:
         names = ("title", "relevance", "collection", "source", "document", "uri", "text")
-        show_json([{name: getattr(one, name) for name in names} for one in passages])
+        show_json([{name: getattr(passage, name) for name in names} for passage in passages])
         return
     if not passages:
-        note("Nothing was found.")
-    for one in passages:
-        print(f"{one.relevance:.2f}  {one.title}  ({one.collection}, {one.source}, {one.document})")
-        print("\n".join(f"      {line}" for line in one.text.splitlines()[:8]))
+        note("No documents match.")
+    for passage in passages:
+        print(
+            f"{passage.relevance:.2f}  {passage.title}  ({passage.collection}, {passage.source}, {passage.document})"
+        )
+        print("\n".join(f"      {line}" for line in passage.text.splitlines()[:8]))
 
 
 @commands.command(
@@ -143,12 +165,12 @@ def delete(
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents, as `list` shows them.")] = None,
     tenant: Tenant = "default",
     *,
-    everything: Annotated[bool, typer.Option("--all", help="The whole collection.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Delete the whole collection.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Delete documents, or a whole collection, from tables, index and memory for good."""
+    """Delete documents or a whole collection permanently from tables, index and memory."""
     if everything == bool(ids):
-        fail("Say which documents, or --all.", USAGE)
+        fail("Give the ids of documents, or --all.", USAGE)
     named = ids or []
     plural = "" if len(named) == 1 else "s"
     what = f"{len(named)} document{plural}"
@@ -168,18 +190,18 @@ def delete(
 
 @commands.command(epilog="Example:\n\n\b\n  sluice documents reindex")
 def reindex(*, yes: Yes = False) -> None:
-    """Build the index on another server (SLUICE_DOCUMENTS__URL) anew; the database answers meanwhile."""
-    confirm("Throw the index away and build it anew?", yes=yes)
+    """Rebuild the index on the server of SLUICE_DOCUMENTS__URL. The database answers searches meanwhile."""
+    confirm("Delete the index and rebuild it?", yes=yes)
 
     async def rebuilt(services: "Services", _caller: "Caller") -> bool | None:
         return await services.indexing.rebuild() if services.indexing is not None else None
 
     done = _in_tenant("default", rebuilt)
     if done is None:
-        fail("The settings name no index on another server: SLUICE_DOCUMENTS__URL.", USAGE)
+        fail("No index server is configured: set SLUICE_DOCUMENTS__URL.", USAGE)
     if not done:
-        fail("The service is at work on the index just now; try again in a moment.", FAILED)
-    print("The index was built anew.")
+        fail("The service is updating the index. Try again in a moment.", FAILED)
+    print("The index was rebuilt.")
 
 
 async def _add_all(
@@ -209,68 +231,72 @@ async def _add_all(
         await services.collections.get(caller, collection)
     except NotFoundError:
         await services.collections.put(caller, definition)
-    for number, ((path, name), said) in enumerate(zip(files, details, strict=True), 1):
-        shown = _Progress(f"[{number}/{len(files)}] {name}")
+    for number, ((path, name), detail) in enumerate(zip(files, details, strict=True), 1):
+        progress = _Progress(f"[{number}/{len(files)}] {name}")
         try:
-            submitted = Submitted(collection, said, path.read_bytes(), "")
-            done = await services.ingestion.add(caller, submitted, background=False, progress=shown.tell)
-            counts[done.outcome] += 1
-            shown.end(done.outcome)
+            submitted = Submitted(collection, detail, path.read_bytes(), "")
+            ingested = await services.ingestion.add(
+                caller, submitted, background=False, progress=progress.show
+            )
+            counts[ingested.outcome] += 1
+            progress.end(ingested.outcome)
         except (InvalidArgumentsError, TooLargeError, OSError) as error:
             faults += 1
-            shown.end(error.message if isinstance(error, ServiceError) else "cannot be read from the disk")
+            progress.end(error.message if isinstance(error, ServiceError) else "cannot be read from the disk")
     await services.ingestion.purge()
     return counts, faults
 
 
 class _Progress:
-    """One line for each file on standard error; on a terminal it counts the chunks meanwhile."""
+    """One line per file on standard error; on a terminal it also shows the percentage of chunks done."""
 
     def __init__(self, label: str) -> None:
         self.label = label
-        self.moves = sys.stderr.isatty()
+        self.animated = sys.stderr.isatty()
 
-    async def tell(self, done: int, total: int) -> None:
-        if self.moves and total:
+    async def show(self, done: int, total: int) -> None:
+        if self.animated and total:
             print(f"\r\x1b[K{self.label}  {100 * done // total} %", end="", file=sys.stderr, flush=True)
 
     def end(self, outcome: str) -> None:
-        note(("\r\x1b[K" if self.moves else "") + f"{self.label}  {outcome}")
+        note(("\r\x1b[K" if self.animated else "") + f"{self.label}  {outcome}")
 
 
 async def _documents(services: "Services", caller: "Caller", collection: str) -> "list[DocumentInfo]":
-    found: list[DocumentInfo] = []
+    documents: list[DocumentInfo] = []
     after: tuple[str, str] | None = None
     while page := await services.collections.documents(caller, collection, after=after, limit=_PAGE):
-        found += page
+        documents += page
         after = page[-1].source, page[-1].external_id
-    return found
+    return documents
 
 
 def _files(paths: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Yield files and the names they are known by: as given, below a folder by the way from there."""
+    """Yield files and their external ids: the file name, or the path relative to the given folder."""
     from app.engines.documents.extraction import MEDIA_TYPES
 
     for path in paths:
         if path.is_dir():
-            inside = sorted(one for one in path.rglob("*") if one.suffix.lower().lstrip(".") in MEDIA_TYPES)
-            yield from ((one, one.relative_to(path).as_posix()) for one in inside if one.is_file())
+            inside = sorted(
+                file for file in path.rglob("*") if file.suffix.lower().lstrip(".") in MEDIA_TYPES
+            )
+            yield from ((file, file.relative_to(path).as_posix()) for file in inside if file.is_file())
         elif path.is_file():
             yield path, path.name
         else:
             fail(f"There is no file {path}.", USAGE)
 
 
-def _show_collections(found: "list[CollectionInfo]", *, json: bool) -> None:
+def _show_collections(collections: "list[CollectionInfo]", *, json: bool) -> None:
     rows = [
         {
-            **one.definition.model_dump(mode="json"),
-            "sources": {source.source: source.documents for source in one.sources},
-            "documents": one.documents,
-            "chunks": one.chunks,
-            "embedded": one.embedded,
+            **collection.definition.model_dump(mode="json"),
+            "sources": {source.source: source.documents for source in collection.sources},
+            "documents": collection.documents,
+            "chunks": collection.chunks,
+            "embedded": collection.embedded,
         }
-        for one in found
+        for collection in collections
     ]
     if json:
         show_json(rows)
@@ -290,7 +316,7 @@ def _show_collections(found: "list[CollectionInfo]", *, json: bool) -> None:
     )
 
 
-def _said(one: "DocumentInfo") -> dict[str, object]:
+def _described(document: "DocumentInfo") -> dict[str, object]:
     names = (
         "id",
         "source",
@@ -303,11 +329,11 @@ def _said(one: "DocumentInfo") -> dict[str, object]:
         "chunks",
         "updated",
     )
-    return {name: getattr(one, name) for name in names}
+    return {name: getattr(document, name) for name in names}
 
 
 def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 

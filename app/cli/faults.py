@@ -1,4 +1,4 @@
-"""Turn the failures that a command or a start can expect into one sentence and an exit code."""
+"""Turn expected failures of a command or of start-up into sentences and an exit code."""
 
 import socket
 
@@ -9,13 +9,13 @@ _SENTENCES = {
     "app.settings.ConfigurationError": "faults",
     "app.services.declare.declaration_files.FileError": "lines",
 }
-NO_DATABASE = "The database does not answer: check SLUICE_DATABASE__URL and that it runs."
+NO_DATABASE = "The database does not answer: check SLUICE_DATABASE__URL and that the database is running."
 
 
 def explained(error: BaseException) -> tuple[int, list[str]] | None:
-    """Return the exit code and the sentences for ``error``, or None where it is a fault of this program.
+    """Return the exit code and the sentences for ``error``, or None for a bug in this program.
 
-    Heavy rooms are looked up, not loaded: an error of a room that was never imported cannot have happened.
+    Classes of heavy modules are matched by name, not imported: a module that was never imported raised no error.
     """
     if isinstance(error, StoreUnavailableError):
         return UNREACHABLE, [NO_DATABASE]
@@ -32,17 +32,17 @@ def explained(error: BaseException) -> tuple[int, list[str]] | None:
     }:
         return FAILED, [str(error)]
     if "alembic.util.exc.CommandError" in kinds:
-        return FAILED, ["That is no revision of this release; the files in migrations/versions name them."]
+        return FAILED, ["This release has no such revision; the files in migrations/versions name them."]
     return _of_the_system(error, kinds)
 
 
 def _of_the_system(error: BaseException, kinds: set[str]) -> tuple[int, list[str]] | None:
-    """Explain what the database driver or the operating system says, without repeating values."""
+    """Explain an error of the database driver or the operating system without repeating values."""
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror):
         return UNREACHABLE, [NO_DATABASE]
     if kinds & {"sqlalchemy.exc.SQLAlchemyError", "asyncpg.exceptions._base.PostgresError"}:
         kind = type(getattr(error, "orig", None) or error).__name__
-        return UNREACHABLE, [f"The database refuses ({kind}): check SLUICE_DATABASE__URL."]
+        return UNREACHABLE, [f"The database refused the operation ({kind}): check SLUICE_DATABASE__URL."]
     if isinstance(error, OSError) and error.strerror:
         return FAILED, [f"{error.filename or 'A file'}: {error.strerror}."]
     return None

@@ -1,4 +1,4 @@
-"""``sluice groups``: groups of primitives, read and imported on the host."""
+"""``sluice groups``: read and import groups of primitives on the host."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Whose groups.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Format = Literal["yaml", "json"]
 
@@ -32,21 +32,21 @@ Format = Literal["yaml", "json"]
 )
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List the groups of a tenant by name."""
-    found = _in_tenant(tenant, lambda groups, caller: groups.list(caller))
+    groups = _in_tenant(tenant, lambda groups, caller: groups.list(caller))
     if json:
-        show_json([one.definition.declared() for one in found])
+        show_json([group.definition.declared() for group in groups])
         return
     show_table(
         ("NAME", "TITLE", "MEMBERS", "IN", "FROM"),
         [
             (
-                one.definition.name,
-                one.definition.title,
-                len(one.definition.distinct),
-                ", ".join(one.parents),
-                one.origin,
+                group.definition.name,
+                group.definition.title,
+                len(group.definition.distinct),
+                ", ".join(group.parents),
+                group.origin,
             )
-            for one in found
+            for group in groups
         ],
     )
 
@@ -59,17 +59,17 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one group with its members."""
-    found = _in_tenant(tenant, lambda groups, caller: groups.get(caller, name))
+    group = _in_tenant(tenant, lambda groups, caller: groups.get(caller, name))
     if json:
-        show_json(found.definition.declared())
+        show_json(group.definition.declared())
         return
-    definition = found.definition
+    definition = group.definition
     for label, value in (
         ("Name", name),
         ("Title", definition.title),
         ("Description", definition.description),
-        ("In groups", ", ".join(found.parents)),
-        ("From", found.origin),
+        ("In groups", ", ".join(group.parents)),
+        ("From", group.origin),
     ):
         if value:
             print(f"{label}: {value}")
@@ -77,7 +77,10 @@ def show(
         note("It has no members.")
         return
     print()
-    show_table(("KIND", "NAME", "SERVER"), [(one.kind, one.name, one.server) for one in definition.distinct])
+    show_table(
+        ("KIND", "NAME", "SERVER"),
+        [(member.kind, member.name, member.server) for member in definition.distinct],
+    )
 
 
 @commands.command(
@@ -89,12 +92,12 @@ def show(
 )
 def export(
     tenant: Tenant = "default",
-    form: Annotated[Format, typer.Option("--format", help="Of the document.")] = "yaml",
+    form: Annotated[Format, typer.Option("--format", help="Output format of the document.")] = "yaml",
     output: Annotated[
         Path | None, typer.Option(help="Write to this file [default: standard output].")
     ] = None,
 ) -> None:
-    """Write all groups of a tenant as one document, the shape that `import` and the declarative file take."""
+    """Export all groups of a tenant as one document that `import` and the declarative file accept."""
     from app.services.data_files import write_document
 
     document = write_document(_in_tenant(tenant, lambda groups, caller: groups.export(caller)), form)
@@ -110,8 +113,8 @@ def export(
     epilog="""Examples:
 
 \b
-  sluice groups import groups.yaml --dry-run      what would change
-  sluice groups import groups.yaml --prune        and nothing else stays
+  sluice groups import groups.yaml --dry-run      show what would change
+  sluice groups import groups.yaml --prune        remove all other groups
   sluice groups export --tenant a | sluice groups import - --tenant b""",
 )
 def import_(
@@ -119,19 +122,19 @@ def import_(
     tenant: Tenant = "default",
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would change; change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would change without changing it.")
     ] = False,
     prune: Annotated[
         bool, typer.Option("--prune", help="Remove the groups that the file does not name.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Create and replace groups from a document, all or none; importing it again changes nothing."""
+    """Create and replace groups from a document, all or none. Importing it again changes nothing."""
     from app.core.errors import ServiceError
 
     form: Format = "json" if file.lower().endswith(".json") else "yaml"
     if file != "-" and not file.lower().endswith((".json", ".yaml", ".yml")):
-        fail("The name of the file ends with .yaml, .yml or .json.", USAGE)
+        fail("The file name must end in .yaml, .yml or .json.", USAGE)
     body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     try:
         plan = _in_tenant(
@@ -152,23 +155,23 @@ def import_(
             }
         )
         return
-    _tell(plan, dry_run=dry_run)
+    _show_plan(plan, dry_run=dry_run)
 
 
 def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
     async def worked(host: "Services") -> T:
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
-        host.groups.catalog = None  # a command is connected to no server, so it cannot say what there is
+        host.groups.catalog = None  # without connections, a command cannot check what the servers offer
         return await work(host.groups, caller_for(tenant))
 
     return on_host(worked)
 
 
-def _tell(plan: "GroupPlan", *, dry_run: bool) -> None:
+def _show_plan(plan: "GroupPlan", *, dry_run: bool) -> None:
     for sign, names in (("+", plan.created), ("~", plan.updated), ("-", plan.removed)):
         for name in names:
             print(f"{sign} {name}")
@@ -177,4 +180,4 @@ def _tell(plan: "GroupPlan", *, dry_run: bool) -> None:
     if not plan.changes:
         note("Nothing changes.")
     elif dry_run:
-        note("Nothing was changed: this was a dry run.")
+        note("Dry run: nothing was changed.")

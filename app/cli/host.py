@@ -1,4 +1,4 @@
-"""What commands on the host share: the services without a server, and the caller they act as."""
+"""Shared by commands on the host: the services without an HTTP server, and the caller they act as."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ from app.settings import Settings, load
 
 T = TypeVar("T")
 ACTOR = "cli"
-"""The name of this caller in the record; a person on the host is known to the host's own log."""
+"""Actor in the audit log; the host's own log knows which person ran the command."""
 
 
 def caller_for(tenant: str) -> Caller:
-    """Return the caller for work in ``tenant``: who reaches the database and the keys needs no role from us."""
+    """Return the caller for work in ``tenant``, with all roles: access to the database needs no grant."""
     return Caller(tenant, ACTOR, frozenset(Role))
 
 
@@ -31,11 +31,11 @@ def on_host(work: Callable[[Services], Awaitable[T]]) -> T:
 
 
 def ring_file() -> Path:
-    """Return the file of the key ring, or end the command where the ring is no file."""
+    """Return the file of the key ring, or end the command if the ring is not a file."""
     settings = load()
     if settings.keys.ring is not None:
         fail(
-            "The key ring is given in SLUICE_KEYS__RING: add 2:<base64 of 32 random bytes> there, after a comma."
+            "The key ring is in SLUICE_KEYS__RING, not in a file. Add a comma and 2:<base64 of 32 random bytes> there."
         )
     return settings.key_file
 
@@ -45,6 +45,6 @@ async def _worked(settings: Settings, work: Callable[[Services], Awaitable[T]]) 
         try:
             await services.tenants.get(caller_for(SYSTEM_TENANT), DEFAULT_TENANT)
         except NotFoundError:
-            # No service has started yet: make the tenants that every installation has, and no key.
+            # No service has started yet: create the tenants of every installation, but no key.
             await bootstrap(services.access, None, "production")
         return await work(services)

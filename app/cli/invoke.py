@@ -1,4 +1,4 @@
-"""``sluice invoke``: send a text or a context through one middleware of a running service."""
+"""``sluice invoke``: run one middleware of a running service on a text or a context."""
 
 import json as json_module
 import sys
@@ -19,21 +19,23 @@ EPILOG = """Examples:
   sluice invoke pii_redaction context.json --json | jq .metadata
   sluice invoke timestamp_injector --arguments '{"timezone": "Europe/Berlin"}' < question.txt
 
-JSON whose objects have a type or a role is a context, or one item of it; everything else is text (--text and --context
-decide it). Text in gives text out, a context in gives JSON out."""
+Input is a context, or one item of it, if it is JSON whose objects have a type or a role; everything else is text.
+--text and --context override this. Text input gives text output, a context gives JSON."""
 
 LONG_INPUT = 64 * 1024
 BAR_WIDTH = 28
 
 
 def invoke(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Middleware; `sluice middleware` lists them.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of a middleware; `sluice middleware` lists them.")
+    ],
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="File to read; - is standard input.", show_default=False)
     ] = "-",
     argument: Annotated[
         list[str] | None,
-        typer.Option("--argument", "-a", help="key=value; the value is JSON where it can be. Repeatable."),
+        typer.Option("--argument", "-a", help="key=value; JSON values are parsed. Repeatable."),
     ] = None,
     arguments: Annotated[str | None, typer.Option(help="All arguments as one JSON object.")] = None,
     scope: Annotated[str | None, typer.Option(help="Vault scope; the same as --argument scope=….")] = None,
@@ -41,28 +43,24 @@ def invoke(
     key: Key = None,
     timeout: Timeout = 60.0,
     *,
-    text: Annotated[bool, typer.Option("--text", help="Take the input as text, even if it is JSON.")] = False,
-    context: Annotated[bool, typer.Option("--context", help="Take the input as JSON; refuse text.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print the whole answer: content and metadata.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell the metadata on standard error.")
-    ] = False,
+    text: Annotated[bool, typer.Option("--text", help="Send the input as text, even if JSON.")] = False,
+    context: Annotated[bool, typer.Option("--context", help="Require a JSON context as input.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print content and metadata as JSON.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print metadata to stderr.")] = False,
 ) -> None:
-    """Send a text or a context through one middleware.
+    """Run one middleware on a text or a context.
 
-    The result goes to standard output. A redaction without --scope names its new scope on standard error.
+    The result goes to standard output. A redaction without --scope prints the name of its new scope on standard error.
     """
     if text and context:
-        fail("--text and --context exclude each other.", USAGE)
-    given = read_arguments(arguments, argument or [], scope)
+        fail("Use either --text or --context, not both.", USAGE)
+    values = read_arguments(arguments, argument or [], scope)
     raw = read_input(file)
     items = None if text else parsed_items(raw, required=context)
     bar = Bar() if len(raw) >= LONG_INPUT and sys.stderr.isatty() else None
     with service(url, key, timeout, transport="mcp" if bar else "rest") as client:
-        sent = raw.removesuffix("\n") if items is None else items
-        result = client.invoke(name, sent, given, progress=bar.show if bar else None)
+        content = raw.removesuffix("\n") if items is None else items
+        result = client.invoke(name, content, values, progress=bar.show if bar else None)
     if bar:
         bar.clear()
     scope_made = result.metadata.get("scope")
@@ -74,28 +72,28 @@ def invoke(
         show_json(result.content)
     if verbose and not json:
         note(json_module.dumps(result.metadata, ensure_ascii=False))
-    elif scope_made and scope_made != given.get("scope") and not json:
+    elif scope_made and scope_made != values.get("scope") and not json:
         note(f"scope: {scope_made}")
 
 
 def read_arguments(whole: str | None, single: list[str], scope: str | None) -> dict[str, Any]:
-    """Return the arguments of the middleware; single ones win over the object."""
-    found: dict[str, Any] = {}
+    """Return the arguments of the middleware; ``--argument`` wins over ``--arguments``."""
+    values: dict[str, Any] = {}
     if whole is not None:
         try:
-            found = json_module.loads(whole)
+            values = json_module.loads(whole)
         except ValueError:
-            fail('--arguments is no JSON; write it like \'{"scope": "talk-1"}\'.', USAGE)
-        if not isinstance(found, dict):
-            fail('--arguments is a JSON object, like \'{"scope": "talk-1"}\'.', USAGE)
+            fail('--arguments is not valid JSON; write it like \'{"scope": "talk-1"}\'.', USAGE)
+        if not isinstance(values, dict):
+            fail('--arguments must be a JSON object, like \'{"scope": "talk-1"}\'.', USAGE)
     for pair in single:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             fail(f"--argument {pair!r} has no value: write key=value.", USAGE)
-        found[key] = _json_or_text(value)
+        values[key] = _json_or_text(value)
     if scope is not None:
-        found["scope"] = scope
-    return found
+        values["scope"] = scope
+    return values
 
 
 def _json_or_text(value: str) -> Any:
@@ -108,7 +106,7 @@ def _json_or_text(value: str) -> Any:
 def read_input(file: str) -> str:
     """Return the input as text."""
     if file == "-" and sys.stdin.isatty():
-        note("Type the text and end it with Ctrl+D:")
+        note("Type the text, then press Ctrl+D:")
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode()
@@ -128,14 +126,14 @@ def parsed_items(raw: str, *, required: bool) -> list[Any] | None:
     if isinstance(items, list) and (required or all(map(_is_item, items))):
         return items
     if required:
-        fail("The input is no JSON list of items; leave --context away to send it as text.", USAGE)
+        fail("The input is not a JSON list of items. Omit --context to send it as text.", USAGE)
     return None
 
 
 def _is_item(value: Any) -> bool:
-    """Tell whether ``value`` is a content block or a message.
+    """Return whether ``value`` is a content block or a message.
 
-    Other JSON goes as text, whose strings are scanned; as an item of unknown type it would pass unscanned.
+    Other JSON is sent as text, which is scanned; an item of unknown type would pass unscanned.
     """
     return isinstance(value, dict) and (isinstance(value.get("type"), str) or "role" in value)
 
@@ -144,12 +142,12 @@ class Bar:
     """A progress bar on standard error."""
 
     def show(self, done: float, whole: float | None) -> None:
-        """Draw how much is done."""
+        """Draw the completed share."""
         share = min(1.0, done / whole) if whole else 0.0
         full = round(share * BAR_WIDTH)
         bar = "#" * full + "." * (BAR_WIDTH - full)
         print(f"\r[{bar}] {share:4.0%}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Leave the line as it was."""
+        """Clear the line."""
         print("\r" + " " * (BAR_WIDTH + 8) + "\r", end="", file=sys.stderr, flush=True)

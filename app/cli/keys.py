@@ -1,4 +1,4 @@
-"""``sluice keys``: API keys, administered on the host."""
+"""``sluice keys``: administer API keys on the host."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from app.store.access.access import KeyInfo
 
 commands = typer.Typer(
-    help="Make, list, end and rotate API keys; every change is recorded.",
+    help="Create, list, revoke and rotate API keys. Every change is recorded in the audit log.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -28,28 +28,30 @@ ROLES = "invoker, restorer, auditor, eraser, operator, key-custodian"
   sluice keys create --role restorer --role invoker --tenant acme --expires 90d --cidr 10.0.0.0/8
   KEY=$(sluice keys create --role auditor)
 
-The key alone goes to standard output, what is said about it to standard error."""
+Only the key goes to standard output; messages go to standard error."""
 )
 def create(
-    role: Annotated[list[str], typer.Option(help=f"What it may do: {ROLES}. Repeatable.")],
-    tenant: Annotated[str, typer.Option(help="Whose key.")] = "default",
-    name: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    role: Annotated[list[str], typer.Option(help=f"Role of the key: {ROLES}. Repeatable.")],
+    tenant: Annotated[str, typer.Option(help="Name of the tenant.")] = "default",
+    name: Annotated[str | None, typer.Option(help="Label that says what the key is for.")] = None,
     expires: Annotated[
-        datetime | None, typer.Option(parser=moment_ahead, metavar="TIME", help="End: 90d, or 2027-01-31.")
+        datetime | None,
+        typer.Option(parser=moment_ahead, metavar="TIME", help="When it expires: 90d, or 2027-01-31."),
     ] = None,
     cidr: Annotated[
-        list[str] | None, typer.Option(help="Network it may be used from, like 10.0.0.0/8. Repeatable.")
+        list[str] | None, typer.Option(help="Network from which it may be used, like 10.0.0.0/8. Repeatable.")
     ] = None,
     *,
     override_unions: Annotated[
-        bool, typer.Option("--override-unions", help="Allow roles that one key should not have together.")
+        bool,
+        typer.Option("--override-unions", help="Allow a combination of roles that is refused by default."),
     ] = False,
 ) -> None:
-    """Make a key and print it, once."""
+    """Create a key and print it. It is shown only once."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    made = on_host(
+    created = on_host(
         lambda host: host.access.create_key(
             caller_for(SYSTEM_TENANT),
             role,
@@ -60,45 +62,45 @@ def create(
             override_unions=override_unions,
         )
     )
-    note(f"Key {made.info.id} of tenant {tenant} ({_roles(made.info)}); it is shown once:")
-    print(made.key)
+    note(f"Key {created.info.id} of tenant {tenant} ({_roles(created.info)}); it is shown only once:")
+    print(created.key)
 
 
 @commands.command(
     "list", epilog="Examples:\n\n\b\n  sluice keys list\n  sluice keys list --tenant acme --json"
 )
 def list_(
-    tenant: Annotated[str, typer.Option(help="Whose keys.")] = "default",
+    tenant: Annotated[str, typer.Option(help="Name of the tenant.")] = "default",
     *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the keys of a tenant; secrets are not stored and cannot be shown."""
+    """List the keys of a tenant. Secrets are not stored and cannot be shown."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    found = on_host(lambda host: host.access.list_keys(caller_for(SYSTEM_TENANT), tenant))
+    keys = on_host(lambda host: host.access.list_keys(caller_for(SYSTEM_TENANT), tenant))
     if json:
-        show_json([_described(one) for one in found])
+        show_json([_described(key) for key in keys])
     else:
         head = ("ID", "NAME", "ROLES", "CREATED", "EXPIRES", "STATE")
         show_table(
-            head, [(one.id, one.name, _roles(one), one.created, one.expires, _state(one)) for one in found]
+            head, [(key.id, key.name, _roles(key), key.created, key.expires, _state(key)) for key in keys]
         )
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice keys revoke 0a1b2c3d")
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The eight digits behind slc_.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The eight hexadecimal digits after slc_.")],
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
 ) -> None:
-    """End a key now; other processes notice within five seconds."""
+    """Revoke a key now. Other processes notice within five seconds."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    confirm(f"End key {key_id}?", yes=yes)
+    confirm(f"Revoke key {key_id}?", yes=yes)
     ended = on_host(lambda host: host.access.revoke_key(caller_for(SYSTEM_TENANT), key_id))
-    print(f"Key {ended.id} of tenant {ended.tenant} has ended.")
+    print(f"Key {ended.id} of tenant {ended.tenant} is revoked.")
 
 
 @commands.command(
@@ -106,10 +108,10 @@ def revoke(
 
 \b
   sluice keys rotate 0a1b2c3d                 both secrets work for a day
-  sluice keys rotate 0a1b2c3d --overlap 0s    the old one ends now"""
+  sluice keys rotate 0a1b2c3d --overlap 0s    the old secret ends now"""
 )
 def rotate(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The eight digits behind slc_.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The eight hexadecimal digits after slc_.")],
     overlap: Annotated[
         timedelta | None,
         typer.Option(
@@ -117,7 +119,7 @@ def rotate(
         ),
     ] = None,
 ) -> None:
-    """Give a key a new secret and print it, once."""
+    """Give a key a new secret and print it. It is shown only once."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
     from app.services.access.access import DEFAULT_OVERLAP_S
@@ -126,7 +128,7 @@ def rotate(
     made = on_host(lambda host: host.access.rotate_key(caller_for(SYSTEM_TENANT), key_id, overlap_s=seconds))
     until = made.info.rotating_until
     note(
-        "The old secret has ended."
+        "The old secret no longer works."
         if until is None
         else f"The old secret works until {until:%Y-%m-%dT%H:%M:%SZ}."
     )

@@ -1,4 +1,4 @@
-"""Where the service listens: the socket that its processes share, and how it is reached."""
+"""Where the service listens: the socket that its processes share, and its URL."""
 
 import errno
 import socket
@@ -7,7 +7,7 @@ from app.cli.terminal import fail
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a bound socket, or end the command with what is wrong with the address."""
+    """Return a bound socket, or end the command with an explanation of what is wrong with the address."""
     bare = host.strip("[]")
     family = socket.AF_INET6 if ":" in bare else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -19,11 +19,11 @@ def listen(host: str, port: int) -> socket.socket:
         fail(f"This user may not listen on port {port}: choose one above 1023 with --port.")
     except socket.gaierror:
         listener.close()
-        fail(f"{host} is no address of this machine: set --host or SLUICE_HTTP__HOST.")
+        fail(f"{host} is not an address of this machine: set --host or SLUICE_HTTP__HOST.")
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRNOTAVAIL:
-            fail(f"{host} is no address of this machine: set --host or SLUICE_HTTP__HOST.")
+            fail(f"{host} is not an address of this machine: set --host or SLUICE_HTTP__HOST.")
         fail(
             f"Port {port} of {host} is taken: stop what listens there, or choose another port with --port "
             "(SLUICE_HTTP__PORT)."

@@ -1,4 +1,4 @@
-"""``sluice middleware``: list what can be invoked."""
+"""``sluice middleware``: list the middlewares that can be invoked."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ def middleware(
     timeout: Timeout = 10.0,
     *,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, with the schema of the arguments.")
+        bool, typer.Option("--json", help="Print JSON, including the schema of the arguments.")
     ] = False,
 ) -> None:
     """List the middlewares that the key may invoke on a running service."""
@@ -30,14 +30,16 @@ def middleware(
         show_json(
             [
                 {
-                    "name": one.name,
-                    "title": one.title,
-                    "description": one.description,
-                    "phase": one.phase,
-                    "inputSchema": one.input_schema,
+                    "name": entry.name,
+                    "title": entry.title,
+                    "description": entry.description,
+                    "phase": entry.phase,
+                    "inputSchema": entry.input_schema,
                 }
-                for one in listed
+                for entry in listed
             ]
         )
         return
-    show_table(("NAME", "PHASE", "DESCRIPTION"), [(one.name, one.phase, one.description) for one in listed])
+    show_table(
+        ("NAME", "PHASE", "DESCRIPTION"), [(entry.name, entry.phase, entry.description) for entry in listed]
+    )

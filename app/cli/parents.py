@@ -1,4 +1,4 @@
-"""End this process when its parent ends, even if that was killed: nothing stays behind that holds a port."""
+"""End this process when its parent ends, even if killed, so that no orphan keeps the port."""
 
 import ctypes
 import os
@@ -14,15 +14,15 @@ _GRACE_S: Final = 25.0
 
 
 def end_with_parent(parent: int | None = None) -> None:
-    """Ask for SIGTERM when the parent ends, and end now if it has already (``parent`` names it if known).
+    """Ask for SIGTERM when the parent ends, and end now if it has already (``parent`` is its id if known).
 
-    Linux tells a process of its parent's death; a thread that looks at the parent's id serves other systems,
-    and ends the process for good where SIGTERM does not.
+    Linux signals a process when its parent dies. On other systems a thread polls the parent's id; it also
+    kills the process if SIGTERM does not end it.
     """
     expected = os.getppid() if parent is None else parent
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != expected:  # it ended before the kernel knew that we care
+    if os.getppid() != expected:  # it ended before the request reached the kernel
         os._exit(1)
     threading.Thread(target=_watch, args=(expected,), name="parent-watch", daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""``sluice pii``: why a text is redacted as it is, and how well detection does on labelled texts."""
+"""``sluice pii``: explain the redaction of a text, and measure detection on labelled texts."""
 
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -23,16 +23,16 @@ _AROUND = 30
 _LONGEST = 60
 
 commands = typer.Typer(
-    help="See why a text is redacted as it is, and measure detection on your own texts. Works without a service.",
+    help="Explain the redaction of a text, and measure detection on your own texts. Needs no running service.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Strict = Annotated[bool, typer.Option("--strict", help="Take every type at low scores.")]
-Entities = Annotated[
-    list[str] | None, typer.Option("--entity", help="Look only for this type; may be repeated.")
-]
+Strict = Annotated[bool, typer.Option("--strict", help="Accept every type at low scores.")]
+Entities = Annotated[list[str] | None, typer.Option("--entity", help="Look only for this type. Repeatable.")]
 Names = Annotated[Literal["fast", "accurate"], typer.Option(help="Which tagger looks for names.")]
-Html = Annotated[Path | None, typer.Option("--html", help="Write a page with coloured findings there.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", help="Write an HTML page with the findings highlighted to this file.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -44,42 +44,42 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
   sluice pii explain --strict --html report.html < letter.txt"""
 )
 def explain(
-    text: Annotated[str | None, typer.Argument(help="The text; without: standard input.")] = None,
+    text: Annotated[str | None, typer.Argument(help="Text to explain [default: standard input].")] = None,
     entities: Entities = None,
-    allow: Annotated[list[str] | None, typer.Option(help="Text that is no finding; may be repeated.")] = None,
-    deny: Annotated[list[str] | None, typer.Option(help="Text that always is one; may be repeated.")] = None,
-    language: Annotated[str, typer.Option(help="Code of a language, or auto.")] = "auto",
+    allow: Annotated[list[str] | None, typer.Option(help="Text that is never a finding. Repeatable.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(help="Text that is always a finding. Repeatable.")] = None,
+    language: Annotated[str, typer.Option(help="Language code, or auto.")] = "auto",
     names: Names = "fast",
     html: Html = None,
     *,
     strict: Strict = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also what lost: other types, low scores, overlaps.")
+        bool, typer.Option("--all", help="Also show rejected candidates: other types, low scores, overlaps.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show every finding in a text: its type, recognizer, score, the words that raised it, and why it won."""
+    """Show every finding in a text: its type, recognizer, score, context words and the reason it was chosen."""
     from dataclasses import asdict, replace
 
-    given = sys.stdin.read() if text is None else text
+    content = sys.stdin.read() if text is None else text
     options = replace(
         _options(entities, strict=strict, names=names),
         allow_list=tuple(allow or ()),
         deny_list=tuple(deny or ()),
         language=language,
     )
-    found = _detected(lambda pool: pool.explain(given, options))
-    for warning in found.warnings:
+    explanation = _detected(lambda pool: pool.explain(content, options))
+    for warning in explanation.warnings:
         note(f"Warning: {warning}")
     if html is not None:
-        _write(html, [(given, found.spans, found.candidates)])
+        _write(html, [(content, explanation.spans, explanation.candidates)])
     if json:
-        show_json(asdict(found))
+        show_json(asdict(explanation))
         return
-    shown = [one for one in found.candidates if everything or one.won]
+    shown = [candidate for candidate in explanation.candidates if everything or candidate.won]
     show_table(
         ("START", "END", "TEXT", "TYPE", "SCORE", "RECOGNIZER", "CONTEXT", "READ AS", "WHY"),
-        [_row(given, one) for one in shown],
+        [_row(content, candidate) for candidate in shown],
     )
 
 
@@ -90,19 +90,22 @@ def explain(
   sluice pii evaluate labelled.jsonl
   sluice pii evaluate labelled.jsonl --strict --label TITLE=PERSON --html confusions.html
 
-A line is one JSON object: {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}, in code points."""
+Each line is a JSON object with offsets in code points:
+
+\b
+  {"text": "...", "spans": [{"start": 0, "end": 4, "label": "PERSON"}]}"""
 )
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="Labelled texts, a JSON object a line.")],
+    file: Annotated[Path, typer.Argument(help="Labelled texts, one JSON object per line.")],
     entities: Entities = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option(
-            "--label", help="Read a label of the file as a type here: TITLE=PERSON; may be repeated."
-        ),
+        typer.Option("--label", help="Map a label of the file to a type, as in TITLE=PERSON. Repeatable."),
     ] = None,
     names: Names = "fast",
-    examples: Annotated[int, typer.Option(min=0, help="Disagreements to show of each kind.")] = _EXAMPLES,
+    examples: Annotated[
+        int, typer.Option(min=0, help="Number of disagreements to show of each kind.")
+    ] = _EXAMPLES,
     html: Html = None,
     *,
     strict: Strict = False,
@@ -110,13 +113,13 @@ def evaluate(
 ) -> None:
     """Score detection on labelled texts: precision, recall and F1 (strict, partial, by character), with examples.
 
-    The type ANY counts whether a text was hidden at all, under whatever type. The examples show the texts of the file.
+    The type ANY counts any detection of a labelled text, whatever its type. The examples quote the texts of the file.
     """
     from app.engines.pii.search.labelled import FaultyLineError, read_labelled
     from app.engines.pii.search.scoring import score
 
     try:
-        texts, unknown = read_labelled(file.read_text("utf-8"), _reading(labels or []))
+        texts, unknown = read_labelled(file.read_text("utf-8"), _label_reader(labels or []))
     except OSError as error:
         fail(f"{file} cannot be read: {error.strerror}.", USAGE)
     except UnicodeDecodeError:
@@ -125,15 +128,18 @@ def evaluate(
         fail(f"{file}, line {error.line}: {error.fault}", USAGE)
     if unknown:
         note(
-            f"Not types of this detector, left out: {', '.join(unknown)}. --label {unknown[0]}=TYPE maps one."
+            f"Ignored labels that are no types of the detector: {', '.join(unknown)}. "
+            f"Map one with --label {unknown[0]}=TYPE."
         )
     options = _options(entities, strict=strict, names=names)
-    asked = None if options.entities is None else options.entities
-    expected = [[span for span in one.spans if asked is None or span.label in asked] for one in texts]
-    found = _detected(lambda pool: _each(pool, [one.text for one in texts], options))
-    scores = score(expected, found)
+    wanted = None if options.entities is None else options.entities
+    expected = [
+        [span for span in labelled.spans if wanted is None or span.label in wanted] for labelled in texts
+    ]
+    findings = _detected(lambda pool: _each(pool, [labelled.text for labelled in texts], options))
+    scores = score(expected, findings)
     if html is not None:
-        _write(html, [(one.text, spans, []) for one, spans in zip(texts, found, strict=True)])
+        _write(html, [(labelled.text, spans, []) for labelled, spans in zip(texts, findings, strict=True)])
     if json:
         show_json(_figures(scores))
         return
@@ -150,7 +156,7 @@ def _options(
 
 
 def _detected(work: "Callable[[PoolDetector], Awaitable[T]]") -> T:
-    """Return what ``work`` makes of a detector that has the service's settings and ends with it."""
+    """Run ``work`` with a detector that uses the service's settings, and return its result."""
     import asyncio
 
     from app.core.errors import ServiceError
@@ -171,66 +177,66 @@ def _detected(work: "Callable[[PoolDetector], Awaitable[T]]") -> T:
 async def _each(
     pool: "PoolDetector", texts: Sequence[str], options: "DetectionOptions"
 ) -> "list[list[Span]]":
-    """Return the findings in each of ``texts``, which have nothing to do with each other.
+    """Return the findings in each of ``texts``, which are independent of each other.
 
-    A tagger that is asked for and missing ends the command: figures of another would mislead.
+    A missing tagger ends the command: figures of another tagger would mislead.
     """
     from app.engines.pii.names.taggers import ACCURATE_MISSING, FAST
 
-    found = []
+    findings = []
     for text in texts:
         detection = await pool.detect([text], options)
         if detection.engine == FAST and options.names != "fast":
             fail(ACCURATE_MISSING)
-        found.append(detection.spans[0])
-    return found
+        findings.append(detection.spans[0])
+    return findings
 
 
 def _label(name: str) -> str:
     definitions = _definitions()
     label = definitions.label_of(name.upper())
     if label is None:
-        fail(f"There is no type {name}; there are: {', '.join(sorted(definitions.labels())).lower()}.", USAGE)
+        fail(f"Unknown type {name}. Known types: {', '.join(sorted(definitions.labels())).lower()}.", USAGE)
     return label
 
 
 def _definitions() -> "Definitions":
-    """Return the recognizers that the settings add, which have types of their own."""
+    """Return the recognizers that the settings add, with their types."""
     from app.engine_wiring import user_definitions
     from app.settings import load
 
     return user_definitions(load().detection)
 
 
-def _reading(pairs: Sequence[str]) -> "Callable[[str], str | None]":
-    """Return what gives the type of a label of the file, by ``--label`` or by its name."""
+def _label_reader(pairs: Sequence[str]) -> "Callable[[str], str | None]":
+    """Return a function that maps a label of the file to a type, by ``--label`` or by name."""
     renamed = {}
     for pair in pairs:
         name, equals, label = pair.partition("=")
         if not (name and equals and label):
-            fail(f"--label takes NAME=TYPE, such as TITLE=PERSON, not {pair}.", USAGE)
+            fail(f"--label must be NAME=TYPE, such as TITLE=PERSON, not {pair}.", USAGE)
         renamed[name.upper()] = _label(label)
     definitions = _definitions()
     return lambda name: renamed.get(name) or definitions.label_of(name)
 
 
-def _row(text: str, one: "Candidate") -> tuple[object, ...]:
-    pattern = f" ({one.pattern})" if one.pattern else ""
+def _row(text: str, candidate: "Candidate") -> tuple[object, ...]:
+    pattern = f" ({candidate.pattern})" if candidate.pattern else ""
     return (
-        one.span.start,
-        one.span.end,
-        _short(text[one.span.start : one.span.end]),
-        one.span.label,
-        f"{one.span.score:.2f}",
-        one.recognizer + pattern,
-        one.context,
-        one.view,
-        one.reason if one.won else f"lost: {one.reason}",
+        candidate.span.start,
+        candidate.span.end,
+        _short(text[candidate.span.start : candidate.span.end]),
+        candidate.span.label,
+        f"{candidate.span.score:.2f}",
+        candidate.recognizer + pattern,
+        candidate.context,
+        candidate.view,
+        candidate.reason if candidate.won else f"lost: {candidate.reason}",
     )
 
 
 def _short(text: str) -> str:
-    """Return a text as one line of bounded length."""
+    """Return a text as one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
@@ -246,17 +252,17 @@ def _show(scores: "Scores", texts: "Sequence[LabelledText]", examples: int) -> N
     for kind, title in (
         ("missed", "Missed"),
         ("label", "Found as another type"),
-        ("false", "Found where nothing is"),
+        ("false", "False findings"),
     ):
-        met = [one for one in scores.confusions if one.kind == kind]
-        if met and examples:
-            print(f"\n{title}: {len(met)}")
-            for line in _lines(met, texts, examples):
+        confusions = [confusion for confusion in scores.confusions if confusion.kind == kind]
+        if confusions and examples:
+            print(f"\n{title}: {len(confusions)}")
+            for line in _lines(confusions, texts, examples):
                 print(f"  {line}")
 
 
 def _shown(tally: "Tally") -> tuple[str, str, str]:
-    """Return precision, recall and F1; a hyphen where there is nothing to count."""
+    """Return precision, recall and F1; a hyphen if there is nothing to count."""
     return (
         f"{tally.precision:.3f}" if tally.predicted else "-",
         f"{tally.recall:.3f}" if tally.there else "-",
@@ -264,18 +270,23 @@ def _shown(tally: "Tally") -> tuple[str, str, str]:
     )
 
 
-def _lines(met: "Sequence[Confusion]", texts: "Sequence[LabelledText]", examples: int) -> Iterator[str]:
-    """Yield some disagreements of every pair of types, with the text around them."""
+def _lines(
+    confusions: "Sequence[Confusion]", texts: "Sequence[LabelledText]", examples: int
+) -> Iterator[str]:
+    """Yield up to ``examples`` disagreements for each pair of types, with the text around them."""
     seen: dict[tuple[str, str], int] = {}
-    for one in met:
-        span = one.expected or one.predicted
+    for confusion in confusions:
+        span = confusion.expected or confusion.predicted
         if span is None:
             continue
-        pair = (one.expected.label if one.expected else "", one.predicted.label if one.predicted else "")
+        pair = (
+            confusion.expected.label if confusion.expected else "",
+            confusion.predicted.label if confusion.predicted else "",
+        )
         seen[pair] = seen.get(pair, 0) + 1
         if seen[pair] > examples:
             continue
-        labelled = texts[one.text]
+        labelled = texts[confusion.text]
         before = " ".join(labelled.text[max(0, span.start - _AROUND) : span.start].split())
         after = " ".join(labelled.text[span.end : span.end + _AROUND].split())
         types = " -> ".join(filter(None, pair))
@@ -298,8 +309,8 @@ def _figures(scores: "Scores") -> dict[str, object]:
             for label in scores.labels()
         },
         "confusions": [
-            {"expected": expected or None, "found": found or None, "count": count}
-            for (expected, found), count in scores.pairs.most_common()
+            {"expected": expected or None, "found": detected or None, "count": count}
+            for (expected, detected), count in scores.pairs.most_common()
         ],
     }
 
@@ -311,4 +322,4 @@ def _write(path: Path, texts: "Sequence[tuple[str, Sequence[Span], Sequence[Cand
         path.write_text(page(texts), "utf-8", "backslashreplace")
     except OSError as error:
         fail(f"{path} cannot be written: {error.strerror}.", FAILED)
-    note(f"Wrote {path}; it holds the texts in the clear.")
+    note(f"Wrote {path}; it contains the texts unredacted.")

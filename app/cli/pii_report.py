@@ -1,4 +1,4 @@
-"""A page of its own, without scripts or anything fetched, that shows texts with their findings in colour."""
+"""Render a self-contained HTML page, without scripts, that highlights findings in texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -71,20 +71,20 @@ def _table(text: str, candidates: Iterable[Candidate]) -> str:
         f"<th>{name}</th>"
         for name in ("Text", "Type", "Score", "Before context", "Recognizer", "Context", "Read as", "Why")
     )
-    rows = "\n".join(_row(text, one) for one in candidates)
+    rows = "\n".join(_row(text, candidate) for candidate in candidates)
     return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{rows}\n</table></div>'
 
 
-def _row(text: str, one: Candidate) -> str:
+def _row(text: str, candidate: Candidate) -> str:
     cells = (
-        f"<td>{escape(text[one.span.start : one.span.end])}</td>",
-        f"<td>{escape(one.span.label)}</td>",
-        f'<td class="n">{one.span.score:.2f}</td>',
-        f'<td class="n">{one.base:.2f}</td>',
-        f"<td>{escape(' '.join(filter(None, (one.recognizer, one.pattern))))}</td>",
-        f"<td>{escape(one.context)}</td>",
-        f"<td>{escape(one.view)}</td>",
-        f"<td>{'' if one.won else 'lost: '}{escape(one.reason)}</td>",
+        f"<td>{escape(text[candidate.span.start : candidate.span.end])}</td>",
+        f"<td>{escape(candidate.span.label)}</td>",
+        f'<td class="n">{candidate.span.score:.2f}</td>',
+        f'<td class="n">{candidate.base:.2f}</td>',
+        f"<td>{escape(' '.join(filter(None, (candidate.recognizer, candidate.pattern))))}</td>",
+        f"<td>{escape(candidate.context)}</td>",
+        f"<td>{escape(candidate.view)}</td>",
+        f"<td>{'' if candidate.won else 'lost: '}{escape(candidate.reason)}</td>",
     )
-    opening = "<tr>" if one.won else '<tr class="lost">'
+    opening = "<tr>" if candidate.won else '<tr class="lost">'
     return f"{opening}{''.join(cells)}</tr>"

@@ -1,4 +1,4 @@
-"""``sluice pipelines``: middlewares under one name, read, changed and tried on the host."""
+"""``sluice pipelines``: read, change and try pipelines on the host."""
 
 import json as json_module
 import sys
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 commands = typer.Typer(
-    help="List, show, store, delete and try pipelines of middlewares.",
+    help="List, show, store, delete and run pipelines of middlewares.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Whose pipelines.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Name = Annotated[str, typer.Argument(help="Name of the pipeline.")]
 Expected = Annotated[
-    int | None, typer.Option(help="Refuse the change unless this version holds; 0: none does.")
+    int | None,
+    typer.Option(help="Refuse the change unless this is the current version; 0: no pipeline exists."),
 ]
 
 
@@ -36,21 +37,21 @@ Expected = Annotated[
 )
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List the pipelines of a tenant by name."""
-    found = _in_tenant(tenant, lambda services, caller: services.pipelines.list(caller))
+    versions = _in_tenant(tenant, lambda services, caller: services.pipelines.list(caller))
     if json:
-        show_json([{**one.pipeline.declared(), "version": one.version} for one in found])
+        show_json([{**version.pipeline.declared(), "version": version.version} for version in versions])
         return
     show_table(
         ("NAME", "VERSION", "PHASE", "STEPS", "FROM"),
         [
             (
-                one.pipeline.name,
-                one.version,
-                one.pipeline.phase,
-                " > ".join(step.name for step in one.pipeline.steps),
-                one.origin,
+                version.pipeline.name,
+                version.version,
+                version.pipeline.phase,
+                " > ".join(step.name for step in version.pipeline.steps),
+                version.origin,
             )
-            for one in found
+            for version in versions
         ],
     )
 
@@ -59,15 +60,15 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     epilog="Examples:\n\n\b\n  sluice pipelines show to_model\n  sluice pipelines show to_model > p.yaml"
 )
 def show(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
-    """Show one pipeline in the form that `put` and the declarative file take."""
+    """Show a pipeline in the form that `put` and the declarative file accept."""
     from app.services.data_files import write_document
 
-    found = _in_tenant(tenant, lambda services, caller: services.pipelines.get(caller, name))
+    version = _in_tenant(tenant, lambda services, caller: services.pipelines.get(caller, name))
     if json:
-        show_json(found.pipeline.declared())
+        show_json(version.pipeline.declared())
         return
-    print(write_document(found.pipeline.declared(), "yaml"), end="")
-    note(f"Version {found.version}, from {found.origin}.")
+    print(write_document(version.pipeline.declared(), "yaml"), end="")
+    note(f"Version {version.version}, from {version.origin}.")
 
 
 @commands.command(
@@ -82,7 +83,7 @@ def put(
     tenant: Tenant = "default",
     expected_version: Expected = None,
 ) -> None:
-    """Store a pipeline, which holds from now on in every process, as its next version."""
+    """Store a pipeline as its next version. Every process uses it at once."""
     from app.core.errors import ServiceError
 
     pipeline = _read(file)
@@ -105,10 +106,10 @@ def delete(
     tenant: Tenant = "default",
     expected_version: Expected = None,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
 ) -> None:
-    """Delete a pipeline; its versions stay in the history."""
-    confirm(f"Delete the pipeline {name}? Calls of it fail from then on.", yes=yes)
+    """Delete a pipeline. Its versions stay in the history."""
+    confirm(f"Delete the pipeline {name}? Calls to it will then fail.", yes=yes)
     _in_tenant(
         tenant,
         lambda services, caller: services.pipelines.delete(caller, name, expected_version=expected_version),
@@ -131,20 +132,20 @@ def run(
     ] = "-",
     tenant: Tenant = "default",
     arguments: Annotated[str | None, typer.Option(help="All arguments as one JSON object.")] = None,
-    scope: Annotated[str | None, typer.Option(help="Vault scope.")] = None,
+    scope: Annotated[str | None, typer.Option(help="Name of the vault scope.")] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what each step changes; store nothing.")
+        bool, typer.Option("--dry-run", help="Show what each step changes without storing anything.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print content and metadata.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print content and metadata as JSON.")] = False,
 ) -> None:
-    """Run a pipeline on this host over a text or a context."""
-    given = read_arguments(arguments, [], scope) | ({"dryRun": True} if dry_run else {})
+    """Run a pipeline on this host on a text or a context."""
+    values = read_arguments(arguments, [], scope) | ({"dryRun": True} if dry_run else {})
     raw = read_input(file)
     items = parsed_items(raw, required=False)
-    sent = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
+    content = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
     result = _in_tenant(
-        tenant, lambda services, caller: services.invoke.invoke(caller, name, given, sent, _request())
+        tenant, lambda services, caller: services.invoke.invoke(caller, name, values, content, _request())
     )
     if json:
         show_json({"content": result.content, "metadata": result.metadata})
@@ -181,7 +182,7 @@ def _read(file: str) -> "Pipeline":
     from app.services.data_files import read_document
 
     if file != "-" and not file.lower().endswith((".json", ".yaml", ".yml")):
-        fail("The name of the file ends with .yaml, .yml or .json.", USAGE)
+        fail("The file name must end in .yaml, .yml or .json.", USAGE)
     body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     value = read_document(body, "json" if file.lower().endswith(".json") else "yaml")
     try:
@@ -192,7 +193,7 @@ def _read(file: str) -> "Pipeline":
 
 
 def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must be there."""
+    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 

@@ -1,4 +1,4 @@
-"""The root of the command line: which commands there are, and how their errors end the process."""
+"""The root of the command line: its commands, and the exit codes of their errors."""
 
 import os
 import sys
@@ -27,18 +27,18 @@ from app.cli import (
 from app.cli.faults import explained
 from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
 
-HELP = """Sluice redacts, restores and records what goes to and comes from a language model.
+HELP = """Sluice redacts, restores and records the messages to and from a language model.
 
 \b
   sluice serve                                  start the service
   echo "I am John Doe" | sluice invoke pii_redaction
-  sluice COMMAND --help                         more about one command, with examples
+  sluice COMMAND --help                         show help and examples of a command
 
-`middleware` and `invoke` talk to a running service (SLUICE_URL and SLUICE_API_KEY); everything else works on this
-host, with the settings of the service (variables SLUICE_…).
+`middleware` and `invoke` call a running service (SLUICE_URL and SLUICE_API_KEY). All other commands work on this
+host with the settings of the service (SLUICE_… variables).
 """
 EPILOG = (
-    "Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
+    "Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
 )
 
 
@@ -78,34 +78,34 @@ def run(arguments: Sequence[str]) -> int:
     try:
         ended = build()(list(arguments), prog_name="sluice", standalone_mode=False)
     except CommandError as error:
-        return _told(error.code, error.sentence)
+        return _report(error.code, error.sentence)
     except typer.TyperException as error:
         return _wrong_usage(error)
     except typer.Abort:
         ended = INTERRUPTED
     except BrokenPipeError:
-        # Who reads has seen enough (`| head`); the interpreter would complain again at exit.
+        # The reader closed the pipe (`| head`); without this the interpreter reports it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         ended = OK
     except Exception as error:
-        found = explained(error)
-        if found is None:
+        explanation = explained(error)
+        if explanation is None:
             raise
-        return _told(found[0], *found[1])
+        return _report(explanation[0], *explanation[1])
     return ended if isinstance(ended, int) else OK
 
 
-def _told(code: int, *sentences: str) -> int:
+def _report(code: int, *sentences: str) -> int:
     for sentence in sentences:
         note(f"sluice: {sentence}")
     return code
 
 
 def _wrong_usage(error: typer.TyperException) -> int:
-    """Say what is wrong with the command line and where its help is."""
+    """Report what is wrong with the command line and where its help is."""
     context = getattr(error, "ctx", None)
     message = error.format_message()
     if context is None or message == context.get_help():
-        note(message)  # no command was given: the help is the answer
+        note(message)  # no command was given: show the help
         return USAGE
-    return _told(USAGE, f"{message.rstrip('.')}. See: {context.command_path} --help")
+    return _report(USAGE, f"{message.rstrip('.')}. See: {context.command_path} --help")

@@ -1,4 +1,4 @@
-"""``sluice servers``: the MCP servers behind this one, administered on the host."""
+"""``sluice servers``: administer upstream MCP servers on the host."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,47 +17,50 @@ commands = typer.Typer(
     rich_markup_mode=None,
 )
 Name = Annotated[str, typer.Argument(help="Name of a server.")]
-Tenant = Annotated[str, typer.Option(help="Whose servers.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 
 
 @commands.command("list", epilog="Example:\n\n\b\n  sluice servers list --tenant acme")
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
-    """List servers with their state; how their connections are, the running service tells (GET /api/v1/servers)."""
+    """List servers with their state. The running service reports their connections (GET /api/v1/servers)."""
     from app.api.server_answers import server_answer
     from app.cli.host import caller_for, on_host
 
     async def listed(host: "Services") -> "list[ServerAnswer]":
-        found = await host.servers.list(caller_for(tenant))
-        return [server_answer(one, host.upstreams) for one in found]
+        records = await host.servers.list(caller_for(tenant))
+        return [server_answer(record, host.upstreams) for record in records]
 
-    found = on_host(listed)
+    servers = on_host(listed)
     if json:
-        show_json([one.model_dump(mode="json", exclude={"status"}) for one in found])
+        show_json([server.model_dump(mode="json", exclude={"status"}) for server in servers])
     else:
         show_table(
             ("NAME", "STATE", "ORIGIN", "TYPE", "APPROVED"),
-            [(one.name, one.state, one.origin, one.settings["type"], one.approved) for one in found],
+            [
+                (server.name, server.state, server.origin, server.settings["type"], server.approved)
+                for server in servers
+            ],
         )
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers show github")
 def show(name: Name, tenant: Tenant = "default") -> None:
-    """Show the settings of a server as JSON: of its secrets the names only."""
+    """Show the settings of a server as JSON. Of secrets, only the names are shown."""
     from app.api.server_answers import server_answer
     from app.cli.host import caller_for, on_host
 
     async def shown(host: "Services") -> "ServerAnswer":
-        found = await host.servers.get(caller_for(tenant), name)
-        return server_answer(found.record, host.upstreams)
+        detail = await host.servers.get(caller_for(tenant), name)
+        return server_answer(detail.record, host.upstreams)
 
     show_json(on_host(shown).model_dump(mode="json", exclude={"status"}))
 
 
 @commands.command("test", epilog="Example:\n\n\b\n  sluice servers test github")
 def try_out(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
-    """Connect to a server from this host, list what it offers, and say what of that is approved."""
+    """Connect to a server from this host and list what it offers and what is approved."""
     from app.api.server_answers import trial_answer
     from app.cli.host import caller_for, on_host
 
@@ -69,7 +72,7 @@ def try_out(name: Name, tenant: Tenant = "default", *, json: Json = False) -> No
         print(f"{name} speaks {trial.status.protocol_version} and offers {counts}.")
         _show_definitions(trial.primitives)
         if trial.status.quarantined:
-            note(f"To serve what is held back: sluice servers approve {name}")
+            note(f"To serve what is quarantined: sluice servers approve {name}")
     if not trial.ready:
         fail(trial.status.error or f"{name} did not answer in time.", FAILED)
 
@@ -85,24 +88,24 @@ def approve(
     name: Name,
     tenant: Tenant = "default",
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KIND:NAME", help="Only this definition; may be repeated.")
+        list[str] | None, typer.Option(metavar="KIND:NAME", help="Approve only this definition. Repeatable.")
     ] = None,
 ) -> None:
-    """Connect to a server and approve what it offers now; a running service serves it from then on."""
+    """Connect to a server and approve what it offers now. A running service serves it at once."""
     from app.api.server_answers import approval_answer
     from app.cli.host import caller_for, on_host
 
-    wanted = [_wanted(one) for one in only] if only else None
+    wanted = [_wanted(definition) for definition in only] if only else None
     done = approval_answer(on_host(lambda host: host.servers.approve(caller_for(tenant), name, wanted)))
-    print(f"{name} is approved, {done.approved} definitions by this.")
+    print(f"{name} is approved; this approved {done.approved} definitions.")
     if done.held_back:
-        note("Held back:")
+        note("Quarantined:")
         _show_definitions(done.held_back)
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers pause github")
 def pause(name: Name, tenant: Tenant = "default") -> None:
-    """Serve nothing of a server until it is resumed."""
+    """Stop serving a server until it is resumed."""
     from app.cli.host import caller_for, on_host
 
     on_host(lambda host: host.servers.pause(caller_for(tenant), name))
@@ -111,19 +114,19 @@ def pause(name: Name, tenant: Tenant = "default") -> None:
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers resume github")
 def resume(name: Name, tenant: Tenant = "default") -> None:
-    """Serve a paused server as before; one that was never approved waits for that."""
+    """Serve a paused server again. A server that was never approved waits for approval."""
     from app.cli.host import caller_for, on_host
 
-    known = on_host(lambda host: host.servers.resume(caller_for(tenant), name))
-    print(f"{name} is {known.stored.state}.")
+    record = on_host(lambda host: host.servers.resume(caller_for(tenant), name))
+    print(f"{name} is {record.stored.state}.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers remove github --yes")
 def remove(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
-    """Forget a server, its secrets and what was approved of it; the file that declares it would bring it back."""
+    """Remove a server, its secrets and its approvals. Applying a file that declares it adds it again."""
     from app.cli.host import caller_for, on_host
 
-    confirm(f"Remove the server {name} and all that was approved of it?", yes=yes)
+    confirm(f"Remove the server {name} and all its approvals?", yes=yes)
     on_host(lambda host: host.servers.remove(caller_for(tenant), name, host=True))
     print(f"{name} is removed.")
 
@@ -134,9 +137,12 @@ def _wanted(text: str) -> "WantedDefinition":
 
     kind, colon, name = text.partition(":")
     if not colon or not name or kind not in {"tool", "prompt", "template"}:
-        fail("A definition is written tool:NAME, prompt:NAME or template:NAME.", USAGE)
+        fail("Write a definition as tool:NAME, prompt:NAME or template:NAME.", USAGE)
     return WantedDefinition(PrimitiveKind(kind), name)
 
 
 def _show_definitions(primitives: "list[PrimitiveAnswer]") -> None:
-    show_table(("KIND", "NAME", "STATE"), [(one.kind, one.name, one.state) for one in primitives])
+    show_table(
+        ("KIND", "NAME", "STATE"),
+        [(primitive.kind, primitive.name, primitive.state) for primitive in primitives],
+    )

@@ -1,4 +1,4 @@
-"""What every command shares: exit codes, refusals in one sentence, tables and JSON on standard output."""
+"""Shared by all commands: exit codes, errors in one sentence, tables and JSON on standard output."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ INTERRUPTED: Final = 130
 
 
 class CommandError(Exception):
-    """End the command with one sentence on standard error: what is wrong and what mends it."""
+    """End the command with one sentence on standard error: what is wrong and how to fix it."""
 
     def __init__(self, sentence: str, code: int = FAILED) -> None:
         super().__init__(sentence)
@@ -28,7 +28,7 @@ def fail(sentence: str, code: int = FAILED) -> NoReturn:
 
 
 def note(sentence: str) -> None:
-    """Tell something on standard error, where it does not mix with results."""
+    """Print a message on standard error, where it does not mix with results."""
     print(sentence, file=sys.stderr, flush=True)
 
 
@@ -38,13 +38,13 @@ def show_json(value: Any) -> None:
 
 
 def show_lines(values: Iterable[Any]) -> None:
-    """Print one compact JSON value a line."""
+    """Print one compact JSON value per line."""
     for value in values:
         print(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows in columns as wide as their widest cell; an absent value is a hyphen."""
+    """Print rows in columns as wide as their widest cell; a missing value is a hyphen."""
     cells = [[*head], *([cell(value) for value in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
     for row in cells:
@@ -58,15 +58,17 @@ def cell(value: object) -> str:
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(value))
+    return "".join(
+        character if character.isprintable() else repr(character)[1:-1] for character in str(value)
+    )
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone; without a terminal ``--yes`` is needed."""
+    """Ask for confirmation before an irreversible step; without a terminal ``--yes`` is required."""
     if yes:
         return
     if not sys.stdin.isatty():
-        fail("This cannot be undone: say --yes to confirm it.", USAGE)
+        fail("This cannot be undone: confirm it with --yes.", USAGE)
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         fail("Nothing was changed.")

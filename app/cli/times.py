@@ -12,26 +12,26 @@ _DURATION = re.compile(r"(\d{1,9})([smhdw])")
 
 def duration(text: str) -> timedelta:
     """Return a duration such as 90s, 15m, 24h, 30d or 2w."""
-    found = _DURATION.fullmatch(text.strip().lower())
-    if found is None:
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
         raise typer.BadParameter("write a duration like 90s, 15m, 24h, 30d or 2w")
     try:
-        return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+        return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
     except OverflowError:
         raise typer.BadParameter("that is longer than 2.7 million years") from None
 
 
 def moment(text: str) -> datetime:
-    """Return a time; a date is its midnight, a time without a zone is UTC."""
+    """Return a time; a date means midnight, a time without a zone is UTC."""
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter("write a time like 2026-11-20 or 2026-11-20T14:00:00Z") from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
 def moment_ahead(text: str) -> datetime:
-    """Return a time to come, given as such or as a duration from now."""
+    """Return a future time, written as a time or as a duration from now."""
     if _DURATION.fullmatch(text.strip().lower()):
         try:
             return datetime.now(UTC) + duration(text)

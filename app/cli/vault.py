@@ -1,4 +1,4 @@
-"""``sluice vault``: scopes, erasure and keys of the vault, on the host."""
+"""``sluice vault``: manage scopes, erasure and keys of the vault on the host."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from app.store.vault.vault import StoredScope
 
 commands = typer.Typer(
-    help="Look after the vault: scopes, expiry, erasure, keys. Originals are not shown here.",
+    help="Manage the vault: scopes, expiry, erasure, keys. These commands never show originals.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Whose vault.")]
+Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 Scope = Annotated[str, typer.Argument(help="Name of a scope.")]
 
 
 @commands.command(epilog="Examples:\n\n\b\n  sluice vault scopes\n  sluice vault scopes --tenant acme --json")
 def scopes(
     tenant: Tenant = "default",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Scopes to show.")] = 100,
-    cursor: Annotated[str | None, typer.Option(help="Go on where the page before ended.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of scopes to show.")] = 100,
+    cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
     *,
     json: Json = False,
 ) -> None:
@@ -36,19 +36,22 @@ def scopes(
 
     page = on_host(lambda host: host.vault.list_scopes(caller_for(tenant), limit=limit, cursor=cursor))
     if json:
-        show_lines(_described(one) for one in page.items)
+        show_lines(_described(scope) for scope in page.items)
     else:
         show_table(
             ("SCOPE", "CREATED", "EXPIRES", "HANDLES"),
-            [(one.id, one.created, one.expires or "never", _counted(one.counts)) for one in page.items],
+            [
+                (scope.id, scope.created, scope.expires or "never", _counted(scope.counts))
+                for scope in page.items
+            ],
         )
     if page.next:
-        note(f"There are more: --cursor '{page.next}'")
+        note(f"There are more scopes. Continue with --cursor '{page.next}'")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice vault show talk-1")
 def show(scope: Scope, tenant: Tenant = "default") -> None:
-    """Show one scope: when it was made, when it ends, how many handles it holds."""
+    """Show a scope: when it was created, when it expires, and its number of handles."""
     from app.cli.host import caller_for, on_host
 
     show_json(_described(on_host(lambda host: host.vault.get_scope(caller_for(tenant), scope))))
@@ -59,10 +62,10 @@ def show(scope: Scope, tenant: Tenant = "default") -> None:
 )
 def expire(
     scope: Scope,
-    when: Annotated[str, typer.Argument(metavar="TIME", help="7d, 2027-01-31, or never.")],
+    when: Annotated[str, typer.Argument(metavar="TIME", help="New expiry: 7d, 2027-01-31, or never.")],
     tenant: Tenant = "default",
 ) -> None:
-    """Set when a scope ends; its originals cannot be read from then on."""
+    """Set when a scope expires. Its originals cannot be read after that."""
     from app.cli.host import caller_for, on_host
 
     ends: datetime | None = None if when == "never" else moment_ahead(when)
@@ -76,25 +79,27 @@ def expire(
     epilog="""Examples:
 
 \b
-  sluice vault erase --scope talk-1                  a whole conversation
+  sluice vault erase --scope talk-1                  a whole scope
   sluice vault erase --scope talk-1 --handle PERSON_1
   sluice vault erase --value - < value.txt           one value, in every scope of the tenant
 
-A value on the command line would stand in the shell's history: only - (standard input) is taken."""
+--value accepts only - (standard input): a value on the command line would stay in the shell's history."""
 )
 def erase(
-    scope: Annotated[str | None, typer.Option(help="Scope to erase, or in which the handle is.")] = None,
-    handle: Annotated[str | None, typer.Option(help="One handle of the scope, like PERSON_1.")] = None,
+    scope: Annotated[str | None, typer.Option(help="Scope to erase, or the scope of the handle.")] = None,
+    handle: Annotated[
+        str | None, typer.Option(help="Erase only this handle of the scope, like PERSON_1.")
+    ] = None,
     value: Annotated[
-        str | None, typer.Option(metavar="-", help="- reads a value from standard input.")
+        str | None, typer.Option(metavar="-", help="Erase a value, which - reads from standard input.")
     ] = None,
     tenant: Tenant = "default",
     *,
     yes: Yes = False,
 ) -> None:
-    """Erase a scope, a handle or a value, for ever; prints a receipt with numbers.
+    """Erase a scope, a handle or a value permanently and print a receipt with counts.
 
-    docs/data-handling.md says what erasing means on disks and in backups.
+    docs/data-handling.md explains what erasure means on disks and in backups.
     """
     import sys
 
@@ -105,23 +110,26 @@ def erase(
     caller = caller_for(tenant)
     if value is not None:
         if value != "-" or scope or handle:
-            fail("--value - stands alone and reads the value from standard input.", USAGE)
+            fail(
+                "--value - cannot be combined with --scope or --handle; it reads the value from standard input.",
+                USAGE,
+            )
         text = sys.stdin.read().removesuffix("\n")
         if not text:
-            fail("There is no value on standard input.", USAGE)
+            fail("Standard input is empty.", USAGE)
         if not yes:
-            fail("This cannot be undone: say --yes to confirm it.", USAGE)
+            fail("This cannot be undone: confirm it with --yes.", USAGE)
         show_json(_receipt(on_host(lambda host: host.vault.erase_value(caller, text))))
         return
     if scope is None:
-        fail("Say what to erase: --scope NAME, --scope NAME --handle PERSON_1, or --value -.", USAGE)
+        fail("Choose what to erase: --scope NAME, --scope NAME --handle PERSON_1, or --value -.", USAGE)
     if handle is None:
         confirm(f"Erase scope {scope} of tenant {tenant}?", yes=yes)
         show_json(_receipt(on_host(lambda host: host.vault.erase_scope(caller, scope))))
         return
     parsed = Handle.parse(handle)
     if parsed is None:
-        fail("That is no handle; one looks like PERSON_1.", USAGE)
+        fail("This is not a handle. A handle looks like PERSON_1.", USAGE)
     confirm(f"Erase {parsed.name} in scope {scope} of tenant {tenant}?", yes=yes)
     show_json(_receipt(on_host(lambda host: host.vault.erase_handle(caller, scope, parsed))))
 
@@ -130,16 +138,16 @@ def erase(
     "new-ring", epilog="Example:\n\n\b\n  SLUICE_KEYS__FILE=/etc/sluice/keyring.json sluice vault new-ring"
 )
 def new_ring() -> None:
-    """Make the file of the key ring with one random key, where there is none; production does not make its own."""
+    """Create the key ring file with one random key if it does not exist. In production the service never creates it."""
     from app.cli.host import ring_file
     from app.engines.cipher import KeyRing
 
     path = ring_file()
     if path.exists():
-        fail(f"{path} exists already; `sluice vault rotate-keys` adds a key to it.")
+        fail(f"{path} already exists; `sluice vault rotate-keys` adds a key to it.")
     KeyRing.create(path)
-    print(f"{path} holds version 1.")
-    note("Back it up, apart from the database: without it nothing can be restored.")
+    print(f"{path} has version 1.")
+    note("Back it up separately from the database: without it nothing can be restored.")
 
 
 @commands.command(
@@ -155,14 +163,14 @@ With several hosts: `rotate-keys --prepare`, copy the file to all, restart them,
 )
 def rotate_keys(
     activate: Annotated[
-        int | None, typer.Option(help="Let this version of the ring wrap from now on.")
+        int | None, typer.Option(help="Make this version of the ring the active one.")
     ] = None,
     *,
     prepare: Annotated[
-        bool, typer.Option("--prepare", help="Only add a new version; it does not wrap yet.")
+        bool, typer.Option("--prepare", help="Add a new version without activating it.")
     ] = False,
 ) -> None:
-    """Add a key to the ring file and let it wrap; older versions go on opening what they wrapped."""
+    """Add a key to the ring file and activate it. Older versions still unwrap what they wrapped."""
     from app.cli.host import ring_file
     from app.engines.cipher import KeyRing
 
@@ -177,7 +185,7 @@ def rotate_keys(
         if not prepare:
             ring = ring.activated(max(ring.versions))
     ring.save(path)
-    print(f"{path} holds versions {', '.join(map(str, sorted(ring.versions)))}; version {ring.active} wraps.")
+    print(f"{path} has versions {', '.join(map(str, sorted(ring.versions)))}; version {ring.active} wraps.")
     note(
         "Restart the service, then run `sluice vault rewrap`. Back the file up: without it nothing can be restored."
     )
@@ -185,18 +193,17 @@ def rotate_keys(
 
 @commands.command(epilog="Example:\n\n\b\n  sluice vault rewrap")
 def rewrap() -> None:
-    """Carry every data key to the active version of the ring, in batches, while the service serves."""
+    """Re-wrap every data key under the active version of the ring, in batches, while the service runs."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
     receipt = on_host(lambda host: host.vault.rewrap(caller_for(SYSTEM_TENANT)))
     print(
-        f"Re-wrapped {receipt.rewrapped} keys under version {receipt.active}; {receipt.left} left on others."
+        f"Re-wrapped {receipt.rewrapped} keys under version {receipt.active}; "
+        f"{receipt.left} remain under other versions."
     )
     if receipt.left == 0:
-        note(
-            "Older versions are no longer needed, except by backups of the database that are older than now."
-        )
+        note("Older versions are needed only for database backups made before now.")
 
 
 @commands.command(
@@ -204,9 +211,9 @@ def rewrap() -> None:
     epilog="Example, after a restore from a backup and before the service starts:\n\n\b\n  sluice vault restore-epoch",
 )
 def restore_epoch() -> None:
-    """Make numbering jump after the database was restored from a backup.
+    """Skip handle numbers after the database was restored from a backup.
 
-    Handles that were given after the backup are known outside: none of their numbers may name another value.
+    Handles issued after the backup are known outside: their numbers must not name other values.
     """
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT

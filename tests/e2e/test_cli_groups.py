@@ -29,7 +29,7 @@ def test_groups_go_in_and_come_out_the_same(tmp_path: Path) -> None:
     file.write_text(DOCUMENT)
     planned, noted = run("import", str(file), "--dry-run")
     assert planned.splitlines() == ["+ email", "+ work"]
-    assert "dry run" in noted
+    assert "Dry run" in noted
     assert json.loads(run("list", "--json")[0]) == []
 
     run("import", "-", given=DOCUMENT)

@@ -89,7 +89,7 @@ def test_the_record_is_exported_once_and_never_over_another_file(shell: Shell, t
     rows = list(csv.DictReader(io.StringIO(file.read_text())))
     assert "tenant.create" in {row["action"] for row in rows}
     assert again.returncode == 1
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_scopes_are_shown_ended_and_erased(tmp_path: Path, shell: Shell) -> None:
@@ -124,7 +124,7 @@ def test_what_was_redacted_under_an_old_key_is_restored_after_rotation_and_re_wr
         restored = service.sluice("invoke", "pii_restoration", "--scope", "s", given="I am [PERSON_1].")
         later = service.sluice("invoke", "pii_redaction", "--scope", "s", given="I am Jane Smith.")
 
-    assert "under version 2; 0 left" in rewrapped
+    assert "under version 2; 0 remain" in rewrapped
     assert "epoch is now 1" in epoch
     assert restored.stdout == "I am John Doe.\n"
     assert later.stdout == "I am [PERSON_1000001].\n"

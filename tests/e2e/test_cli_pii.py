@@ -50,7 +50,7 @@ def test_a_text_is_explained_and_shown_in_colour(environment: dict[str, str], tm
     assert (
         "B-123456<small>STAFF_BADGE</small>" in shown and "&lt;script&gt;" in shown and "<script" not in shown
     )
-    assert "in the clear" in done.stderr
+    assert "unredacted" in done.stderr
 
 
 def test_labelled_texts_are_scored_with_examples_of_what_went_wrong(

@@ -148,10 +148,10 @@ def test_apply_shows_the_plan_then_does_it_then_finds_nothing_to_do(config: Path
     assert shown.stdout.splitlines() == [
         "+ server one",
         "+ server two",
-        "2 would change, 0 are as the file says.",
+        "2 would change, 0 match the file.",
     ]
-    assert done.stdout.splitlines()[-1] == "2 changed, 0 are as the file says."
-    assert again.stdout.splitlines() == ["Nothing to change: 2 things are as the file says."]
+    assert done.stdout.splitlines()[-1] == "2 changed, 0 match the file."
+    assert again.stdout.splitlines() == ["Nothing to change: 2 entries match the file."]
     assert json.loads(sluice("apply", str(config), "--json", environment=environment).stdout) == {
         "applied": True,
         "changes": [],
