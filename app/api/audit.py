@@ -1,4 +1,4 @@
-"""The record over REST: a page of events, or all of them as a file."""
+"""The audit log over REST: a page of events, or all of them as a file."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -14,7 +14,7 @@ from app.services.audit.export import described
 _MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _EVENT: Final[dict[str, Any]] = {
     "type": "object",
-    "description": "One act: who, what, how it ended, keyed digests and counts; never content.",
+    "description": "One action: who, what, its outcome, keyed digests and counts; never content.",
     "properties": {
         "id": {"type": "string", "format": "uuid"},
         "at": {"type": "string", "format": "date-time"},
@@ -32,26 +32,31 @@ _PAGE: Final = {
     "required": ["items", "next"],
     "properties": {
         "items": {"type": "array", "items": _EVENT, "description": "Newest first."},
-        "next": {"type": ["string", "null"], "description": "The cursor of the next page; null: no more."},
+        "next": {
+            "type": ["string", "null"],
+            "description": "Cursor of the next page; null: this was the last page.",
+        },
     },
 }
 
 router = new_router("/audit", "audit")
 
 
-async def asked(
-    since: Annotated[Moment | None, Query(description="Not before this time (with zone).")] = None,
-    until: Annotated[Moment | None, Query(description="Before this time (with zone).")] = None,
-    actor: Annotated[Word | None, Query(description="Id of an API key.")] = None,
-    middleware: Annotated[Word | None, Query(description="Name of a middleware.")] = None,
-    action: Annotated[Word | None, Query(description="Such as middleware.invoke.")] = None,
-    outcome: Annotated[
-        Literal["ok", "refused", "failed", "sent"] | None, Query(description="How it ended.")
+async def audit_filters(
+    since: Annotated[
+        Moment | None, Query(description="Only events at or after this time, with zone.")
     ] = None,
-    scope: Annotated[Word | None, Query(description="A vault scope, by name.")] = None,
-    request_id: Annotated[Word | None, Query(description="The id that the answer carried.")] = None,
+    until: Annotated[Moment | None, Query(description="Only events before this time, with zone.")] = None,
+    actor: Annotated[Word | None, Query(description="Id of the API key that acted.")] = None,
+    middleware: Annotated[Word | None, Query(description="Name of a middleware.")] = None,
+    action: Annotated[Word | None, Query(description="Name of an action, such as middleware.invoke.")] = None,
+    outcome: Annotated[
+        Literal["ok", "refused", "failed", "sent"] | None, Query(description="Outcome of the action.")
+    ] = None,
+    scope: Annotated[Word | None, Query(description="Name of a vault scope.")] = None,
+    request_id: Annotated[Word | None, Query(description="Request id that the response carried.")] = None,
 ) -> AuditQuery:
-    """Collect the filters that the query string names."""
+    """Return the filters of the query string."""
     return AuditQuery(
         since=since,
         until=until,
@@ -64,12 +69,12 @@ async def asked(
     )
 
 
-AskedDep = Annotated[AuditQuery, Depends(asked)]
+FiltersDep = Annotated[AuditQuery, Depends(audit_filters)]
 
 
 @router.get(
     "/events",
-    summary="Read a page of the record",
+    summary="Read a page of the audit log",
     response_class=Response,
     responses={200: {"description": "Events.", "content": {"application/json": {"schema": _PAGE}}}},
 )
@@ -77,11 +82,11 @@ async def list_events(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,
-    query: AskedDep,
+    query: FiltersDep,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="Events per page.")] = 100,
-    cursor: Annotated[Word | None, Query(description="`next` of the page before.")] = None,
+    cursor: Annotated[Word | None, Query(description="`next` of the previous page.")] = None,
 ) -> Response:
-    """Newest first; needs the role auditor, and reading is itself recorded."""
+    """Return events, newest first. Needs the role auditor; reading is recorded too."""
     page = await services.audit.query(caller, query, info, limit=limit, cursor=cursor)
     body = dumps({"items": [described(event) for event in page.items], "next": page.next})
     return Response(body, media_type="application/json")
@@ -89,11 +94,11 @@ async def list_events(
 
 @router.get(
     "/export",
-    summary="Export the record as a file",
+    summary="Export the audit log as a file",
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "All events that match, newest first.",
+            "description": "All matching events, newest first.",
             "content": {
                 "application/x-ndjson": {"schema": {"type": "string"}},
                 "text/csv": {"schema": {"type": "string"}},
@@ -105,10 +110,12 @@ async def export_events(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,
-    query: AskedDep,
-    form: Annotated[Literal["jsonl", "csv"], Query(alias="format", description="Of the file.")] = "jsonl",
+    query: FiltersDep,
+    form: Annotated[
+        Literal["jsonl", "csv"], Query(alias="format", description="Output format of the file.")
+    ] = "jsonl",
 ) -> StreamingResponse:
-    """Stream JSON lines or CSV; needs the role auditor, and the export is on record before its first line."""
+    """Stream JSON Lines or CSV. Needs the role auditor; the export is recorded before its first line is sent."""
     pieces = await services.audit.export(caller, query, form, info)
     headers = {"content-disposition": f'attachment; filename="audit.{form}"'}
     return StreamingResponse(pieces, media_type=_MEDIA_TYPES[form], headers=headers)

@@ -1,4 +1,4 @@
-"""Collections of documents over REST: made, filled, looked at and deleted; what documents say is never answered."""
+"""Collections of documents over REST: create, fill, list and delete them; no response contains a document's text."""
 
 import asyncio
 from datetime import datetime
@@ -30,7 +30,7 @@ _UPLOAD_TYPES: Final = frozenset(
         "application/octet-stream",
     }
 )
-"""Documents are taken in their own formats, beside JSON."""
+"""Document formats that are accepted beside JSON."""
 
 _COLLECTION: Final = {"description": "Notes of meetings.", "access": ["*"]}
 _DOCUMENT: Final = {
@@ -44,39 +44,44 @@ CollectionPath = Annotated[
     str, Path(min_length=1, max_length=63, description="Name of a collection.", examples=["internal_docs"])
 ]
 IdPath = Annotated[
-    str, Path(pattern=r"^[0-9a-f]{32}$", description="Its id.", examples=["0190a1b2c3d47e5f8a9b0c1d2e3f4a5b"])
+    str,
+    Path(
+        pattern=r"^[0-9a-f]{32}$",
+        description="Id of the document or ingestion.",
+        examples=["0190a1b2c3d47e5f8a9b0c1d2e3f4a5b"],
+    ),
 ]
 
 router = new_router("/collections", "collections")
 
 
 class CollectionBody(Body):
-    """What an operator says of a collection."""
+    """Description and readers of a collection."""
 
     description: str = Field(default="", max_length=500)
     access: list[Principal] = Field(
         default=["*"],
         max_length=200,
-        description="Who may read: `*` (everybody of the tenant), `key:<id>`, `role:<role>`. Empty: nobody.",
+        description="Who may read it: `*` (the whole tenant), `key:<id>` or `role:<role>`; empty: nobody.",
     )
 
 
 class DocumentBody(DocumentDetails):
-    """A document as text, with what is said of it."""
+    """A document as text, with its metadata."""
 
     text: Annotated[str, StringConstraints(min_length=1)]
     media_type: str = Field(default="text/markdown", description="text/markdown, text/plain or text/html.")
 
 
 class SourceAnswer(AnswerBody):
-    """How many documents there are of a source."""
+    """Number of documents of a source."""
 
     source: str
     documents: int
 
 
 class CollectionAnswer(AnswerBody):
-    """A collection and how much it holds."""
+    """A collection and its size."""
 
     name: str
     description: str
@@ -84,14 +89,14 @@ class CollectionAnswer(AnswerBody):
     sources: list[SourceAnswer]
     documents: int
     chunks: int
-    embedded: bool = Field(description="Every chunk has a vector: meaning counts beside words.")
+    embedded: bool = Field(description="Whether every chunk has a vector, for search by meaning.")
     created: datetime
     created_by: str
     updated: datetime
 
 
 class DocumentAnswer(AnswerBody):
-    """What is known of a document besides its text."""
+    """The metadata of a document, without its text."""
 
     id: str
     collection: str
@@ -101,7 +106,7 @@ class DocumentAnswer(AnswerBody):
     uri: str | None
     date: str | None
     media_type: str
-    access: list[str] = Field(description="Its own readers; none: those of the collection.")
+    access: list[str] = Field(description="Readers of this document; empty: the readers of the collection.")
     chunks: int
     characters: int
     created: datetime
@@ -109,24 +114,24 @@ class DocumentAnswer(AnswerBody):
 
 
 class IngestionAnswer(AnswerBody):
-    """A document that is read in the background."""
+    """A document that is ingested in the background."""
 
     id: str
     collection: str
     source: str
     external_id: str
-    state: str = Field(description="queued, running, done or failed.")
+    state: str = Field(description="State: queued, running, done or failed.")
     percent: int
-    document: str | None = Field(description="Id of the document, when done.")
-    error: str | None = Field(description="Why it failed.")
+    document: str | None = Field(description="Id of the document once the state is done.")
+    error: str | None = Field(description="Why the ingestion failed; null unless the state is failed.")
     created: datetime
     updated: datetime
 
 
 class IngestedAnswer(AnswerBody):
-    """What became of a document that was sent."""
+    """The outcome of sending a document."""
 
-    outcome: str = Field(description="created, updated, unchanged or queued.")
+    outcome: str = Field(description="Outcome: created, updated, unchanged or queued.")
     document: DocumentAnswer | None
     ingestion: IngestionAnswer | None
 
@@ -139,7 +144,7 @@ async def list_collections(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[CollectionAnswer]:
-    """By name; needs the role operator."""
+    """Return collections by name. Needs the role operator."""
     collections = await services.collections.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(collections, limit, _collection, lambda collection: collection.definition.name)
 
@@ -148,7 +153,7 @@ async def list_collections(
 async def get_collection(
     name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> CollectionAnswer:
-    """Needs the role operator."""
+    """Return a collection. Needs the role operator."""
     return _collection(await services.collections.get(caller, name, info))
 
 
@@ -168,7 +173,7 @@ async def put_collection(
     info: InfoDep,
     response: Response,
 ) -> CollectionAnswer:
-    """Let it hold at once, in every process; needs the role operator."""
+    """Create or replace the settings of a collection. Every process uses them at once. Needs the role operator."""
     definition = _checked(CollectionDefinition, {"name": name, **body.model_dump()})
     saved, created = await services.collections.put(caller, definition, info)
     response.status_code = 201 if created else 200
@@ -179,7 +184,7 @@ async def put_collection(
 async def delete_collection(
     name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:
-    """Rows, index, vectors and memories are gone when this answers; needs the role operator."""
+    """Delete rows, index entries, vectors and caches before responding. Needs the role operator."""
     await services.collections.delete(caller, name, info)
 
 
@@ -189,11 +194,11 @@ async def list_documents(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,
-    source: Annotated[str | None, Query(max_length=63, description="Only those of this source.")] = None,
+    source: Annotated[str | None, Query(max_length=63, description="Only documents of this source.")] = None,
     limit: LimitQuery = 100,
-    cursor: Annotated[str | None, Query(max_length=600, description="`next` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(max_length=600, description="`next` of the previous page.")] = None,
 ) -> Page[DocumentAnswer]:
-    """By source and external id, without their text; needs the role operator."""
+    """Return documents by source and external id, without their text. Needs the role operator."""
     first, slash, second = (cursor or "").partition("/")
     after = (first, second) if slash else None
     documents = await services.collections.documents(
@@ -210,10 +215,13 @@ async def list_documents(
     status_code=201,
     response_model=IngestedAnswer,
     responses={
-        200: {"model": IngestedAnswer, "description": "It was there; `outcome` says whether it changed."},
+        200: {
+            "model": IngestedAnswer,
+            "description": "The document existed; `outcome` says whether it changed.",
+        },
         202: {
             "model": IngestedAnswer,
-            "description": "It is read in the background; Location tells how far.",
+            "description": "The document is ingested in the background; `Location` is the URL of its progress.",
         },
     },
     openapi_extra={
@@ -241,63 +249,56 @@ async def add_document(
     info: InfoDep,
     *,
     background: Annotated[
-        bool | None, Query(description="Read it in the background; default: when it is larger than 64 KiB.")
+        bool | None,
+        Query(description="Whether to ingest in the background; default: only if larger than 64 KiB."),
     ] = None,
-    source: Annotated[
-        str, Query(max_length=63, description="For a body that is no JSON, as in JSON.")
-    ] = "documents",
-    external_id: Annotated[str | None, Query(max_length=500, description="As above; needed there.")] = None,
-    title: Annotated[str | None, Query(max_length=500, description="As above.")] = None,
-    uri: Annotated[str | None, Query(max_length=2000, description="As above.")] = None,
-    date: Annotated[str | None, Query(max_length=40, description="As above.")] = None,
+    source: Annotated[str, Query(max_length=63, description="`source`, for files.")] = "documents",
+    external_id: Annotated[
+        str | None, Query(max_length=500, description="`external_id`, for files; required there.")
+    ] = None,
+    title: Annotated[str | None, Query(max_length=500, description="`title`, for files.")] = None,
+    uri: Annotated[str | None, Query(max_length=2000, description="`uri`, for files.")] = None,
+    date: Annotated[str | None, Query(max_length=40, description="`date`, for files.")] = None,
     access: Annotated[
-        list[str] | None, Query(max_length=200, description="As above; may be repeated.")
+        list[str] | None, Query(max_length=200, description="`access`, for files; repeatable.")
     ] = None,
 ) -> Any:
     """Send JSON with `text`, or the bytes of a text, Markdown, HTML, PDF or DOCX file with its content type.
 
-    The same source and external id again replaces the document, readers seeing the old or the new; the same content
-    again changes nothing. Needs the role operator.
+    Sending the same source and external id again replaces the document atomically; sending the same content again
+    changes nothing. Needs the role operator.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _UPLOAD_TYPES:
-        said = {"source": source, "external_id": external_id, "title": title, "uri": uri, "date": date}
-        details = _checked(DocumentDetails, {**said, "access": access or []})
+        fields = {"source": source, "external_id": external_id, "title": title, "uri": uri, "date": date}
+        details = _checked(DocumentDetails, {**fields, "access": access or []})
         submitted = Submitted(name, details, await _received(request), request.headers["content-type"])
     else:
         submitted = _from_json(name, facts_of(request.scope).json)
-    done = await services.ingestion.add(caller, submitted, info, background=background)
-    response.status_code = {"created": 201, "queued": 202}.get(done.outcome, 200)
-    if done.waiting is not None:
-        response.headers["location"] = f"/api/v1/collections/{name}/ingestions/{done.waiting.id}"
-    return _ingested(done)
+    ingested = await services.ingestion.add(caller, submitted, info, background=background)
+    response.status_code = {"created": 201, "queued": 202}.get(ingested.outcome, 200)
+    if ingested.waiting is not None:
+        response.headers["location"] = f"/api/v1/collections/{name}/ingestions/{ingested.waiting.id}"
+    return _ingested(ingested)
 
 
-@router.get("/{name}/documents/{document}", summary="Get what is known of a document")
+@router.get("/{name}/documents/{document}", summary="Get the metadata of a document")
 async def get_document(
-    name: CollectionPath,
-    document: IdPath,
-    caller: CallerDep,
-    services: ServicesDep,
-    info: InfoDep,
+    name: CollectionPath, document: IdPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> DocumentAnswer:
-    """Without its text; needs the role operator."""
+    """Return the metadata of a document, without its text. Needs the role operator."""
     return _document(await services.collections.document(caller, name, document, info))
 
 
 @router.delete("/{name}/documents/{document}", status_code=204, summary="Delete a document")
 async def delete_document(
-    name: CollectionPath,
-    document: IdPath,
-    caller: CallerDep,
-    services: ServicesDep,
-    info: InfoDep,
+    name: CollectionPath, document: IdPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:
-    """Rows, index, vectors and memories are gone when this answers; needs the role operator."""
+    """Delete rows, index entries, vectors and caches before responding. Needs the role operator."""
     await services.collections.delete_document(caller, name, document, info)
 
 
-@router.get("/{name}/ingestions", summary="List documents that are, or were, read in the background")
+@router.get("/{name}/ingestions", summary="List background ingestions")
 async def list_ingestions(
     name: CollectionPath,
     caller: CallerDep,
@@ -306,22 +307,16 @@ async def list_ingestions(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[IngestionAnswer]:
-    """In the order of their coming; finished ones are kept for a week. Needs the role operator."""
+    """Return ingestions in order of arrival; finished ones are kept for a week. Needs the role operator."""
     ingestions = await services.ingestion.ingestions(caller, name, info, after=cursor, limit=limit + 1)
     return answer_page(ingestions, limit, _ingestion, lambda ingestion: ingestion.id)
 
 
-@router.get(
-    "/{name}/ingestions/{ingestion}", summary="Get how far a document is that is read in the background"
-)
+@router.get("/{name}/ingestions/{ingestion}", summary="Get the progress of a background ingestion")
 async def get_ingestion(
-    name: CollectionPath,
-    ingestion: IdPath,
-    caller: CallerDep,
-    services: ServicesDep,
-    info: InfoDep,
+    name: CollectionPath, ingestion: IdPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> IngestionAnswer:
-    """Needs the role operator."""
+    """Return the state of an ingestion. Needs the role operator."""
     return _ingestion(await services.ingestion.ingestion(caller, name, ingestion, info))
 
 
@@ -352,36 +347,38 @@ def _checked(kind: type[Any], value: Any) -> Any:
         ) from None
 
 
-def _collection(found: CollectionInfo) -> CollectionAnswer:
-    said = found.definition.model_dump()
-    return CollectionAnswer.model_validate({**found._asdict(), **said, "access": list(said["access"])})
-
-
-def _document(found: DocumentInfo) -> DocumentAnswer:
-    names = DocumentAnswer.model_fields.keys() - {"date", "access"}
-    fields = {name: getattr(found, name) for name in names}
-    return DocumentAnswer(**fields, date=found.written, access=list(found.access))
-
-
-def _ingestion(found: IngestionInfo) -> IngestionAnswer:
-    percent = 100 if found.state == "done" else 100 * found.done // max(1, found.total)
-    return IngestionAnswer(
-        id=found.id,
-        collection=found.collection,
-        source=found.document["details"]["source"],
-        external_id=found.document["details"]["external_id"],
-        state=found.state,
-        percent=percent,
-        document=found.result if found.state == "done" else None,
-        error=found.result if found.state == "failed" else None,
-        created=found.created,
-        updated=found.updated,
+def _collection(info: CollectionInfo) -> CollectionAnswer:
+    definition = info.definition.model_dump()
+    return CollectionAnswer.model_validate(
+        {**info._asdict(), **definition, "access": list(definition["access"])}
     )
 
 
-def _ingested(done: Ingested) -> IngestedAnswer:
+def _document(document: DocumentInfo) -> DocumentAnswer:
+    names = DocumentAnswer.model_fields.keys() - {"date", "access"}
+    fields = {name: getattr(document, name) for name in names}
+    return DocumentAnswer(**fields, date=document.written, access=list(document.access))
+
+
+def _ingestion(ingestion: IngestionInfo) -> IngestionAnswer:
+    percent = 100 if ingestion.state == "done" else 100 * ingestion.done // max(1, ingestion.total)
+    return IngestionAnswer(
+        id=ingestion.id,
+        collection=ingestion.collection,
+        source=ingestion.document["details"]["source"],
+        external_id=ingestion.document["details"]["external_id"],
+        state=ingestion.state,
+        percent=percent,
+        document=ingestion.result if ingestion.state == "done" else None,
+        error=ingestion.result if ingestion.state == "failed" else None,
+        created=ingestion.created,
+        updated=ingestion.updated,
+    )
+
+
+def _ingested(ingested: Ingested) -> IngestedAnswer:
     return IngestedAnswer(
-        outcome=done.outcome,
-        document=_document(done.document) if done.document is not None else None,
-        ingestion=_ingestion(done.waiting) if done.waiting is not None else None,
+        outcome=ingested.outcome,
+        document=_document(ingested.document) if ingested.document is not None else None,
+        ingestion=_ingestion(ingested.waiting) if ingested.waiting is not None else None,
     )

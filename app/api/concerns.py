@@ -1,4 +1,4 @@
-"""Concerns over REST: what hosts may ask for, and what callers prefer where they do not ask."""
+"""Concerns over REST: the properties by which hosts filter, and the preferences of callers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -50,12 +50,15 @@ OwnerPath = Annotated[
     str,
     Path(
         pattern=r"^(?:[0-9a-f]{8}|anonymous)$",
-        description="Id of an API key; `anonymous` where the service asks for none.",
+        description="Id of an API key; `anonymous` if the service requires no key.",
         examples=["0123abcd"],
     ),
 ]
 ForceQuery = Annotated[
-    bool, Query(description="Also where mappings use what goes away; it is taken out of them.")
+    bool,
+    Query(
+        description="Change it even if mappings use the removed values; they are removed from the mappings."
+    ),
 ]
 DefinitionBody = Annotated[ConcernDefinition, FromBody(openapi_examples=_EXAMPLES)]
 
@@ -63,31 +66,31 @@ router = new_router("/concerns", "concerns")
 
 
 class ConcernAnswer(AnswerBody):
-    """A concern and where it comes from."""
+    """A concern and its origin."""
 
-    concern: dict[str, Any] = Field(description="In the form in which it is declared.")
-    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    concern: dict[str, Any] = Field(description="The concern, in the form of the declarative file.")
+    origin: str = Field(description="`file`: managed by the declarative file; `api`: created over REST.")
     created: datetime
     updated: datetime
 
 
 class PreferencesBody(Body):
-    """What a caller prefers where its sessions and requests say nothing."""
+    """Preferences of a caller, used if its session and request set no value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"concerns": {"security": "high"}}]})
 
     concerns: dict[str, Any] = Field(
-        description="Values by name of the concern; an empty object removes what is stored."
+        description="Values by name of the concern; an empty object removes all stored preferences."
     )
 
 
 class PreferencesAnswer(AnswerBody):
-    """What a caller prefers."""
+    """The stored preferences of a caller."""
 
     key_id: str
     concerns: dict[str, Any]
     warnings: list[dict[str, str]] = Field(
-        description="What was ignored or moved to the nearest value, by `concern`, `code` and `message`."
+        description="Ignored or adjusted values: `concern`, `code` and `message` of each."
     )
 
 
@@ -99,24 +102,24 @@ async def list_concerns(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[ConcernAnswer]:
-    """By name; needs the role operator."""
+    """Return concerns by name. Needs the role operator."""
     concerns = await services.concerns.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(concerns, limit, _answer, lambda concern: concern.definition.name)
 
 
-@router.get("/preferences/{key_id}", summary="Get what a caller prefers")
+@router.get("/preferences/{key_id}", summary="Get the preferences of a caller")
 async def get_preferences(
     key_id: OwnerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> PreferencesAnswer:
-    """One's own with any role, those of the tenant's other keys with the role operator."""
+    """Return your own preferences with any role, those of the tenant's other keys with the role operator."""
     return _preferred(await services.concerns.preferences(caller, key_id, info))
 
 
-@router.put("/preferences/{key_id}", summary="Change what a caller prefers")
+@router.put("/preferences/{key_id}", summary="Replace the preferences of a caller")
 async def put_preferences(
     key_id: OwnerPath, body: PreferencesBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> PreferencesAnswer:
-    """Replace it; one's own with any role, those of the tenant's other keys with the role operator."""
+    """Replace your own preferences with any role, those of the tenant's other keys with the role operator."""
     return _preferred(await services.concerns.put_preferences(caller, key_id, body.concerns, info))
 
 
@@ -124,7 +127,7 @@ async def put_preferences(
 async def get_concern(
     name: ConcernPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ConcernAnswer:
-    """Needs the role operator."""
+    """Return a concern. Needs the role operator."""
     return _answer(await services.concerns.get(caller, name, info))
 
 
@@ -143,33 +146,33 @@ async def put_concern(
     *,
     force: ForceQuery = False,
 ) -> ConcernAnswer:
-    """Store the whole definition, in every process at once; clients are told. Needs the role operator."""
+    """Store the whole definition. Every process uses it at once and notifies clients. Needs the role operator."""
     if body.name != name:
         raise InvalidArgumentsError(
-            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+            "The name in the body differs from the name in the path.", details={"pointer": "/name"}
         )
     stored, new = await services.concerns.put(caller, body, info, force=force)
     response.status_code = 201 if new else 200
     return _answer(stored)
 
 
-@router.delete("/{name}", status_code=204, summary="Take a concern back")
+@router.delete("/{name}", status_code=204, summary="Delete a concern")
 async def delete_concern(
     name: ConcernPath, caller: CallerDep, services: ServicesDep, info: InfoDep, *, force: ForceQuery = False
 ) -> None:
-    """Let it filter nothing any more; needs the role operator."""
+    """Delete a concern, so that it filters nothing. Needs the role operator."""
     await services.concerns.delete(caller, name, info, force=force)
 
 
-def _answer(found: ConcernInfo) -> ConcernAnswer:
-    concern = found.definition.model_dump(mode="json")
-    return ConcernAnswer(concern=concern, origin=found.origin, created=found.created, updated=found.updated)
+def _answer(info: ConcernInfo) -> ConcernAnswer:
+    concern = info.definition.model_dump(mode="json")
+    return ConcernAnswer(concern=concern, origin=info.origin, created=info.created, updated=info.updated)
 
 
-def _preferred(found: Preferences) -> PreferencesAnswer:
-    warnings: list[Mapping[str, str]] = list(found.warnings)
+def _preferred(preferences: Preferences) -> PreferencesAnswer:
+    warnings: list[Mapping[str, str]] = list(preferences.warnings)
     return PreferencesAnswer(
-        key_id=found.key_id,
-        concerns=dict(found.concerns),
-        warnings=[dict(one) for one in warnings],
+        key_id=preferences.key_id,
+        concerns=dict(preferences.concerns),
+        warnings=[dict(warning) for warning in warnings],
     )

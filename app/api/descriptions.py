@@ -40,15 +40,15 @@ router = new_router("/tool-descriptions", "tool descriptions")
 
 
 class DescriptionAnswer(AnswerBody):
-    """What is written about a tool; where that is nothing on some point, it is derived from the definition."""
+    """The description of a tool; missing members are derived from the tool's definition."""
 
     name: str
     description: ToolDescription
-    origin: str = Field(description="`api`, over what a file says of the same tool, or `file` alone.")
-    updated: datetime | None = Field(description="When it was stored; null for a file.")
+    origin: str = Field(description="`api`: stored over REST, overriding a file; `file`: only from a file.")
+    updated: datetime | None = Field(description="When it was stored; null if it comes from a file.")
 
 
-@router.get("", summary="List what is written about tools")
+@router.get("", summary="List descriptions of tools")
 async def list_descriptions(
     caller: CallerDep,
     services: ServicesDep,
@@ -56,16 +56,18 @@ async def list_descriptions(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[DescriptionAnswer]:
-    """Return descriptions by name, those of files included; needs the role operator."""
-    found = await services.descriptions.list(caller, info, after=cursor, limit=limit)
-    return Page(items=[DescriptionAnswer.model_validate(one) for one in found.items], next=found.next)
+    """Return descriptions by name, including those of files. Needs the role operator."""
+    page = await services.descriptions.list(caller, info, after=cursor, limit=limit)
+    return Page(
+        items=[DescriptionAnswer.model_validate(description) for description in page.items], next=page.next
+    )
 
 
-@router.get("/{name:path}", summary="Get what is written about a tool")
+@router.get("/{name:path}", summary="Get the description of a tool")
 async def get_description(
     name: ToolPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> DescriptionAnswer:
-    """Return what holds; needs the role operator."""
+    """Return the description in effect. Needs the role operator."""
     return DescriptionAnswer.model_validate(await services.descriptions.get(caller, name, info))
 
 
@@ -73,18 +75,18 @@ async def get_description(
 async def put_description(
     name: ToolPath, body: DescriptionBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> DescriptionAnswer:
-    """Store what is written about the tool of that name, whether or not there is one now; needs the role operator.
+    """Store the description of a tool, which need not exist yet. Needs the role operator.
 
-    Members that are absent or null keep to a file of that tool, else to the server's own definition. An empty list or
-    object says that there is nothing, and nothing is derived in its place.
+    Absent or null members come from a file for that tool, else from the server's own definition. An empty list or
+    object means that there is nothing, and nothing is derived instead.
     """
     return DescriptionAnswer.model_validate(await services.descriptions.put(caller, name, body, info))
 
 
-@router.delete("/{name:path}", status_code=204, summary="Remove what is written about a tool")
+@router.delete("/{name:path}", status_code=204, summary="Delete the description of a tool")
 async def remove_description(
     name: ToolPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> Response:
-    """Remove what was stored; a file of that tool holds again. Needs the role operator."""
+    """Delete the stored description; a file for that tool applies again. Needs the role operator."""
     await services.descriptions.remove(caller, name, info)
     return Response(status_code=204)

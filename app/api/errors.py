@@ -1,4 +1,4 @@
-"""Let every failure of a REST route leave as a problem document."""
+"""Answer every failure of a REST route with a problem document."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -21,7 +21,7 @@ from app.edge.problems import internal_error, log_cause, problem_response
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Let every failure of a route leave as a problem document with the request id."""
+    """Answer every failure of a route with a problem document that has the request id."""
     app.add_exception_handler(ServiceError, _on_service_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
@@ -29,13 +29,13 @@ def install_error_handlers(app: FastAPI) -> None:
 
 
 def validation_error(faults: Sequence[Mapping[str, Any]]) -> InvalidArgumentsError:
-    """Say where a body or a parameter is wrong, without repeating what stood there."""
+    """Return an error that says where a body or a parameter is wrong, without repeating its value."""
     fault = faults[0]
     place, *path = fault["loc"]
     if fault["type"] == "extra_forbidden":
         # The last step is the unknown name itself: the caller's text, not ours.
         path = path[:-1]
-        reason = "it has a member that is not known here"
+        reason = "it has an unknown member"
     else:
         reason = str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
         reason = reason[:1].lower() + reason[1:]
@@ -66,15 +66,13 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     status = error.status_code
     failure: ServiceError
     if status == HTTPStatus.NOT_FOUND:
-        failure = NotFoundError(
-            "There is nothing at this address; GET /api/v1/openapi.json lists what there is."
-        )
+        failure = NotFoundError("This path does not exist; GET /api/v1/openapi.json lists all paths.")
     elif status == HTTPStatus.METHOD_NOT_ALLOWED:
-        failure = InvalidRequestError("This address does not take that method.")
+        failure = InvalidRequestError("This path does not support that method.")
     elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         failure = internal_error()
     else:
-        failure = InvalidRequestError("The request is not valid HTTP for this address.")
+        failure = InvalidRequestError("The request is not valid HTTP for this path.")
     facts = facts_of(request.scope)
     facts.error_code = failure.code
     return problem_response(failure, facts.request_id, status=status, headers=error.headers)

@@ -1,4 +1,4 @@
-"""Types of parameters and members that several features share, each with its bounds."""
+"""Types of parameters and members that several resources share, with their limits."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _LAST_YEAR: Final = 9998
 
 
 def in_range(moment: datetime) -> datetime:
-    """Return ``moment`` in UTC, refusing years that some database or zone could not express."""
+    """Return ``moment`` in UTC, refusing years that some databases or time zones cannot represent."""
     if not _FIRST_YEAR < moment.year < _LAST_YEAR:
         raise ValueError("the year is out of range")
     return moment.astimezone(UTC)
@@ -29,20 +29,20 @@ TenantPath = Annotated[
     str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="Name of a tenant.", examples=["default"])
 ]
 LimitQuery = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Items per page.")]
-CursorQuery = Annotated[Word | None, Query(description="`next` of the page before.")]
+CursorQuery = Annotated[Word | None, Query(description="`next` of the previous page.")]
 
 R = TypeVar("R")
 T = TypeVar("T")
 
 
 class Body(BaseModel):
-    """A request body: unknown members are an error."""
+    """A request body that refuses unknown members."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class AnswerBody(BaseModel):
-    """An answer built from a service's record."""
+    """A response built from a record of a service."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -51,12 +51,12 @@ class Page(BaseModel, Generic[T]):
     """A page of a list in a stable order."""
 
     items: list[T]
-    next: str | None = Field(description="The cursor of the next page; null: this was the last.")
+    next: str | None = Field(description="Cursor of the next page; null: this was the last page.")
 
 
 def answer_page(
     rows: Sequence[R], limit: int, answer: Callable[[R], T], cursor: Callable[[R], str]
 ) -> Page[T]:
-    """Return the first ``limit`` of ``rows`` as answers; one row more says that another page follows."""
+    """Return the first ``limit`` of ``rows`` as answers; one extra row means that another page follows."""
     page, following = page_of(rows, limit, cursor)
     return Page(items=[answer(row) for row in page], next=following)

@@ -1,4 +1,4 @@
-"""Groups of primitives over REST: read, changed one by one, exported and imported as one document."""
+"""Groups of primitives over REST: read and change them, export and import them as one document."""
 
 import asyncio
 from datetime import datetime
@@ -34,13 +34,13 @@ GroupPath = Annotated[
 GroupDefinitionBody = Annotated[
     GroupDefinition, FromBody(openapi_examples={"email": Example(summary="A group of tools", value=_GROUP)})
 ]
-FormatQuery = Annotated[DocumentFormat, Query(alias="format", description="Of the document.")]
+FormatQuery = Annotated[DocumentFormat, Query(alias="format", description="Format of the document.")]
 
 router = new_router("/groups", "groups")
 
 
 class MembersBody(Body):
-    """Which members a group gains and loses."""
+    """Members to add to and remove from a group."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"add": [{"kind": "tool", "name": "mail__draft"}], "remove": []}]}
@@ -51,23 +51,25 @@ class MembersBody(Body):
 
 
 class GroupAnswer(AnswerBody):
-    """A group and where it stands."""
+    """A group, its parents and its origin."""
 
-    group: dict[str, Any] = Field(description="As it is exported; absent fields are omitted.")
-    parents: list[str] = Field(description="The groups that it is a direct member of.")
-    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    group: dict[str, Any] = Field(
+        description="The group in the form of an export; absent fields are omitted."
+    )
+    parents: list[str] = Field(description="Groups that have this group as a direct member.")
+    origin: str = Field(description="`file`: managed by the declarative file; `api`: created over REST.")
     created: datetime
     updated: datetime
 
 
 class SavedGroupAnswer(GroupAnswer):
-    """A group that was stored just now."""
+    """The stored group, with warnings."""
 
-    warnings: list[str] = Field(description="Members that name nothing which is there now.")
+    warnings: list[str] = Field(description="Warnings about members that match nothing at present.")
 
 
 class GroupPlanAnswer(AnswerBody):
-    """What an import changed, or would change, by name of group."""
+    """Names of the groups that an import changed or would change."""
 
     created: list[str]
     updated: list[str]
@@ -84,7 +86,7 @@ async def list_groups(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[GroupAnswer]:
-    """By name; needs the role operator."""
+    """Return groups by name. Needs the role operator."""
     groups = await services.groups.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(groups, limit, _answer, lambda group: group.definition.name)
 
@@ -106,7 +108,7 @@ async def list_groups(
 async def export_groups(
     caller: CallerDep, services: ServicesDep, info: InfoDep, form: FormatQuery = "yaml"
 ) -> Response:
-    """Return a document that can be imported again, the same for the same groups; needs the role operator."""
+    """Return a document that `import` accepts; equal groups give equal documents. Needs the role operator."""
     document = write_document(await services.groups.export(caller, info), form)
     headers = {"content-disposition": f'attachment; filename="groups.{form}"'}
     return Response(document, media_type=_MEDIA_TYPES[form], headers=headers)
@@ -138,10 +140,10 @@ async def import_groups(
     services: ServicesDep,
     info: InfoDep,
     *,
-    dry_run: Annotated[bool, Query(description="Say what would change, and change nothing.")] = False,
-    prune: Annotated[bool, Query(description="Remove every group that the document does not name.")] = False,
+    dry_run: Annotated[bool, Query(description="Return what would change without changing it.")] = False,
+    prune: Annotated[bool, Query(description="Remove all groups that the document does not name.")] = False,
 ) -> GroupPlanAnswer:
-    """Create and replace groups, all or none; a second import of the same changes nothing. Needs the role operator."""
+    """Create and replace groups, all or none; repeating an import changes nothing. Needs the role operator."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         async with asyncio.timeout(_BODY_S):
@@ -155,7 +157,7 @@ async def import_groups(
 
 @router.get("/{name}", summary="Get a group")
 async def get_group(name: GroupPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> GroupAnswer:
-    """Needs the role operator."""
+    """Return a group. Needs the role operator."""
     return _answer(await services.groups.get(caller, name, info))
 
 
@@ -172,10 +174,10 @@ async def put_group(
     info: InfoDep,
     response: Response,
 ) -> SavedGroupAnswer:
-    """Store the whole group, in every process at once; clients are told. Needs the role operator."""
+    """Store the whole group. Every process uses it at once and notifies clients. Needs the role operator."""
     if body.name != name:
         raise InvalidArgumentsError(
-            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+            "The name in the body differs from the name in the path.", details={"pointer": "/name"}
         )
     saved = await services.groups.put(caller, body, info)
     response.status_code = 201 if saved.created else 200
@@ -186,29 +188,29 @@ async def put_group(
 async def change_members(
     name: GroupPath, body: MembersBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> SavedGroupAnswer:
-    """Change the members by themselves; what is one already, or is none, stays so. Needs the role operator."""
+    """Add and remove members; a member that is already present or absent stays so. Needs the role operator."""
     return _saved(await services.groups.change_members(caller, name, body.add, body.remove, info))
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a group")
 async def delete_group(name: GroupPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> None:
-    """Its members stay, outside of it, and groups that held it go on without it; needs the role operator."""
+    """Delete a group but not its members; groups that contain it lose it as a member. Needs the role operator."""
     await services.groups.delete(caller, name, info)
 
 
-def _answer(found: GroupInfo) -> GroupAnswer:
-    return GroupAnswer.model_validate(_shown(found))
+def _answer(group: GroupInfo) -> GroupAnswer:
+    return GroupAnswer.model_validate(_shown(group))
 
 
 def _saved(saved: SavedGroup) -> SavedGroupAnswer:
     return SavedGroupAnswer.model_validate({**_shown(saved.group), "warnings": saved.warnings})
 
 
-def _shown(found: GroupInfo) -> dict[str, Any]:
+def _shown(group: GroupInfo) -> dict[str, Any]:
     return {
-        "group": found.definition.declared(),
-        "parents": list(found.parents),
-        "origin": found.origin,
-        "created": found.created,
-        "updated": found.updated,
+        "group": group.definition.declared(),
+        "parents": list(group.parents),
+        "origin": group.origin,
+        "created": group.created,
+        "updated": group.updated,
     }

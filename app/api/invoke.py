@@ -1,4 +1,4 @@
-"""The REST door to the middlewares: list them, invoke one."""
+"""Middlewares over REST: list them, invoke one."""
 
 from typing import Annotated, Any, Final
 
@@ -35,7 +35,7 @@ router = new_router("/middleware", "middleware", invokes=True)
 
 _ITEM: Final = {
     "description": "A context item: an MCP content block, a message `{role, content}`, a tool_use or a "
-    "tool_result; other types pass through unchanged and are counted.",
+    "tool_result; items of other types pass through unchanged and are counted.",
     "type": "object",
 }
 _LIST_SCHEMA: Final = {
@@ -51,7 +51,10 @@ _LIST_SCHEMA: Final = {
                     "name": {"type": "string"},
                     "title": {"type": "string"},
                     "description": {"type": "string"},
-                    "phase": {"enum": ["outbound", "inbound"], "description": "Before or after the model."},
+                    "phase": {
+                        "enum": ["outbound", "inbound"],
+                        "description": "outbound: before the model; inbound: after it.",
+                    },
                     "inputSchema": {"type": "object", "description": "JSON Schema of `arguments`."},
                 },
             },
@@ -63,7 +66,7 @@ _INVOKE_SCHEMA: Final = {
     "required": ["context"],
     "additionalProperties": False,
     "properties": {
-        "arguments": {"type": "object", "description": "As the middleware's inputSchema says."},
+        "arguments": {"type": "object", "description": "Arguments that match the middleware's inputSchema."},
         "context": {"type": "array", "items": _ITEM},
     },
 }
@@ -71,8 +74,12 @@ _RESULT_SCHEMA: Final = {
     "type": "object",
     "required": ["content", "metadata"],
     "properties": {
-        "content": {"type": "array", "items": _ITEM, "description": "Same shape as the context."},
-        "metadata": {"type": "object", "description": "What was done; depends on the middleware."},
+        "content": {
+            "type": "array",
+            "items": _ITEM,
+            "description": "The transformed items, in the shape of the context.",
+        },
+        "metadata": {"type": "object", "description": "Details of the run; they depend on the middleware."},
     },
 }
 _EXAMPLES: Final = {
@@ -103,13 +110,13 @@ def described(schema: dict[str, Any], examples: dict[str, Any] | None = None) ->
 
 @router.get(
     "",
-    summary="List the middlewares that this caller may invoke",
+    summary="List the middlewares that the caller may invoke",
     dependencies=[Depends(counted)],
     response_class=Response,
     responses={200: {"description": "The middlewares.", "content": described(_LIST_SCHEMA)}},
 )
 async def list_middleware(caller: CallerDep, services: ServicesDep, info: InfoDep) -> Response:
-    """Answer as `middleware/list` does over MCP, sorted by name."""
+    """Return the same entries as `middleware/list` over MCP, sorted by name."""
     listed = await services.invoke.list(caller, info)
     return Response(dumps({"middleware": [_entry(info) for info in listed]}), media_type=_JSON)
 
@@ -122,7 +129,7 @@ async def list_middleware(caller: CallerDep, services: ServicesDep, info: InfoDe
     openapi_extra={"requestBody": {"required": True, "content": described(_INVOKE_SCHEMA, _EXAMPLES)}},
 )
 async def invoke_middleware(name: Name, request: Request, caller: CallerDep) -> Response:
-    """Run one middleware over `context` and answer the same shape; what is answered is on record first."""
+    """Run one middleware on `context` and return items of the same shape. The call is recorded before the response."""
     services, info, facts = services_of(request), info_of(request), facts_of(request.scope)
     arguments, context = _invocation(request)
     if name in services.invoke.registry.middlewares:

@@ -1,4 +1,4 @@
-"""Mappings over REST: which values of which concerns the primitives answer to."""
+"""Mappings over REST: which values of which concerns the primitives match."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -41,12 +41,12 @@ NamePath = Annotated[
         min_length=1,
         max_length=_MAX_NAME,
         pattern=r"^[^\x00-\x1f\x7f]+$",
-        description="Exposed name or pattern, exactly as it was stored.",
+        description="Exposed name or pattern, exactly as stored.",
         examples=["crypto__encryptData"],
     ),
 ]
 MappingCursor = Annotated[
-    str | None, Query(max_length=_MAX_NAME + 32, description="`next` of the page before.")
+    str | None, Query(max_length=_MAX_NAME + 32, description="`next` of the previous page.")
 ]
 MappingBody = Annotated[ConcernMapping, FromBody(openapi_examples=_EXAMPLES)]
 
@@ -54,10 +54,10 @@ router = new_router("/concern-mappings", "concerns")
 
 
 class MappingAnswer(AnswerBody):
-    """A mapping and where it comes from."""
+    """A mapping and its origin."""
 
-    mapping: dict[str, Any] = Field(description="In the form in which it is stored: kind, name, concerns.")
-    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    mapping: dict[str, Any] = Field(description="The mapping as stored: kind, name, concerns.")
+    origin: str = Field(description="`file`: managed by the declarative file; `api`: created over REST.")
     created: datetime
     updated: datetime
 
@@ -70,10 +70,10 @@ async def list_mappings(
     limit: LimitQuery = 100,
     cursor: MappingCursor = None,
 ) -> Page[MappingAnswer]:
-    """By kind and name; needs the role operator."""
+    """Return mappings by kind and name. Needs the role operator."""
     mappings = await services.concerns.mappings(caller, info, after=_after(cursor), limit=limit + 1)
     return answer_page(
-        mappings, limit, _answer, lambda found: f"{found.mapping.kind.value} {found.mapping.name}"
+        mappings, limit, _answer, lambda info: f"{info.mapping.kind.value} {info.mapping.name}"
     )
 
 
@@ -85,10 +85,10 @@ async def list_mappings(
 async def put_mapping(
     body: MappingBody, caller: CallerDep, services: ServicesDep, info: InfoDep, response: Response
 ) -> MappingAnswer:
-    """Store what a name or pattern is mapped to, whole, in every process at once; needs the role operator.
+    """Store the whole mapping of a name or pattern. Every process uses it at once. Needs the role operator.
 
-    Of several that name a primitive one applies: the exact name, else the pattern with the most characters
-    besides `*`, of equals the first in alphabetical order. An empty `concerns` says that nothing filters it.
+    If several mappings match a primitive, one applies: the exact name, else the pattern with the most characters
+    besides `*`, and among equals the first in alphabetical order. With empty `concerns`, nothing filters it.
     """
     stored, new = await services.concerns.put_mapping(caller, body, info)
     response.status_code = 201 if new else 200
@@ -99,7 +99,7 @@ async def put_mapping(
 async def get_mapping(
     kind: KindPath, name: NamePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> MappingAnswer:
-    """Return the one of exactly this name or pattern; needs the role operator."""
+    """Return the mapping of exactly this name or pattern. Needs the role operator."""
     return _answer(await services.concerns.get_mapping(caller, kind, name, info))
 
 
@@ -107,7 +107,7 @@ async def get_mapping(
 async def delete_mapping(
     kind: KindPath, name: NamePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:
-    """Let what else names the primitives apply again, their own `_meta.concerns` last; needs the role operator."""
+    """Delete a mapping; other matching mappings apply again, then `_meta.concerns`. Needs the role operator."""
     await services.concerns.delete_mapping(caller, kind, name, info)
 
 
@@ -116,10 +116,12 @@ def _after(cursor: str | None) -> tuple[str, str] | None:
         return None
     kind, space, name = cursor.partition(" ")
     if not space:
-        raise InvalidArgumentsError("The cursor is not one of this list.", details={"parameter": "cursor"})
+        raise InvalidArgumentsError(
+            "The cursor does not belong to this list.", details={"parameter": "cursor"}
+        )
     return kind, name
 
 
-def _answer(found: MappingInfo) -> MappingAnswer:
-    mapping = found.mapping.model_dump(mode="json")
-    return MappingAnswer(mapping=mapping, origin=found.origin, created=found.created, updated=found.updated)
+def _answer(info: MappingInfo) -> MappingAnswer:
+    mapping = info.mapping.model_dump(mode="json")
+    return MappingAnswer(mapping=mapping, origin=info.origin, created=info.created, updated=info.updated)

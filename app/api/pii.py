@@ -1,4 +1,4 @@
-"""Why a text is redacted as it is: every candidate, and what became of it."""
+"""Explain a redaction over REST: every candidate, and why it was chosen or rejected."""
 
 from typing import Annotated, Any
 
@@ -21,7 +21,8 @@ class ExplainBody(Body):
 
     text: str = Field(max_length=_MOST_CHARACTERS, description="The text to explain; it is not kept.")
     arguments: dict[str, Any] = Field(
-        default={}, description="As the inputSchema of pii_redaction says; the tenant's policy holds."
+        default={},
+        description="Arguments that match the inputSchema of pii_redaction; the tenant's policy applies.",
     )
 
 
@@ -30,35 +31,35 @@ class SpanAnswer(AnswerBody):
 
     start: int
     end: int
-    type: str = Field(description="As in metadata, such as `person`.", examples=["person"])
-    score: float = Field(description="0 to 1, context words included.")
+    type: str = Field(description="Type as in metadata, such as `person`.", examples=["person"])
+    score: float = Field(description="Score from 0 to 1, after context words.")
 
 
 class CandidateAnswer(SpanAnswer):
-    """What one recognizer found, and what became of it."""
+    """A candidate of one recognizer, and why it was chosen or rejected."""
 
-    entity: str = Field(description="The name of the type in Presidio.", examples=["US_SSN"])
+    entity: str = Field(description="Name of the type in Presidio.", examples=["US_SSN"])
     recognizer: str = Field(examples=["UsSsnRecognizer"])
-    pattern: str = Field(description="The recognizer's pattern, by name; empty where it has none.")
-    base: float = Field(description="The score before context words.")
-    context: str = Field(description="The words nearby that changed the score.")
+    pattern: str = Field(description="Name of the recognizer's pattern; empty if it has none.")
+    base: float = Field(description="Score before context words.")
+    context: str = Field(description="Nearby words that changed the score.")
     view: str = Field(description="How the text was read: `text`, `plain`, `base64` and so on.")
     won: bool
-    reason: str = Field(description="Why it won or lost, for people.")
+    reason: str = Field(description="Why it was chosen or rejected, as a sentence.")
     threshold: float | None = Field(
-        description="The score from which on this type counts; null where the arguments leave the type out."
+        description="Lowest score that counts for this type; null if the arguments exclude the type."
     )
     missing: list[str] = Field(
-        description="Words of which one nearby would have raised the score of a loser."
+        description="Words that would have raised the score of a rejected candidate if one were nearby."
     )
 
 
 class ExplainAnswer(AnswerBody):
-    """The findings, and every candidate for one in the order of the text."""
+    """The findings, and all candidates in the order of the text."""
 
     spans: list[SpanAnswer]
     candidates: list[CandidateAnswer]
-    language: str = Field(description="The language that the text was taken for.")
+    language: str = Field(description="Language assumed for the text.")
     engine: str
     warnings: list[str]
 
@@ -77,23 +78,24 @@ async def explain(
     request: Request,
     caller: CallerDep,
 ) -> ExplainAnswer:
-    """Scan the text as `pii_redaction` does, and say of every candidate why it won or lost; nothing is stored.
+    """Scan the text as `pii_redaction` does and return why each candidate was chosen or rejected. Nothing is stored.
 
-    What the arguments leave out and what scores too low is shown too, with the reason. The answer holds offsets,
-    not the text.
+    Excluded types and low scores are included, with the reason. The response has offsets, not the text.
     """
-    found = await services_of(request).explaining.explain(caller, body.text, body.arguments, info_of(request))
-    return answer(found)
+    explanation = await services_of(request).explaining.explain(
+        caller, body.text, body.arguments, info_of(request)
+    )
+    return answer(explanation)
 
 
-def answer(found: Explanation) -> ExplainAnswer:
-    """Return an explanation in the form of the wire."""
+def answer(explanation: Explanation) -> ExplainAnswer:
+    """Return an explanation as a response body."""
     return ExplainAnswer(
-        spans=[SpanAnswer(**_span(span)) for span in found.spans],
-        candidates=[_candidate(one) for one in found.candidates],
-        language=found.language,
-        engine=found.engine,
-        warnings=found.warnings,
+        spans=[SpanAnswer(**_span(span)) for span in explanation.spans],
+        candidates=[_candidate(candidate) for candidate in explanation.candidates],
+        language=explanation.language,
+        engine=explanation.engine,
+        warnings=explanation.warnings,
     )
 
 
@@ -106,17 +108,17 @@ def _span(span: Span) -> dict[str, Any]:
     }
 
 
-def _candidate(one: Candidate) -> CandidateAnswer:
+def _candidate(candidate: Candidate) -> CandidateAnswer:
     return CandidateAnswer(
-        **_span(one.span),
-        entity=one.entity,
-        recognizer=one.recognizer,
-        pattern=one.pattern,
-        base=one.base,
-        context=one.context,
-        view=one.view,
-        won=one.won,
-        reason=one.reason,
-        threshold=one.threshold,
-        missing=list(one.missing),
+        **_span(candidate.span),
+        entity=candidate.entity,
+        recognizer=candidate.recognizer,
+        pattern=candidate.pattern,
+        base=candidate.base,
+        context=candidate.context,
+        view=candidate.view,
+        won=candidate.won,
+        reason=candidate.reason,
+        threshold=candidate.threshold,
+        missing=list(candidate.missing),
     )

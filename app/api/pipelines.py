@@ -1,4 +1,4 @@
-"""Pipelines over REST: middlewares under one name, in versions; run without storing anything."""
+"""Pipelines over REST: read, change and dry-run versioned sequences of middlewares."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -33,7 +33,7 @@ _RUN: Final = {
     "required": ["context"],
     "additionalProperties": False,
     "properties": {
-        "arguments": {"type": "object", "description": "As the pipeline's inputSchema says."},
+        "arguments": {"type": "object", "description": "Arguments that match the pipeline's inputSchema."},
         "context": _ITEMS,
     },
 }
@@ -45,19 +45,23 @@ PipelinePath = Annotated[
 
 
 class NamedDefinition(PipelineDefinition):
-    """A pipeline as it is sent: the address names it, and the body may."""
+    """A pipeline in a request; the path names it, and the body may."""
 
-    name: PipelineName | None = Field(default=None, description="As in the address; may be left out.")
+    name: PipelineName | None = Field(
+        default=None, description="Name of the pipeline; optional, must equal the name in the path."
+    )
 
 
 PipelineBody = Annotated[
     NamedDefinition,
-    FromBody(openapi_examples={"to_model": Example(summary="Redact, then tell the time", value=_OUTBOUND)}),
+    FromBody(openapi_examples={"to_model": Example(summary="Redact, then inject the time", value=_OUTBOUND)}),
 ]
 ExpectedQuery = Annotated[
     int | None,
     Query(
-        ge=0, le=_MAX_VERSION, description="Refuse the change (409) unless this version holds; 0: none does."
+        ge=0,
+        le=_MAX_VERSION,
+        description="Refuse the change (409) unless this is the current version; 0: no pipeline exists.",
     ),
 ]
 
@@ -70,10 +74,10 @@ class PipelineAnswer(AnswerBody):
 
     version: int
     pipeline: dict[str, Any] = Field(
-        description="As the declarative file takes it; absent fields are omitted."
+        description="The pipeline in the form of the declarative file; absent fields are omitted."
     )
-    state: str = Field(description="`active`, or `removed`: this version took the pipeline away.")
-    origin: str = Field(description="`file`: the declarative file keeps it; `api`: everybody else.")
+    state: str = Field(description="`active`; `removed`: this version deleted the pipeline.")
+    origin: str = Field(description="`file`: managed by the declarative file; `api`: created over REST.")
     created: datetime
     created_by: str = Field(description="Id of the key that stored it.")
 
@@ -86,7 +90,7 @@ async def list_pipelines(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[PipelineAnswer]:
-    """By name, each in the version that holds; needs the role operator."""
+    """Return pipelines by name, each in its current version. Needs the role operator."""
     pipelines = await services.pipelines.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(pipelines, limit, _answer, lambda version: version.pipeline.name)
 
@@ -95,7 +99,7 @@ async def list_pipelines(
 async def get_pipeline(
     name: PipelinePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> PipelineAnswer:
-    """Return the version that holds; needs the role operator."""
+    """Return the current version. Needs the role operator."""
     return _answer(await services.pipelines.get(caller, name, info))
 
 
@@ -108,10 +112,10 @@ async def put_pipeline(
     info: InfoDep,
     expected_version: ExpectedQuery = None,
 ) -> PipelineAnswer:
-    """Store the next version, which holds from now on in every process; needs the role operator."""
+    """Store the next version. Every process uses it at once. Needs the role operator."""
     if body.name not in (None, name):
         raise InvalidArgumentsError(
-            "The name in the body is not the one in the address.", details={"pointer": "/name"}
+            "The name in the body differs from the name in the path.", details={"pointer": "/name"}
         )
     pipeline = Pipeline.model_validate({**dict(body), "name": name})
     return _answer(await services.pipelines.put(caller, pipeline, info, expected_version=expected_version))
@@ -125,10 +129,10 @@ async def list_pipeline_versions(
     info: InfoDep,
     limit: LimitQuery = 100,
     cursor: Annotated[
-        int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the page before.")
+        int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the previous page.")
     ] = None,
 ) -> Page[PipelineAnswer]:
-    """Return versions, newest first, removals too; needs the role operator."""
+    """Return versions, newest first, including deletions. Needs the role operator."""
     versions = await services.pipelines.history(caller, name, info, before=cursor, limit=limit + 1)
     return answer_page(versions, limit, _answer, lambda version: str(version.version))
 
@@ -141,7 +145,7 @@ async def delete_pipeline(
     info: InfoDep,
     expected_version: ExpectedQuery = None,
 ) -> None:
-    """Its versions stay in the history; needs the role operator."""
+    """Delete a pipeline; its versions stay in the history. Needs the role operator."""
     await services.pipelines.delete(caller, name, info, expected_version=expected_version)
 
 
@@ -151,7 +155,7 @@ async def delete_pipeline(
     response_class=Response,
     responses={
         200: {
-            "description": "The context as the steps leave it, and in `metadata.steps` what each changed.",
+            "description": "The context after all steps, and the changes of each step in `metadata.steps`.",
             "content": {
                 "application/json": {
                     "schema": {
@@ -171,7 +175,7 @@ async def delete_pipeline(
     },
 )
 async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Response:
-    """Run the pipeline for this caller and store nothing but the record; handles are provisional."""
+    """Run the pipeline for this caller and store only the audit event. Handles are temporary."""
     services, info = services_of(request), info_of(request)
     body = json_object(request, frozenset({"arguments", "context"}))
     arguments = body.get("arguments", {})
@@ -185,5 +189,5 @@ async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Re
     return Response(answer, media_type="application/json")
 
 
-def _answer(found: PipelineVersion) -> PipelineAnswer:
-    return PipelineAnswer.model_validate({**found._asdict(), "pipeline": found.pipeline.declared()})
+def _answer(version: PipelineVersion) -> PipelineAnswer:
+    return PipelineAnswer.model_validate({**version._asdict(), "pipeline": version.pipeline.declared()})

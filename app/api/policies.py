@@ -1,4 +1,4 @@
-"""Policies over REST: what a tenant allows, in versions."""
+"""Policies over REST: versioned rules of a tenant."""
 
 from datetime import datetime
 from typing import Annotated, Final
@@ -15,7 +15,7 @@ from app.core.contracts.policy import Policy
 _MAX_VERSION: Final = 2**53
 _EXAMPLES: Final = {
     "strict": Example(
-        summary="Redact strictly, whatever callers ask for",
+        summary="Redact strictly, whatever callers request",
         value={
             "allowed_middlewares": ["pii_redaction", "pii_restoration"],
             "fixed_arguments": {"pii_redaction": {"aggressiveness": "strict"}},
@@ -27,14 +27,14 @@ _EXAMPLES: Final = {
 PolicyBody = Annotated[Policy, FromBody(openapi_examples=_EXAMPLES)]
 ExpectedQuery = Annotated[
     int | None,
-    Query(ge=0, le=_MAX_VERSION, description="Refuse the change (409) unless this version holds."),
+    Query(ge=0, le=_MAX_VERSION, description="Refuse the change (409) unless this is the current version."),
 ]
 
 router = new_router("/policies", "policies")
 
 
 class PolicyAnswer(AnswerBody):
-    """A version of a policy; version 0 is what holds before anybody has said anything."""
+    """A version of a policy; version 0 is the default before any was stored."""
 
     version: int
     policy: Policy
@@ -44,7 +44,7 @@ class PolicyAnswer(AnswerBody):
 
 @router.get("", summary="Get the policy of the caller's tenant")
 async def get_own_policy(caller: CallerDep, services: ServicesDep, info: InfoDep) -> PolicyAnswer:
-    """Return the version that holds; needs the role operator."""
+    """Return the current version. Needs the role operator."""
     return PolicyAnswer.model_validate(await services.policies.current(caller, None, info))
 
 
@@ -56,7 +56,7 @@ async def put_own_policy(
     info: InfoDep,
     expected_version: ExpectedQuery = None,
 ) -> PolicyAnswer:
-    """Store the next version, which holds from now on in every process; needs the role operator."""
+    """Store the next version. Every process uses it at once. Needs the role operator."""
     stored = await services.policies.put(caller, None, body, info, expected_version=expected_version)
     return PolicyAnswer.model_validate(stored)
 
@@ -65,7 +65,7 @@ async def put_own_policy(
 async def get_policy(
     tenant: TenantPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> PolicyAnswer:
-    """Return the version that holds; another tenant than one's own is for operators of `system`."""
+    """Return the current version. Only operators of `system` may name another tenant."""
     return PolicyAnswer.model_validate(await services.policies.current(caller, tenant, info))
 
 
@@ -78,7 +78,7 @@ async def put_policy(
     info: InfoDep,
     expected_version: ExpectedQuery = None,
 ) -> PolicyAnswer:
-    """Store the next version; another tenant than one's own is for operators of `system`."""
+    """Store the next version. Only operators of `system` may name another tenant."""
     stored = await services.policies.put(caller, tenant, body, info, expected_version=expected_version)
     return PolicyAnswer.model_validate(stored)
 
@@ -91,9 +91,9 @@ async def list_versions(
     info: InfoDep,
     limit: LimitQuery = 100,
     cursor: Annotated[
-        int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the page before.")
+        int | None, Query(ge=0, le=_MAX_VERSION, description="`next` of the previous page.")
     ] = None,
 ) -> Page[PolicyAnswer]:
-    """Return versions, newest first; needs the role operator."""
+    """Return versions, newest first. Needs the role operator."""
     versions = await services.policies.history(caller, tenant, info, before=cursor, limit=limit + 1)
     return answer_page(versions, limit, PolicyAnswer.model_validate, lambda version: str(version.version))

@@ -1,4 +1,4 @@
-"""Streams of JSON records, one per line or one per server-sent event: reading and writing them."""
+"""Read and write streams of JSON records, one per line or one per server-sent event."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -11,7 +11,7 @@ EVENTS: Final = "text/event-stream"
 
 
 async def read_records(pieces: AsyncIterator[bytes], kind: str) -> AsyncIterator[dict[str, Any]]:
-    """Yield the JSON objects of a body of type ``kind`` as they complete, however it is cut into pieces."""
+    """Yield the JSON objects of a body of type ``kind`` as they complete, whatever the piece boundaries."""
     unfinished = _Event() if kind == EVENTS else None
     async for line in _lines(pieces):
         record = unfinished.take(line) if unfinished is not None else line
@@ -22,7 +22,7 @@ async def read_records(pieces: AsyncIterator[bytes], kind: str) -> AsyncIterator
 
 
 def written(record: dict[str, Any], kind: str) -> bytes:
-    """Return ``record`` as one line or one event; one that holds an error is an event of that name."""
+    """Return ``record`` as one line or one event; a record with an error becomes an event named error."""
     body = dumps(record)
     if kind == LINES:
         return body + b"\n"
@@ -31,13 +31,13 @@ def written(record: dict[str, Any], kind: str) -> bytes:
 
 
 class _Event:
-    """Collects the data lines of one server-sent event; names, ids and comments say nothing here."""
+    """Collects the data lines of one server-sent event; names, ids and comments are ignored."""
 
     def __init__(self) -> None:
         self._data: list[bytes] = []
 
     def take(self, line: bytes) -> bytes:
-        """Take a line; return the data of the event that it ends, else nothing."""
+        """Take a line; return the data of the event that it completes, else empty bytes."""
         if not line:
             data = b"\n".join(self._data)
             self._data = []
@@ -49,7 +49,7 @@ class _Event:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield lines without their ends, which are LF or CR LF; the last needs none."""
+    """Yield lines without their LF or CR LF; the last line needs no end."""
     parts: list[bytes] = []
     async for piece in pieces:
         *complete, rest = piece.split(b"\n")

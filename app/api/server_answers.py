@@ -1,4 +1,4 @@
-"""What REST and the command line tell of servers: their state, their definitions, never their secrets."""
+"""Servers as REST and the command line show them: state and definitions, never secrets."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,114 +19,118 @@ _NAMES: Final = ("name", "title", "version")
 
 
 class StatusAnswer(AnswerBody):
-    """The connection of the process that answers to a server."""
+    """The connection to a server from the process that responds."""
 
-    state: str = Field(description="connecting, ready, failed or stopped.")
+    state: str = Field(description="State: connecting, ready, failed or stopped.")
     since: datetime | None
-    error: str | None = Field(description="What is wrong, in our words.")
+    error: str | None = Field(description="What is wrong, in the words of this service.")
     protocol_version: str | None
-    server_info: dict[str, Any] | None = Field(description="Name and version, as the server calls itself.")
-    offered: dict[str, int] = Field(description="How many primitives of each kind it offers.")
-    quarantined: int = Field(description="How many of them are held back.")
+    server_info: dict[str, Any] | None = Field(description="Name and version that the server reports.")
+    offered: dict[str, int] = Field(description="Number of primitives offered, by kind.")
+    quarantined: int = Field(description="Number of offered primitives that are not served.")
 
 
 class PrimitiveAnswer(AnswerBody):
-    """A definition of a server and how it stands to what was approved."""
+    """A definition of a server, compared with its approval."""
 
     kind: PrimitiveKind
     name: str
     state: PinState = Field(
-        description="approved (served), changed, new, header-leak, unnameable (all held back) or gone."
+        description="approved (served), changed, new, header-leak, unnameable (all not served) or gone."
     )
-    digest: str | None = Field(description="SHA-256 of what the server offers now.")
-    approved_digest: str | None = Field(description="SHA-256 of what was approved.")
-    definition: dict[str, Any] | None = Field(
-        description="What the server offers now, unless that is approved."
-    )
+    digest: str | None = Field(description="SHA-256 of the offered definition.")
+    approved_digest: str | None = Field(description="SHA-256 of the approved definition.")
+    definition: dict[str, Any] | None = Field(description="The offered definition, unless it is approved.")
     approved_definition: dict[str, Any] | None = Field(
-        description="What was approved, unless that is offered."
+        description="The approved definition, unless it is offered."
     )
 
 
 class ServerAnswer(AnswerBody):
-    """A server; of its secrets only the names are shown, with null for each value."""
+    """A server; secrets are shown by name, with null as the value."""
 
     name: str
-    state: str = Field(description="pending (waits for approval), approved (served) or paused.")
-    origin: str = Field(description="file (declared) or api.")
+    state: str = Field(description="State: pending (waits for approval), approved (served) or paused.")
+    origin: str = Field(description="Origin: file (declared) or api.")
     settings: dict[str, Any]
     toolFilter: list[str] | None  # noqa: N815 - the name on the wire
     aliases: dict[str, str]
     disclosure: Disclosure
-    approved: datetime | None = Field(description="When what it offers was first approved.")
+    approved: datetime | None = Field(description="When the server was first approved.")
     created: datetime
     created_by: str = Field(description="Id of the key that added it.")
     updated: datetime
-    status: StatusAnswer | None = Field(description="null: the process that answers does not serve it.")
+    status: StatusAnswer | None = Field(
+        description="Connection; null: the process that responds does not serve this server."
+    )
 
 
 class ServerDetailAnswer(ServerAnswer):
     """A server with its definitions."""
 
     listed: bool = Field(
-        description="Whether the process that answers has listed it; else states are unknown."
+        description="Whether the process that responds has listed the server; otherwise states are unknown."
     )
-    primitives: list[PrimitiveAnswer] = Field(description="Tools, prompts and templates; resources are data.")
+    primitives: list[PrimitiveAnswer] = Field(
+        description="Tools, prompts and templates; resources are data and need no approval."
+    )
 
 
 class TrialAnswer(AnswerBody):
-    """What connecting once has shown."""
+    """The result of connecting once."""
 
-    ready: bool = Field(description="Whether it could be listed.")
+    ready: bool = Field(description="Whether the server could be listed.")
     status: StatusAnswer
-    listing: str | None = Field(description="Stands for all that it offers; give it when approving.")
+    listing: str | None = Field(
+        description="Digest of all that the server offers; send it as `listing` when approving."
+    )
     primitives: list[PrimitiveAnswer]
 
 
 class ApprovalAnswer(AnswerBody):
-    """What was approved and what stays held back."""
+    """What was approved and what is still not served."""
 
     state: str
-    approved: int = Field(description="How many definitions were approved by this request.")
+    approved: int = Field(description="Number of definitions that this request approved.")
     held_back: list[PrimitiveAnswer]
 
 
-def server_answer(known: ServerRecord, upstreams: UpstreamService) -> ServerAnswer:
+def server_answer(record: ServerRecord, upstreams: UpstreamService) -> ServerAnswer:
     """Return a server with the state of this process's connection."""
-    return ServerAnswer(**_fields(known, upstreams))
+    return ServerAnswer(**_fields(record, upstreams))
 
 
-def detail_answer(found: ServerDetail, upstreams: UpstreamService) -> ServerDetailAnswer:
-    """Return a server with the standing of its definitions."""
+def detail_answer(detail: ServerDetail, upstreams: UpstreamService) -> ServerDetailAnswer:
+    """Return a server with the approval state of its definitions."""
     return ServerDetailAnswer(
-        **_fields(found.record, upstreams),
-        listed=found.reviews is not None,
-        primitives=[_primitive(one, found.pins) for one in found.reviews or []],
+        **_fields(detail.record, upstreams),
+        listed=detail.reviews is not None,
+        primitives=[_primitive(review, detail.pins) for review in detail.reviews or []],
     )
 
 
 def trial_answer(trial: Trial) -> TrialAnswer:
-    """Return what a test has shown."""
+    """Return the result of a test."""
     inspected = trial.inspection
     return TrialAnswer(
         ready=inspected.ready,
-        status=_status(inspected.status, sum(one.quarantined for one in trial.reviews)),
+        status=_status(inspected.status, sum(review.quarantined for review in trial.reviews)),
         listing=inspected.digest if inspected.ready else None,
-        primitives=[_primitive(one, trial.pins) for one in trial.reviews],
+        primitives=[_primitive(review, trial.pins) for review in trial.reviews],
     )
 
 
 def approval_answer(done: Approval) -> ApprovalAnswer:
-    """Return what an approval did."""
+    """Return the result of an approval."""
     return ApprovalAnswer(
         state=done.stored.state,
         approved=len(done.chosen.offers),
-        held_back=[_primitive(one, {}) for one in done.chosen.held_back],
+        held_back=[_primitive(review, {}) for review in done.chosen.held_back],
     )
 
 
-def _fields(known: ServerRecord, upstreams: UpstreamService) -> dict[str, Any]:
-    stored, entry = known.stored, known.entry
+def _fields(record: ServerRecord, upstreams: UpstreamService) -> dict[str, Any]:
+    stored, entry = record.stored, record.entry
     return {
         "name": stored.name,
         "state": stored.state,
@@ -146,7 +150,7 @@ def _fields(known: ServerRecord, upstreams: UpstreamService) -> dict[str, Any]:
 def _connection(tenant: str, name: str, upstreams: UpstreamService) -> StatusAnswer | None:
     status, fault = upstreams.status(tenant, name), upstreams.fault(tenant, name)
     if status is not None:
-        return _status(status, sum(one.quarantined for one in upstreams.reviews(tenant, name)))
+        return _status(status, sum(review.quarantined for review in upstreams.reviews(tenant, name)))
     if fault is not None:
         return StatusAnswer(
             state="failed",
@@ -173,15 +177,15 @@ def _status(status: ServerStatus, quarantined: int) -> StatusAnswer:
     )
 
 
-def _primitive(one: Review, pins: Mapping[PinName, StoredPin]) -> PrimitiveAnswer:
-    approved = one.state is PinState.APPROVED
-    pin = pins.get(PinName(one.kind, one.name))
+def _primitive(review: Review, pins: Mapping[PinName, StoredPin]) -> PrimitiveAnswer:
+    approved = review.state is PinState.APPROVED
+    pin = pins.get(PinName(review.kind, review.name))
     return PrimitiveAnswer(
-        kind=one.kind,
-        name=one.name,
-        state=one.state,
-        digest=one.digest,
-        approved_digest=one.approved,
-        definition=None if approved or one.offer is None else dict(one.offer.definition),
+        kind=review.kind,
+        name=review.name,
+        state=review.state,
+        digest=review.digest,
+        approved_digest=review.approved,
+        definition=None if approved or review.offer is None else dict(review.offer.definition),
         approved_definition=None if approved or pin is None else dict(pin.definition),
     )

@@ -1,4 +1,4 @@
-"""The MCP servers of a tenant over REST: added, tried out, approved, paused and removed."""
+"""The MCP servers of a tenant over REST: add, test, approve, pause and remove them."""
 
 from typing import Annotated, Any, Final
 
@@ -41,7 +41,7 @@ router = new_router("/servers", "servers")
 
 
 def _settings_schema() -> dict[str, Any]:
-    """Return the schema of settings as they may be given: a secret may be null, which keeps what is stored."""
+    """Return the schema of settings in requests: a secret may be null, which keeps the stored one."""
     schema = MCPServerSettings.model_json_schema()
     for part in SECRET_FIELDS:
         schema["properties"][part] = {
@@ -49,7 +49,7 @@ def _settings_schema() -> dict[str, Any]:
                 {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
                 {"type": "null"},
             ],
-            "description": "Secret: never shown again. A value of null, or no object at all, keeps what is stored.",
+            "description": "Secret, never shown again. A null value, or no object at all, keeps the stored value.",
         }
     return schema
 
@@ -63,7 +63,7 @@ ServerPath = Annotated[
 
 
 class ServerChange(Body):
-    """All settings of a server; what is left out has its default, but secrets stay."""
+    """All settings of a server; omitted settings get their defaults, omitted secrets are kept."""
 
     model_config = ConfigDict(
         populate_by_name=True,
@@ -71,13 +71,14 @@ class ServerChange(Body):
     )
 
     settings: SettingsField = Field(
-        repr=False, description="An entry of `mcpServers`, as MCP hosts have it: docs/servers.md."
+        repr=False,
+        description="An entry of `mcpServers` in the form that MCP hosts use; see docs/servers.md.",
     )
     tool_filter: list[ToolName] | None = Field(
         default=None,
         alias="toolFilter",
         max_length=_MAX_TOOLS,
-        description="Tools to expose, as the server names them: null all, [] none, all with a `-` in front: all but.",
+        description="Exposed tools, by the server's names. null: all; []: none; names with a leading `-`: all others.",
     )
     aliases: dict[ToolName, ToolName] = Field(
         default={},
@@ -85,11 +86,12 @@ class ServerChange(Body):
         description="Exposed names of tools: `{alias: the server's own name}`.",
     )
     disclosure: Disclosure = Field(
-        default="flat", description="`staged`: tools are listed briefly and described when asked."
+        default="flat",
+        description="`staged`: list tools briefly and describe them on request; `flat`: list full definitions.",
     )
 
-    def given(self) -> SubmittedServer:
-        """Return what the service takes."""
+    def submitted(self) -> SubmittedServer:
+        """Return it as an argument of the service."""
         return SubmittedServer(self.settings, self.tool_filter, self.aliases, self.disclosure)
 
 
@@ -98,23 +100,25 @@ class ServerBody(ServerChange):
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [_EXAMPLE]})
 
-    name: ServerName = Field(description="Stands in front of its tools: `github__list_issues`.")
+    name: ServerName = Field(description="Prefix of the names of its tools: `github__list_issues`.")
 
 
 class WantedBody(Body):
     """A definition to approve."""
 
-    kind: PrimitiveKind = Field(description="tool, prompt or template.")
-    name: str = Field(min_length=1, max_length=2048, description="As the server itself calls it.")
-    digest: Digest | None = Field(default=None, description="Approve it in this form only; else 409.")
+    kind: PrimitiveKind = Field(description="Kind: tool, prompt or template.")
+    name: str = Field(min_length=1, max_length=2048, description="Name that the server uses.")
+    digest: Digest | None = Field(
+        default=None, description="Approve only the definition with this digest; otherwise 409."
+    )
 
     def wanted(self) -> WantedDefinition:
-        """Return what the service takes."""
+        """Return it as an argument of the service."""
         return WantedDefinition(self.kind, self.name, self.digest)
 
 
 class ApprovalBody(Body):
-    """What to approve; without a body all that the server offers now."""
+    """What to approve; without a body, everything that the server offers now."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"primitives": [{"kind": "tool", "name": "list_issues"}]}]}
@@ -124,11 +128,11 @@ class ApprovalBody(Body):
         default=None,
         min_length=1,
         max_length=_MAX_PRIMITIVES,
-        description="Only these definitions; the others stay as they are.",
+        description="Approve only these definitions; others stay unchanged.",
     )
     listing: Digest | None = Field(
         default=None,
-        description="`listing` of a test: refuse (409) when the server offers something else now.",
+        description="`listing` of a test: refuse (409) if the server now offers something else.",
     )
 
 
@@ -140,7 +144,7 @@ async def list_servers(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[ServerAnswer]:
-    """By name, with the state of each connection; needs the role operator."""
+    """Return servers by name, with the state of each connection. Needs the role operator."""
     servers = await services.servers.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(
         servers,
@@ -154,19 +158,19 @@ async def list_servers(
 async def add_server(
     body: ServerBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
-    """Store a server, which serves nothing until it is approved; needs the role operator.
+    """Store a server; nothing of it is served until it is approved. Needs the role operator.
 
-    It may lie at a public address, or in a network that SLUICE_UPSTREAMS__ALLOWED_NETWORKS names.
+    Its address must be public, or in a network that SLUICE_UPSTREAMS__ALLOWED_NETWORKS names.
     """
-    known = await services.servers.add(caller, body.name, body.given(), info)
-    return server_answer(known, services.upstreams)
+    record = await services.servers.add(caller, body.name, body.submitted(), info)
+    return server_answer(record, services.upstreams)
 
 
-@router.get("/{name}", summary="Get a server and the standing of its definitions")
+@router.get("/{name}", summary="Get a server and the approval state of its definitions")
 async def get_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerDetailAnswer:
-    """Show for every definition whether it is served, and what changed where it is not; needs the role operator."""
+    """Return for every definition whether it is served, and if not, what changed. Needs the role operator."""
     return detail_answer(await services.servers.get(caller, name, info), services.upstreams)
 
 
@@ -174,17 +178,17 @@ async def get_server(
 async def put_server(
     name: ServerPath, body: ServerChange, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
-    """Replace the settings; another address, command, environment or header waits for approval again.
+    """Replace the settings; a changed address, command, environment or header needs approval again.
 
-    Secrets that are not repeated stay, unless the address or the command changes: then they must be given again.
+    Omitted secrets are kept, unless the address or the command changes: then they must be sent again.
     """
-    known = await services.servers.put(caller, name, body.given(), info)
-    return server_answer(known, services.upstreams)
+    record = await services.servers.put(caller, name, body.submitted(), info)
+    return server_answer(record, services.upstreams)
 
 
 @router.delete("/{name}", status_code=204, summary="Remove a server")
 async def remove_server(name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> None:
-    """Forget the server, its secrets and what was approved of it; needs the role operator."""
+    """Remove the server, its secrets and its approvals. Needs the role operator."""
     await services.servers.remove(caller, name, info)
 
 
@@ -192,7 +196,7 @@ async def remove_server(name: ServerPath, caller: CallerDep, services: ServicesD
 async def test_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TrialAnswer:
-    """Connect, list, leave, and tell what was found; a server that cannot be listed is `ready: false`."""
+    """Connect, list what the server offers, and disconnect. If it cannot be listed, `ready` is false."""
     return trial_answer(await services.servers.test(caller, name, info))
 
 
@@ -204,28 +208,32 @@ async def approve_server(
     info: InfoDep,
     body: ApprovalBody | None = None,
 ) -> ApprovalAnswer:
-    """Connect, list and pin every definition, or the named ones, and serve them from now on.
+    """Connect, list and pin every definition, or only the named ones, and serve them from now on.
 
     A tool that would copy free text into HTTP headers is never approved. Needs the role operator.
     """
-    asked = body or ApprovalBody()
-    wanted = None if asked.primitives is None else [one.wanted() for one in asked.primitives]
-    return approval_answer(await services.servers.approve(caller, name, wanted, info, listing=asked.listing))
+    approval = body or ApprovalBody()
+    wanted = (
+        None if approval.primitives is None else [primitive.wanted() for primitive in approval.primitives]
+    )
+    return approval_answer(
+        await services.servers.approve(caller, name, wanted, info, listing=approval.listing)
+    )
 
 
 @router.post("/{name}/pause", summary="Pause a server")
 async def pause_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
-    """Serve nothing of it until it is resumed; again is harmless. Needs the role operator."""
-    known = await services.servers.pause(caller, name, info)
-    return server_answer(known, services.upstreams)
+    """Stop serving a server until it is resumed; repeating it is harmless. Needs the role operator."""
+    record = await services.servers.pause(caller, name, info)
+    return server_answer(record, services.upstreams)
 
 
 @router.post("/{name}/resume", summary="Resume a paused server")
 async def resume_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
-    """Serve it as before, or wait for its first approval; needs the role operator."""
-    known = await services.servers.resume(caller, name, info)
-    return server_answer(known, services.upstreams)
+    """Serve a paused server again, or wait for its first approval. Needs the role operator."""
+    record = await services.servers.resume(caller, name, info)
+    return server_answer(record, services.upstreams)

@@ -1,4 +1,4 @@
-"""Streaming restoration: text goes in while it is generated and comes out restored, only an open handle held back."""
+"""Streaming restoration: restore text while it is generated, delaying only an incomplete handle."""
 
 import asyncio
 import math
@@ -22,7 +22,7 @@ _MIDDLEWARE: Final = "pii_restoration"
 _STREAM_TYPES: Final = frozenset({"application/x-ndjson", "text/event-stream"})
 _RECORD: Final = {
     "type": "string",
-    "description": 'JSON objects, one per line or event: first, if wanted, `{"arguments": {...}}`, then '
+    "description": 'JSON objects, one per line or event: first, optionally, `{"arguments": {...}}`, then '
     '`{"text": "..."}` for each piece of text.',
 }
 _LINES_EXAMPLE: Final = (
@@ -48,8 +48,8 @@ async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterato
     response_class=Response,
     responses={
         200: {
-            "description": 'Records `{"text": ...}` as the text settles, then `{"done": true}`; a failure on the '
-            'way is a last record `{"error": {...}}` with the members of a problem document.',
+            "description": 'Records `{"text": ...}` as text is restored, then `{"done": true}`; a failure '
+            'ends the stream with a record `{"error": {...}}` with the members of a problem document.',
             "content": {LINES: {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
         }
     },
@@ -71,13 +71,15 @@ async def restore_stream(
     info: InfoDep,
     _: Annotated[None, Depends(_stream_slot)],
 ) -> Response:
-    """Send NDJSON or server-sent events and receive either, by `Accept` (default: the same)."""
+    """Send NDJSON or server-sent events and receive either, chosen by `Accept` (default: the format sent)."""
     facts = facts_of(request.scope)
     facts.middleware = _MIDDLEWARE
     sent = request.headers["content-type"].partition(";")[0].strip().lower()
     kind = _wanted(request.headers.get("accept", "*/*"), sent)
     if kind is None:
-        error = InvalidRequestError("The answer is application/x-ndjson or text/event-stream.")
+        error = InvalidRequestError(
+            "The response can only be application/x-ndjson or text/event-stream: accept one of them."
+        )
         return problem_response(error, facts.request_id, status=406)
     records = read_records(request.stream(), sent)
     try:
@@ -102,7 +104,7 @@ class _Restored(Response):
         self._kind = kind
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        """Send a record per piece, then how it ended."""
+        """Send one record per piece, then one for the outcome."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         try:
             piece = await self._first
@@ -114,7 +116,7 @@ class _Restored(Response):
             return
         except ServiceError as error:
             last = _failed(scope, error)
-        except Exception as error:  # noqa: BLE001 - the answer has begun: its last record must tell
+        except Exception as error:  # noqa: BLE001 - the response has begun: only its last record can report it
             failure = internal_error()
             failure.__cause__ = error
             last = _failed(scope, failure)
@@ -127,7 +129,7 @@ class _Restored(Response):
         await send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def _stop(self) -> None:
-        """End the restoration, also where nobody reads on."""
+        """End the restoration, even if nobody reads on."""
         self._first.cancel()
         with suppress(asyncio.CancelledError, Exception):
             await self._first
@@ -137,13 +139,13 @@ class _Restored(Response):
 
 
 async def _begun(source: AsyncIterator[str], accepted: asyncio.Event) -> "asyncio.Future[str | None]":
-    """Run until the service asks for text, or raise why it refused: only then is the status 200 certain."""
+    """Run until the service requests text, or raise its refusal: only then is status 200 certain."""
     first = asyncio.ensure_future(_next(source))
-    asked = asyncio.ensure_future(accepted.wait())
+    requested = asyncio.ensure_future(accepted.wait())
     try:
-        await asyncio.wait({first, asked}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({first, requested}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        asked.cancel()
+        requested.cancel()
     if first.done():
         first.result()
     return first
@@ -156,7 +158,7 @@ async def _next(source: AsyncIterator[str]) -> str | None:
 async def _texts(
     records: AsyncIterator[dict[str, Any]], first: dict[str, Any] | None, accepted: asyncio.Event
 ) -> AsyncIterator[str]:
-    """Yield the texts of the records; being asked for the first means that the request was accepted."""
+    """Yield the texts of the records; the first read means that the request was accepted."""
     accepted.set()
     if first is not None:
         yield _text(first)
@@ -168,13 +170,13 @@ def _text(record: dict[str, Any]) -> str:
     text = record.get("text")
     if not isinstance(text, str) or len(record) != 1:
         raise InvalidArgumentsError(
-            'Each record after the first is {"text": "..."}.', details={"pointer": "/text"}
+            'Each record after the first must be {"text": "..."}.', details={"pointer": "/text"}
         )
     return text
 
 
 def _arguments(record: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the arguments where the first record gives them, None where it is text already."""
+    """Return the arguments of the first record, None if it is already text."""
     if record is None:
         return {}
     if "arguments" not in record:
@@ -183,13 +185,14 @@ def _arguments(record: dict[str, Any] | None) -> dict[str, Any] | None:
     arguments = record["arguments"]
     if not isinstance(arguments, dict) or len(record) != 1:
         raise InvalidArgumentsError(
-            'The first record is {"arguments": {...}} or {"text": "..."}.', details={"pointer": "/arguments"}
+            'The first record must be {"arguments": {...}} or {"text": "..."}.',
+            details={"pointer": "/arguments"},
         )
     return arguments
 
 
 def _wanted(accept: str, sent: str) -> str | None:
-    """Return the type of the answer, None where the client takes neither."""
+    """Return the type of the response, None if the client accepts neither."""
     accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     if sent in accepted or not accepted.isdisjoint({"*/*", f"{sent.partition('/')[0]}/*"}):
         return sent

@@ -24,15 +24,17 @@ class TenantBody(Body):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
 
-    name: TenantName = Field(description="1 to 63 lower-case letters, digits and hyphens; never given twice.")
+    name: TenantName = Field(
+        description="1 to 63 lower-case letters, digits and hyphens; a name is never reused."
+    )
 
 
 class TenantChange(Body):
-    """What may be changed of a tenant."""
+    """A change to a tenant."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"disabled": False}]})
 
-    disabled: bool = Field(description="Whether all its keys are refused; its data stay.")
+    disabled: bool = Field(description="Whether to refuse all keys of the tenant; its data stays.")
 
 
 class TenantAnswer(AnswerBody):
@@ -52,7 +54,7 @@ async def list_tenants(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[TenantAnswer]:
-    """By name; needs the role operator in the tenant `system`."""
+    """Return tenants by name. Needs the role operator in the tenant `system`."""
     tenants = await services.tenants.list(caller, info, after=cursor, limit=limit + 1)
     return answer_page(tenants, limit, TenantAnswer.model_validate, lambda tenant: tenant.name)
 
@@ -61,7 +63,7 @@ async def list_tenants(
 async def create_tenant(
     body: TenantBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TenantAnswer:
-    """Make a tenant under a name that was never used; needs the role operator in the tenant `system`."""
+    """Create a tenant with a name that was never used. Needs the role operator in the tenant `system`."""
     return TenantAnswer.model_validate(await services.tenants.create(caller, body.name, info))
 
 
@@ -69,7 +71,7 @@ async def create_tenant(
 async def get_tenant(
     tenant: TenantPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TenantAnswer:
-    """Needs the role operator in the tenant `system`."""
+    """Return a tenant. Needs the role operator in the tenant `system`."""
     return TenantAnswer.model_validate(await services.tenants.get(caller, tenant, info))
 
 
@@ -77,6 +79,6 @@ async def get_tenant(
 async def change_tenant(
     tenant: TenantPath, body: TenantChange, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TenantAnswer:
-    """Needs the role operator in the tenant `system`; the tenant `system` itself stays open."""
+    """Disable or enable a tenant other than `system`. Needs the role operator in the tenant `system`."""
     switch = services.tenants.disable if body.disabled else services.tenants.enable
     return TenantAnswer.model_validate(await switch(caller, tenant, info))

@@ -1,4 +1,4 @@
-"""The vault over REST: scopes, their handles and expiry, and erasure with receipts."""
+"""The vault over REST: scopes, handles, expiry, and erasure with receipts."""
 
 from datetime import datetime
 from typing import Annotated
@@ -32,31 +32,31 @@ router = new_router("/vault", "vault")
 
 
 class ExpiryBody(Body):
-    """When a scope ends."""
+    """The expiry of a scope."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"expires": "2100-01-01T00:00:00Z"}]})
 
-    expires: Moment | None = Field(description="With zone; null: never; a moment that has passed: at once.")
+    expires: Moment | None = Field(description="Time with zone; null: never; a past time: at once.")
 
 
 class ErasureBody(Body):
-    """Which value is to be forgotten."""
+    """The value to erase."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": "jane.smith@example.com"}]})
 
     value: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_VALUE)] = Field(
-        description="The original, exactly as it was redacted; it is looked for and not stored."
+        description="The original, exactly as it was redacted; it is only searched for, not stored."
     )
 
 
 class ScopeAnswer(AnswerBody):
     """A live scope."""
 
-    id: str = Field(description="Its name.")
+    id: str = Field(description="Name of the scope.")
     created: datetime
     expires: datetime | None
     state: str
-    counts: dict[str, int] = Field(description="Handles by label.")
+    counts: dict[str, int] = Field(description="Number of handles by label.")
 
 
 class EntryAnswer(AnswerBody):
@@ -64,12 +64,12 @@ class EntryAnswer(AnswerBody):
 
     handle: str
     original: str | None = Field(
-        default=None, description="Only with `originals=true` and the role restorer."
+        default=None, description="The original; only with `originals=true` and the role restorer."
     )
 
 
 class ReceiptAnswer(AnswerBody):
-    """What was erased: numbers by label, never values."""
+    """What was erased: counts by label, never values."""
 
     id: UUID
     kind: str
@@ -87,7 +87,7 @@ async def list_scopes(
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[ScopeAnswer]:
-    """Return scopes by name with counts; needs one of operator, auditor, eraser, restorer."""
+    """Return scopes by name with counts. Needs one of the roles operator, auditor, eraser, restorer."""
     page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor, request=info)
     return Page(items=[ScopeAnswer.model_validate(scope) for scope in page.items], next=page.next)
 
@@ -96,10 +96,10 @@ async def list_scopes(
 async def erase_handle(
     scope: ScopePath, handle: HandlePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
-    """Delete the original behind one handle, whose number is never given again; needs the role eraser."""
+    """Delete the original of one handle; its number is never reused. Needs the role eraser."""
     parsed = Handle.parse(handle)
     if parsed is None:
-        raise NotFoundError("There is no such handle in this scope.")
+        raise NotFoundError("This scope has no such handle.")
     return ReceiptAnswer.model_validate(await services.vault.erase_handle(caller, scope, parsed, info))
 
 
@@ -110,12 +110,12 @@ async def list_entries(
     services: ServicesDep,
     info: InfoDep,
     originals: Annotated[
-        bool, Query(description="Answer the originals too: needs the role restorer.")
+        bool, Query(description="Also return the originals; needs the role restorer.")
     ] = False,
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
 ) -> Page[EntryAnswer]:
-    """Return handles by label and number; reading is recorded before it is answered."""
+    """Return handles by label and number. Reading is recorded before the response."""
     page = await services.vault.entries(
         caller, scope, originals=originals, limit=limit, cursor=cursor, request=info
     )
@@ -125,15 +125,15 @@ async def list_entries(
 
 @router.get("/scopes/{scope:path}", summary="Get a scope")
 async def get_scope(scope: ScopePath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> ScopeAnswer:
-    """Return counts and expiry; foreign, expired, erased and unknown scopes look the same (404)."""
+    """Return counts and expiry. Foreign, expired, erased and unknown scopes all give 404."""
     return ScopeAnswer.model_validate(await services.vault.get_scope(caller, scope, info))
 
 
-@router.patch("/scopes/{scope:path}", summary="Set when a scope ends")
+@router.patch("/scopes/{scope:path}", summary="Set the expiry of a scope")
 async def set_expiry(
     scope: ScopePath, body: ExpiryBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ScopeAnswer:
-    """Move the end of a scope; needs the role operator or eraser."""
+    """Change the expiry of a scope. Needs the role operator or eraser."""
     changed = await services.vault.set_expiry(caller, scope, body.expires, info)
     return ScopeAnswer.model_validate(changed)
 
@@ -142,7 +142,7 @@ async def set_expiry(
 async def erase_scope(
     scope: ScopePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
-    """Destroy the data key and all originals of a scope, for ever; needs the role eraser."""
+    """Destroy the data key and all originals of a scope permanently. Needs the role eraser."""
     return ReceiptAnswer.model_validate(await services.vault.erase_scope(caller, scope, info))
 
 
@@ -150,5 +150,5 @@ async def erase_scope(
 async def erase_value(
     body: ErasureBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
-    """Delete a value from every live scope of the caller's tenant; needs the role eraser."""
+    """Delete a value from every live scope of the caller's tenant. Needs the role eraser."""
     return ReceiptAnswer.model_validate(await services.vault.erase_value(caller, body.value, info))
