@@ -63,7 +63,7 @@ class AsyncSluice:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the session, if there is one, and close all connections."""
+        """End the session, if any, and close all connections."""
         try:
             await self._drive(self._dialect.closing())
         except SluiceError:
@@ -84,7 +84,7 @@ class AsyncSluice:
         repeatable: bool = False,
         progress: Progress | None = None,
     ) -> InvokeResult:
-        """Send ``context`` through the middleware ``name``.
+        """Run the middleware ``name`` on ``context``.
 
         ``repeatable`` allows to send it again after the connection was lost on the way. ``progress`` is called
         while the service works, over MCP only.
@@ -98,7 +98,7 @@ class AsyncSluice:
     async def redact(
         self, context: ContextLike, *, progress: Progress | None = None, **arguments: Json
     ) -> RedactResult:
-        """Replace personal data by handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
+        """Replace personal data with handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
         return await self._run(lambda: operations.redact(self._dialect, context, arguments, progress))
 
     async def restore(
@@ -109,18 +109,18 @@ class AsyncSluice:
         progress: Progress | None = None,
         **arguments: Json,
     ) -> RestoreResult:
-        """Put the originals of ``scope`` back; ``arguments`` are those of ``pii_restoration``."""
-        given = arguments if scope is None else {"scope": scope, **arguments}
-        return await self._run(lambda: operations.restore(self._dialect, context, given, progress))
+        """Restore the originals of ``scope``; ``arguments`` are those of ``pii_restoration``."""
+        values = arguments if scope is None else {"scope": scope, **arguments}
+        return await self._run(lambda: operations.restore(self._dialect, context, values, progress))
 
     def restore_stream(
         self, chunks: AsyncIterable[str], *, scope: str, **arguments: Json
     ) -> AsyncGenerator[str, None]:
-        """Restore a text while it arrives, over the REST stream route; only an open handle is held back."""
+        """Restore a text while it arrives, over the REST stream route; only an incomplete handle is delayed."""
         return restored_stream(self._options, chunks, {"scope": scope, **arguments})
 
     async def health(self) -> Health:
-        """Return whether the service takes work."""
+        """Return whether the service is ready."""
         return await self._drive(operations.health())
 
     async def _run(self, operation: Callable[[], Steps[T]]) -> T:

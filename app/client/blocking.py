@@ -1,4 +1,4 @@
-"""The client for ordinary code: every call blocks until it is answered; safe to share between threads."""
+"""The blocking client: every call waits for its result; safe to share between threads."""
 
 import threading
 import time
@@ -65,7 +65,7 @@ class Sluice:
         self.close()
 
     def close(self) -> None:
-        """End the session, if there is one, and close all connections."""
+        """End the session, if any, and close all connections."""
         try:
             self._drive(self._dialect.closing())
         except SluiceError:
@@ -86,7 +86,7 @@ class Sluice:
         repeatable: bool = False,
         progress: Progress | None = None,
     ) -> InvokeResult:
-        """Send ``context`` through the middleware ``name``.
+        """Run the middleware ``name`` on ``context``.
 
         ``repeatable`` allows to send it again after the connection was lost on the way. ``progress`` is called
         while the service works, over MCP only.
@@ -100,7 +100,7 @@ class Sluice:
     def redact(
         self, context: ContextLike, *, progress: Progress | None = None, **arguments: Json
     ) -> RedactResult:
-        """Replace personal data by handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
+        """Replace personal data with handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
         return self._run(lambda: operations.redact(self._dialect, context, arguments, progress))
 
     def restore(
@@ -111,22 +111,22 @@ class Sluice:
         progress: Progress | None = None,
         **arguments: Json,
     ) -> RestoreResult:
-        """Put the originals of ``scope`` back; ``arguments`` are those of ``pii_restoration``."""
-        given = arguments if scope is None else {"scope": scope, **arguments}
-        return self._run(lambda: operations.restore(self._dialect, context, given, progress))
+        """Restore the originals of ``scope``; ``arguments`` are those of ``pii_restoration``."""
+        values = arguments if scope is None else {"scope": scope, **arguments}
+        return self._run(lambda: operations.restore(self._dialect, context, values, progress))
 
     def restore_stream(
         self, chunks: Iterable[str], *, scope: str, **arguments: Json
     ) -> Generator[str, None, None]:
-        """Restore a text while it arrives, over the REST stream route; only an open handle is held back.
+        """Restore a text while it arrives, over the REST stream route; only an incomplete handle is delayed.
 
         ``chunks`` is read in another thread, so that output does not wait for the next input.
         """
-        given = {"scope": scope, **arguments}
-        return iterate(chunks, lambda source: restored_stream(self._options, source, given))
+        values = {"scope": scope, **arguments}
+        return iterate(chunks, lambda source: restored_stream(self._options, source, values))
 
     def health(self) -> Health:
-        """Return whether the service takes work."""
+        """Return whether the service is ready."""
         return self._drive(operations.health())
 
     def _run(self, operation: Callable[[], Steps[T]]) -> T:

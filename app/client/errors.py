@@ -1,11 +1,11 @@
-"""What can go wrong with a call, one exception per stable code of the service."""
+"""Errors of a call: one exception per stable error code of the service."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
 class SluiceError(Exception):
-    """A call that was not answered with a result.
+    """A call that returned no result.
 
     ``code`` is stable and meant for programs; the message is for people and never holds content of a context.
     ``request_id`` finds the call in the service's log and audit; ``retry_after`` is in seconds, None where waiting
@@ -46,7 +46,7 @@ class ForbiddenError(SluiceError):
 
 
 class NotFoundError(SluiceError):
-    """There is no such thing for this caller."""
+    """This does not exist for this caller."""
 
     default_code = "not_found"
 
@@ -58,7 +58,7 @@ class ConflictError(SluiceError):
 
 
 class InvalidRequestError(SluiceError):
-    """The bytes were no valid request."""
+    """The bytes were not a valid request."""
 
     default_code = "invalid_request"
 
@@ -100,7 +100,7 @@ class BlockedByPolicyError(SluiceError):
 
 
 class UnscannableContentError(SluiceError):
-    """The context holds something that cannot be scanned, and the caller asked to refuse that."""
+    """The context has content that cannot be scanned, and the caller chose to refuse that."""
 
     default_code = "unscannable_content"
 
@@ -124,7 +124,7 @@ class UpstreamUnavailableError(SluiceError):
 
 
 class InternalError(SluiceError):
-    """A fault of the service; its log has the request id."""
+    """A bug in the service; its log has the request id."""
 
     default_code = "internal_error"
 
@@ -149,7 +149,7 @@ class ClientTimeoutError(UnreachableError):
 
 
 class ProtocolError(SluiceError):
-    """The answer is not one of Sluice: another service listens there, or a proxy answered."""
+    """The response is not from Sluice: another service or a proxy answered."""
 
     default_code = "protocol_error"
 
@@ -175,7 +175,7 @@ BY_CODE: dict[str, type[SluiceError]] = {
         InternalError,
     )
 }
-"""The exception of each stable code; a code of a newer service is a plain ``SluiceError``."""
+"""The exception of each stable code; an unknown code of a newer service becomes a plain ``SluiceError``."""
 
 
 def error_of(
@@ -187,7 +187,7 @@ def error_of(
     details: Mapping[str, Any] | None = None,
     status: int | None = None,
 ) -> SluiceError:
-    """Return the exception that stands for ``code``."""
+    """Return the exception for ``code``."""
     kind = BY_CODE.get(code, SluiceError)
     return kind(
         message,

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One dispatched event; ``name`` is ``message`` where the stream names none."""
+    """One dispatched event; ``name`` is ``message`` if the stream names none."""
 
     name: str
     data: str
 
 
 class EventParser:
-    """Put lines together to events (WHATWG HTML, section 9.2.6); ids and retry hints are not needed here."""
+    """Assemble lines into events (WHATWG HTML, section 9.2.6); ids and retry hints are not needed here."""
 
     def __init__(self) -> None:
         self._name = ""

@@ -1,4 +1,4 @@
-"""What both drivers share: turning transport faults into errors, and finding the answer in an event stream."""
+"""Shared by both drivers: turn transport faults into errors, and find the response in an event stream."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 def client_settings(options: Options) -> dict[str, Json]:
-    """Return the arguments of an httpx2 client; a proxy of the environment does not see contexts."""
+    """Return the arguments of an httpx2 client; the environment's proxies must not see contexts."""
     return {
         "base_url": options.url.rstrip("/"),
         "headers": options.headers,
@@ -24,7 +24,7 @@ def client_settings(options: Options) -> dict[str, Json]:
 
 
 def unreachable(fault: httpx2.TransportError, options: Options) -> UnreachableError:
-    """Return the error for a transport fault; it never repeats what the library says."""
+    """Return the error for a transport fault; it never repeats the library's message."""
     if isinstance(fault, NOT_SENT):
         return UnreachableError(f"No service answers at {options.url}.", sent=False)
     if isinstance(fault, httpx2.TimeoutException):
@@ -33,12 +33,12 @@ def unreachable(fault: httpx2.TransportError, options: Options) -> UnreachableEr
 
 
 def is_event_stream(headers: Mapping[str, str]) -> bool:
-    """Tell whether the answer comes as server-sent events."""
+    """Return whether the response is a stream of server-sent events."""
     return headers.get("content-type", "").partition(";")[0].strip().lower() == EVENTS_TYPE
 
 
 class EventedAnswer:
-    """Find the answer in an event stream and tell of progress on the way."""
+    """Find the response in an event stream and report progress meanwhile."""
 
     def __init__(self, call: WireCall, status: int, headers: Mapping[str, str]) -> None:
         self._call = call
@@ -47,7 +47,7 @@ class EventedAnswer:
         self._parser = EventParser()
 
     def line(self, line: str) -> WireAnswer | None:
-        """Take one line; return the answer once it is there."""
+        """Take one line; return the response once it is complete."""
         event = self._parser.line(line)
         if event is None or not event.data:
             return None

@@ -38,7 +38,7 @@ _STANDARD_CODES = {
 
 
 class SessionLostError(SluiceError):
-    """The service no longer knows the session; nothing was done, a new handshake mends it."""
+    """The service no longer knows the session; nothing was done, and a new handshake fixes it."""
 
     default_code = "session_lost"
 
@@ -57,12 +57,12 @@ def rpc_failure(answer: WireAnswer) -> SluiceError | None:
             return problem(answer)
         if isinstance(body, Mapping) and "result" in body:
             return None
-        return ProtocolError("The answer is no JSON-RPC: does Sluice listen at this address?")
+        return ProtocolError("The response is not JSON-RPC: does Sluice listen at this address?")
     data = error.get("data")
     if not isinstance(data, Mapping):
         data = {}
     details = data.get("details")
-    known = {"code", "requestId", "request_id", "retryAfter", "retry_after"}
+    standard_members = {"code", "requestId", "request_id", "retryAfter", "retry_after"}
     return error_of(
         str(data.get("code") or _STANDARD_CODES.get(error.get("code", 0), "unknown")),
         short(error.get("message"), "The call failed without an explanation."),
@@ -70,13 +70,13 @@ def rpc_failure(answer: WireAnswer) -> SluiceError | None:
         retry_after=seconds(data.get("retryAfter", answer.headers.get("retry-after"))),
         details=details
         if isinstance(details, Mapping)
-        else {k: v for k, v in data.items() if k not in known},
+        else {k: v for k, v in data.items() if k not in standard_members},
         status=answer.status,
     )
 
 
 class ModernDialect:
-    """Revision 2026-07-28: every request carries everything."""
+    """Revision 2026-07-28: every request is self-contained."""
 
     revision: Revision = MODERN
     session: str | None = None
@@ -85,25 +85,25 @@ class ModernDialect:
         self._ids = itertools.count(1)
 
     def opening(self, lost: str | None = None) -> Steps[None]:  # noqa: ARG002 -- there is no session to lose
-        """Need nothing: every request stands alone."""
+        """Do nothing: every request is self-contained."""
         yield from ()
 
     def closing(self) -> Steps[None]:
-        """Need nothing."""
+        """Do nothing."""
         yield from ()
 
     def list_middleware(self) -> Steps[list[MiddlewareInfo]]:
-        """Ask ``middleware/list``, page by page."""
-        found: list[MiddlewareInfo] = []
+        """Call ``middleware/list``, page by page."""
+        listed: list[MiddlewareInfo] = []
         cursor: Json = None
         for _ in range(MOST_PAGES):
             result = yield from self._request(
                 "middleware/list", {} if cursor is None else {"cursor": cursor}, repeatable=True
             )
-            found += [MiddlewareInfo.from_wire(one) for one in result.get("middleware", [])]
+            listed += [MiddlewareInfo.from_wire(entry) for entry in result.get("middleware", [])]
             cursor = result.get("nextCursor")
             if cursor is None:
-                return found
+                return listed
         raise ProtocolError("The list of middlewares does not end.")
 
     def invoke(
@@ -115,7 +115,7 @@ class ModernDialect:
         repeatable: bool,
         progress: Progress | None,
     ) -> Steps[tuple[list[Json], Mapping[str, Json]]]:
-        """Ask ``middleware/invoke``; with ``progress`` the service answers with an event stream."""
+        """Call ``middleware/invoke``; with ``progress`` the service responds with an event stream."""
         params = {"name": name, "arguments": arguments, "context": items}
         result = yield from self._request(
             "middleware/invoke", params, repeatable=repeatable, progress=progress
@@ -172,7 +172,7 @@ class ModernDialect:
 
 
 class HandshakeDialect(ModernDialect):
-    """Revision 2025-11-25: ``initialize`` opens a session, its id goes with every request."""
+    """Revision 2025-11-25: ``initialize`` opens a session whose id every request carries."""
 
     revision: Revision = HANDSHAKE
 
@@ -181,7 +181,7 @@ class HandshakeDialect(ModernDialect):
         self._open = False
 
     def opening(self, lost: str | None = None) -> Steps[None]:
-        """Shake hands unless that was done, or unless only a session other than ours was lost."""
+        """Do the handshake, unless it was done or the lost session is not the current one."""
         if self._open and (lost is None or lost != self.session):
             return
         self.session, self._open = None, False
@@ -195,7 +195,7 @@ class HandshakeDialect(ModernDialect):
         self._open = True
 
     def closing(self) -> Steps[None]:
-        """End the session; a service that no longer knows it is fine."""
+        """End the session; a service that no longer knows it is no error."""
         if self.session is not None:
             headers = self._headers("")
             self.session, self._open = None, False

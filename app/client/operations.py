@@ -38,7 +38,7 @@ def dialect_for(transport: Transport, revision: Revision) -> Dialect:
 
 
 def list_middleware(dialect: Dialect) -> Steps[list[MiddlewareInfo]]:
-    """List what the caller may invoke."""
+    """List the middlewares that the caller may invoke."""
     return (yield from dialect.list_middleware())
 
 
@@ -51,7 +51,7 @@ def invoke(
     repeatable: bool,
     progress: Progress | None,
 ) -> Steps[InvokeResult]:
-    """Send a context through a middleware."""
+    """Run a middleware on a context."""
     content, metadata = yield from dialect.invoke(
         name, items_of(context), arguments, repeatable=repeatable, progress=progress
     )
@@ -61,7 +61,7 @@ def invoke(
 def redact(
     dialect: Dialect, context: ContextLike, arguments: Mapping[str, Json], progress: Progress | None
 ) -> Steps[RedactResult]:
-    """Redact; with a named scope equal values get equal handles, so sending it twice does no harm."""
+    """Redact; with a named scope equal values get equal handles, so the call may be repeated."""
     repeatable = arguments.get("scope") is not None
     content, metadata = yield from dialect.invoke(
         REDACTION, items_of(context), arguments, repeatable=repeatable, progress=progress
@@ -72,7 +72,7 @@ def redact(
 def restore(
     dialect: Dialect, context: ContextLike, arguments: Mapping[str, Json], progress: Progress | None
 ) -> Steps[RestoreResult]:
-    """Restore; it changes nothing in the vault, so it may be sent twice."""
+    """Restore; it changes nothing in the vault, so the call may be repeated."""
     content, metadata = yield from dialect.invoke(
         RESTORATION, items_of(context), arguments, repeatable=True, progress=progress
     )
@@ -80,7 +80,7 @@ def restore(
 
 
 def health() -> Steps[Health]:
-    """Ask whether the service takes work; not being ready is an answer and no error."""
+    """Return whether the service is ready; not being ready is a result, not an error."""
 
     def failure(answer: WireAnswer) -> SluiceError | None:
         return None if answer.status == NOT_READY_STATUS else problem(answer)

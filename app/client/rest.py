@@ -21,7 +21,7 @@ _BY_STATUS = {
 
 
 def problem(answer: WireAnswer) -> SluiceError | None:
-    """Return the error that a problem document (RFC 9457) tells, None for a success."""
+    """Return the error of a problem document (RFC 9457), None for a success."""
     if answer.status < FIRST_ERROR_STATUS:
         return None
     try:
@@ -46,16 +46,16 @@ def problem(answer: WireAnswer) -> SluiceError | None:
 
 
 class RestDialect:
-    """Say everything in plain HTTP."""
+    """Send every call as plain HTTP."""
 
     session: str | None = None
 
     def opening(self, lost: str | None = None) -> Steps[None]:  # noqa: ARG002 -- nothing is ever lost here
-        """Need nothing: every request stands alone."""
+        """Do nothing: every request is self-contained."""
         yield from ()
 
     def closing(self) -> Steps[None]:
-        """Need nothing."""
+        """Do nothing."""
         yield from ()
 
     def list_middleware(self) -> Steps[list[MiddlewareInfo]]:
@@ -65,7 +65,7 @@ class RestDialect:
         listed = body.get("middleware", body.get("items")) if isinstance(body, Mapping) else None
         if not isinstance(listed, list):
             raise ProtocolError("The list of middlewares has an unknown shape: is the service much newer?")
-        return [MiddlewareInfo.from_wire(one) for one in listed]
+        return [MiddlewareInfo.from_wire(entry) for entry in listed]
 
     def invoke(
         self,

@@ -33,7 +33,7 @@ class MiddlewareInfo:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """One handle that stands in the content, such as ``PERSON_1`` of type ``person``."""
+    """One handle in the content, such as ``PERSON_1`` of type ``person``."""
 
     handle: str
     type: str
@@ -41,7 +41,7 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class InvokeResult:
-    """The context after a middleware, in the shape in which it went in, and what the middleware says about it."""
+    """The context after a middleware, in its original shape, and the middleware's metadata."""
 
     content: list[Json]
     metadata: Mapping[str, Json]
@@ -65,33 +65,33 @@ class RedactResult(InvokeResult):
 
     @property
     def redactions(self) -> tuple[Redaction, ...]:
-        """Return the handles that were put in; empty where nothing was found."""
-        found = self.metadata.get("redactions", [])
-        if isinstance(found, Mapping):
-            return tuple(Redaction(name, name.rpartition("_")[0].lower()) for name in found)
-        return tuple(Redaction(one["handle"], one["type"]) for one in found)
+        """Return the inserted handles; empty if nothing was redacted."""
+        redactions = self.metadata.get("redactions", [])
+        if isinstance(redactions, Mapping):
+            return tuple(Redaction(name, name.rpartition("_")[0].lower()) for name in redactions)
+        return tuple(Redaction(entry["handle"], entry["type"]) for entry in redactions)
 
     @property
     def mapping(self) -> Mapping[str, str] | None:
         """Return handle -> original; present only with ``returnMapping`` and the role ``restorer``."""
-        found = self.metadata.get("redactions")
-        return found if isinstance(found, Mapping) else None
+        redactions = self.metadata.get("redactions")
+        return redactions if isinstance(redactions, Mapping) else None
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreResult(InvokeResult):
-    """A context with its originals back."""
+    """A context with its originals restored."""
 
     @property
     def unresolved(self) -> int:
-        """Return how many handles stayed, because they are unknown, erased, expired or in an unsafe position."""
-        found = self.metadata.get("unresolved", 0)
-        return found if isinstance(found, int) else len(found)
+        """Return how many handles were not restored: they are unknown, erased, expired or in an unsafe position."""
+        unresolved = self.metadata.get("unresolved", 0)
+        return unresolved if isinstance(unresolved, int) else len(unresolved)
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether the service takes work; ``checks`` names each thing it looked at."""
+    """Whether the service is ready; ``checks`` has the result of each check."""
 
     ready: bool
     checks: Mapping[str, Json]

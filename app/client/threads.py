@@ -1,4 +1,4 @@
-"""A bridge for the blocking client: an asynchronous generator, fed from and read by ordinary code."""
+"""A bridge for the blocking client: an asynchronous generator, fed and read by blocking code."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ Stream = Callable[[AsyncIterable[str]], AsyncGenerator[str, None]]
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The last thing in a queue; ``fault`` is what went wrong."""
+    """The last entry of a queue; ``fault`` is the error, if any."""
 
     fault: BaseException | None = None
 
@@ -79,7 +79,7 @@ class _Bridge:
         self._put(_End(fault))
 
     def _put(self, piece: str | _End) -> None:
-        """Wait for room, but not for a reader that has left."""
+        """Wait for space in the queue, unless the reader has left."""
         while not self._stopped.is_set():
             with contextlib.suppress(queue.Full):
                 self.pieces.put(piece, timeout=0.5)
@@ -94,7 +94,7 @@ class _Bridge:
             await restored.aclose()
 
     async def _fed(self) -> AsyncIterator[str]:
-        """Yield the chunks; a daemon thread reads them, so that one that blocks keeps no program from ending."""
+        """Yield the chunks; a daemon thread reads them, so that a blocked source cannot keep the program alive."""
         arrived: asyncio.Queue[str | _End] = asyncio.Queue()
 
         def hand_over(item: str | _End) -> None:

@@ -11,7 +11,7 @@ from app.client.results import Json, MiddlewareInfo
 
 T = TypeVar("T")
 Progress = Callable[[float, float | None], None]
-"""Called with the work done and, where known, the whole."""
+"""Called with the work done and, if known, the total."""
 
 JSON_TYPE = "application/json"
 EVENTS_TYPE = "text/event-stream"
@@ -45,14 +45,14 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """What came back; for an event stream ``body`` is the message that answers the request."""
+    """The response; for an event stream ``body`` is the message that answers the request."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Json:
-        """Return the body as JSON or say that this is no answer of Sluice."""
+        """Return the body as JSON, or raise that the response is not from Sluice."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -80,22 +80,22 @@ class WireCall:
 
 
 Steps = Generator[WireCall, WireAnswer, T]
-"""A use case without I/O: it yields calls, is sent their answers, and returns its result."""
+"""A use case without I/O: it yields calls, receives their responses, and returns its result."""
 
 
 class Dialect(Protocol):
-    """One way to say the same things: REST, or MCP in one of its revisions."""
+    """One protocol for the same calls: REST, or MCP in one of its revisions."""
 
     session: str | None
 
     def opening(self, lost: str | None = None) -> Steps[None]:
-        """Do what must come before the first call; ``lost`` names a session that is to be replaced."""
+        """Prepare for the first call; ``lost`` is the id of a session to replace."""
 
     def closing(self) -> Steps[None]:
-        """Take leave."""
+        """End the session, if any."""
 
     def list_middleware(self) -> Steps[list[MiddlewareInfo]]:
-        """Ask which middlewares the caller may invoke."""
+        """List the middlewares that the caller may invoke."""
 
     def invoke(
         self,
@@ -106,11 +106,11 @@ class Dialect(Protocol):
         repeatable: bool,
         progress: Progress | None,
     ) -> Steps[tuple[list[Json], Mapping[str, Json]]]:
-        """Send a context through one middleware; return content and metadata."""
+        """Run one middleware on a context; return content and metadata."""
 
 
 def encoded(value: Json) -> bytes:
-    """Return ``value`` as compact JSON; refuse what JSON cannot say."""
+    """Return ``value`` as compact JSON; refuse values that JSON cannot represent."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
@@ -121,7 +121,7 @@ def encoded(value: Json) -> bytes:
 
 
 def pause_before_retry(error: SluiceError, call: WireCall, attempt: int, options: Options) -> float | None:
-    """Return the seconds to wait before sending ``call`` again, or None where that is not safe or not useful.
+    """Return the seconds to wait before sending ``call`` again, or None if that is unsafe or useless.
 
     Safe are: requests of which no byte was sent, requests that the service says it did not start
     (``rate_limited``, ``overloaded``), and repeatable requests. Everything else is the caller's decision.
@@ -140,7 +140,7 @@ def pause_before_retry(error: SluiceError, call: WireCall, attempt: int, options
 
 
 def seconds(value: object) -> float | None:
-    """Return a ``Retry-After`` given in seconds, None where there is none."""
+    """Return a ``Retry-After`` given in seconds, None if there is none."""
     try:
         return max(0.0, float(str(value))) if value is not None else None
     except ValueError:
@@ -148,5 +148,5 @@ def seconds(value: object) -> float | None:
 
 
 def short(text: object, default: str) -> str:
-    """Return ``text`` if it is a usable message, cut to a bounded length."""
+    """Return ``text`` if it is a usable message, cut to a limited length."""
     return text[:LONGEST_MESSAGE] if isinstance(text, str) and text else default
