@@ -74,4 +74,4 @@ def test_labelled_texts_are_scored_with_examples_of_what_went_wrong(
     assert "line 3, SSN: Nothing here but [219-09-9999] ." in shown.stdout
     assert r"Half a pair \ud800 is no text." in page.read_text("utf-8")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "line 1: a span from 0 to 5 does not lie in the text." in refused.stderr
+    assert "line 1: the span from 0 to 5 is outside the text." in refused.stderr
