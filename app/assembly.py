@@ -317,7 +317,9 @@ def _remote_middlewares(settings: Settings) -> RemoteMiddlewares:
     terms = AggregatorOptions(
         connect_timeout_s=section.connect_timeout_s, max_result_bytes=section.max_result_bytes
     )
-    connections = {name: Connection(name, one, terms) for name, one in settings.middleware_servers.items()}
+    connections = {
+        name: Connection(name, server, terms) for name, server in settings.middleware_servers.items()
+    }
     return RemoteMiddlewares(connections, time.monotonic)
 
 

@@ -66,9 +66,9 @@ def create_app(
             services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
             )
-            given = settings.auth.bootstrap_key
+            first_key = settings.auth.bootstrap_key
             service.state.first_key = await bootstrap(
-                services.access, given.get_secret_value() if given else None, settings.environment
+                services.access, first_key.get_secret_value() if first_key else None, settings.environment
             )
             anonymous = (
                 None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
@@ -83,7 +83,7 @@ def create_app(
             services.catalogs.subscribe(mcp.lists_changed)
             services.upstreams.subscribe_notifications(mcp.server_told)
             service.state.mcp = mcp
-            # Told from a signal handler: open notification streams would hold up the end until they are cut.
+            # Called from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
             drain.subscribe(partial(loop.call_soon_threadsafe, mcp.drain))
             stack.push_async_callback(services.detector.close)

@@ -143,14 +143,14 @@ async def limits_of(services: RouteServices, caller: Caller) -> Limits:
     return policy.limits
 
 
-def json_object(request: Request, known: frozenset[str]) -> dict[str, Any]:
-    """Return the JSON object of the body as the edge parsed it, with no member but the ``known``."""
+def json_object(request: Request, allowed: frozenset[str]) -> dict[str, Any]:
+    """Return the JSON object of the body as the edge parsed it, with no member but the ``allowed``."""
     value = facts_of(request.scope).json
     if not isinstance(value, dict):
         raise InvalidArgumentsError("The body must be a JSON object.", details={"pointer": ""})
-    if not known.issuperset(value):
+    if not allowed.issuperset(value):
         raise InvalidArgumentsError(
-            f"The body has a member that is not known here; known are {', '.join(sorted(known))}.",
-            details={"pointer": "", "known": sorted(known)},
+            f"The body has a member that is not known here; known are {', '.join(sorted(allowed))}.",
+            details={"pointer": "", "allowed": sorted(allowed)},
         )
     return value

@@ -85,9 +85,9 @@ def serve(
         raise typer.Exit(code)
 
 
-def configure(given: Mapping[str, object]) -> None:
+def configure(options: Mapping[str, object]) -> None:
     """Let what the command line says stand for the settings of those names."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             # The processes of the service read their settings for themselves; the environment reaches them all.
             os.environ[f"SLUICE_{name}"] = str(value)

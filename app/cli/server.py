@@ -115,14 +115,14 @@ def _watched(app: FastAPI) -> list[Exception]:
 def _explained_start(failures: list[Exception]) -> int:
     """Say why the service did not start; raise what is no expected failure."""
     for failure in failures:
-        found = explained(failure)
-        if found is None:
+        explanation = explained(failure)
+        if explanation is None:
             raise failure
         # What is said of servers begins as the tools do whose configuration files this one reads.
         who = "Error" if isinstance(failure, NotFoundError) and "servers" in failure.details else "sluice"
-        for sentence in found[1]:
+        for sentence in explanation[1]:
             note(f"{who}: {sentence}")
-        return found[0]
+        return explanation[0]
     return FAILED
 
 
@@ -142,7 +142,7 @@ def served(servers: Sequence[tuple[str, ServerStatus]], *, chosen: bool) -> list
     first = (
         f"Serving {count} servers: {names}" if chosen else f"Serving all {count} available servers: {names}"
     )
-    return [first, *(f"  {name}: {one.error}" for name, one in servers if one.error is not None)]
+    return [first, *(f"  {name}: {status.error}" for name, status in servers if status.error is not None)]
 
 
 def first_start(key: ApiKey, url: str) -> str:

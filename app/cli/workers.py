@@ -69,12 +69,12 @@ class Supervisor:
         def stop(_signal: int, _frame: FrameType | None) -> None:
             self._stopping = True
 
-        before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _start(self) -> None:
         worker = _spawn.Process(target=work, args=(self._listener, os.getpid()), name="sluice-worker")
@@ -83,7 +83,7 @@ class Supervisor:
 
     def _replace_dead(self) -> bool:
         """Start a worker for each that has died; return whether that still makes sense."""
-        for worker in [one for one in self._workers if not one.is_alive()]:
+        for worker in [process for process in self._workers if not process.is_alive()]:
             started = self._workers.pop(worker)
             if self._stopping:
                 continue

@@ -215,13 +215,13 @@ def counted(receive: Receive, limits: EdgeLimits) -> Receive:
 
 def replayed(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` that gives ``body`` once and then what the server has to say."""
-    given = False
+    delivered = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal delivered
+        if delivered:
             return await receive()
-        given = True
+        delivered = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again

@@ -28,7 +28,7 @@ from app.protocol.wire.direct import Direct
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.front import Front, ServesGroup
 from app.protocol.wire.guards import ErrorGuard, Running, Step, guarded
-from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, Told, list_changes
+from app.protocol.wire.notifications import RESOURCE_UPDATED, Notifications, StreamNotification, list_changes
 from app.protocol.wire.primitives import Method, Primitives
 from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
 from app.protocol.wire.raw_results import RawResults
@@ -71,29 +71,29 @@ class Mcp:
                 self.notifications.close()
                 await self.callbacks.close()
 
-    def publish(self, told: Told) -> None:
+    def publish(self, notification: StreamNotification) -> None:
         """Tell the clients whose streams are open in this process."""
-        self.notifications.publish(told)
+        self.notifications.publish(notification)
 
     def changed(self, changed: Changed) -> None:
         """Tell the streams of a session, or of a tenant with another policy, that other lists are seen now."""
         if changed.kind == SESSION_CHANGED:
-            for told in list_changes(changed.tenant, _SESSION_LISTS, session=changed.name):
-                self.publish(told)
+            for notification in list_changes(changed.tenant, _SESSION_LISTS, session=changed.name):
+                self.publish(notification)
         elif changed.kind == POLICY_CHANGED:
-            for told in list_changes(changed.tenant, (*_SESSION_LISTS, "group")):
-                self.publish(told)
+            for notification in list_changes(changed.tenant, (*_SESSION_LISTS, "group")):
+                self.publish(notification)
 
     def lists_changed(self, tenant: str, changed: frozenset[str]) -> None:
         """Tell a tenant's streams which lists are others now: names of ``Catalog.fingerprints``."""
-        for told in list_changes(tenant, changed):
-            self.publish(told)
+        for notification in list_changes(tenant, changed):
+            self.publish(notification)
 
     def server_told(self, tenant: str, server: str, method: str, params: Mapping[str, Any]) -> None:
         """Pass on to those who follow a resource that its server says was updated."""
         uri = params.get("uri")
         if method == RESOURCE_UPDATED and isinstance(uri, str):
-            self.publish(Told(method, dict(params), tenant, source=(server, uri)))
+            self.publish(StreamNotification(method, dict(params), tenant, source=(server, uri)))
 
     def drain(self) -> None:
         """End the open streams, which otherwise keep a stopping server waiting; call it at SIGTERM."""

@@ -11,7 +11,7 @@ from mcp_types import INVALID_PARAMS, LOG_LEVEL_META_KEY, MISSING_REQUIRED_CLIEN
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.protocol.wire.exchange import Context
-from app.protocol.wire.notifications import Told
+from app.protocol.wire.notifications import StreamNotification
 from app.protocol.wire.primitives import Method
 from tests.protocol.conformance_contents import (
     ELICITATIONS,
@@ -45,7 +45,7 @@ class ConformancePrimitives:
     calls_back = True
 
     def __init__(self) -> None:
-        self.publish: Callable[[Told], None] = lambda _: None
+        self.publish: Callable[[StreamNotification], None] = lambda _: None
         self.tools = [*STATIC_RESULTS, *OTHER_TOOLS, *ELICITATIONS, *INPUT_TOOLS]
         self.gone: set[str] = set()
 
@@ -94,7 +94,7 @@ class ConformancePrimitives:
         if name.startswith("test_trigger_"):
             kind = name.removeprefix("test_trigger_").removesuffix("_change")
             self.gone ^= {kind}
-            self.publish(Told(f"notifications/{kind}s/list_changed"))
+            self.publish(StreamNotification(f"notifications/{kind}s/list_changed"))
             return {"content": [text("Changed.")]}
         if name not in self.tools:
             raise MCPError(INVALID_PARAMS, "There is no such tool.")

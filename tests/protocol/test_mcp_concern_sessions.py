@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from app.core.access import Caller, Role
 from app.core.catalog.concerns import ConcernDefinition
-from app.protocol.wire.notifications import Told
+from app.protocol.wire.notifications import StreamNotification
 from app.services.access.access import HOST
 from tests.protocol.concerned_service import (
     HANDLE,
@@ -106,7 +106,7 @@ async def test_a_cursor_holds_only_under_the_configuration_that_it_was_given_for
 
 # Who is told
 
-LAST = Told("notifications/tools/list_changed", {"last": True})
+LAST = StreamNotification("notifications/tools/list_changed", {"last": True})
 
 
 @covers("CB-TOLD")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.core.access import DEFAULT_TENANT
-from app.protocol.wire.notifications import Notifications, Told, list_changes
+from app.protocol.wire.notifications import Notifications, StreamNotification, list_changes
 from app.services.access.sessions import session_key
 from tests.protocol.aggregated_service import aggregated, listed
 from tests.protocol.answering import answering
@@ -113,8 +113,8 @@ async def test_what_is_told_to_one_session_is_told_to_no_other():
         notifications.listen("acme", name="other") as other,
         notifications.listen("acme") as nobodys,
     ):
-        notifications.publish(Told("x", tenant="acme", session=session_key("mine")))
-        notifications.publish(Told("y", tenant="acme"))
+        notifications.publish(StreamNotification("x", tenant="acme", session=session_key("mine")))
+        notifications.publish(StreamNotification("y", tenant="acme"))
         assert (await mine.receive()).method == "x"
         assert (await other.receive()).method == "y"
         assert (await nobodys.receive()).method == "y"

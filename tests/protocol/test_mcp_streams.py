@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from app.protocol.wire.notifications import Told
+from app.protocol.wire.notifications import StreamNotification
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, Sessions, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers
 
-TOOLS = Told("notifications/tools/list_changed")
-PROMPTS = Told("notifications/prompts/list_changed")
+TOOLS = StreamNotification("notifications/tools/list_changed")
+PROMPTS = StreamNotification("notifications/prompts/list_changed")
 SUBSCRIPTION = f"{PREFIX}subscriptionId"
 
 
@@ -140,8 +140,8 @@ async def test_a_notification_of_one_tenant_reaches_no_other():
     mcp = build()
     async with connected(mcp, HANDSHAKE) as wire, getting(wire) as stream:
         await stream.line()
-        mcp.publish(Told("notifications/tools/list_changed", tenant="globex"))
-        mcp.publish(Told("notifications/prompts/list_changed", tenant="acme"))
+        mcp.publish(StreamNotification("notifications/tools/list_changed", tenant="globex"))
+        mcp.publish(StreamNotification("notifications/prompts/list_changed", tenant="acme"))
         assert (await stream.message())["method"] == "notifications/prompts/list_changed"
 
 
@@ -163,8 +163,8 @@ async def test_listening_is_acknowledged_first_and_filtered():
     async with connected(mcp, MODERN) as wire, listening(wire, **wanted) as stream:
         acknowledged = await stream.message()
         mcp.publish(PROMPTS)
-        mcp.publish(Told("notifications/resources/updated", {"uri": "test://b"}))
-        mcp.publish(Told("notifications/resources/updated", {"uri": "test://a"}))
+        mcp.publish(StreamNotification("notifications/resources/updated", {"uri": "test://b"}))
+        mcp.publish(StreamNotification("notifications/resources/updated", {"uri": "test://a"}))
         mcp.publish(TOOLS)
         told = [await stream.message(), await stream.message()]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.protocol.wire.notifications import Told
+from app.protocol.wire.notifications import StreamNotification
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.concerned_service import HANDLE, WARNINGS, Concerned, Host, names_of
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, Reply
@@ -186,7 +186,7 @@ async def test_the_stream_of_that_session_hears_of_it_and_no_other_stream(servic
     async with both[0] as host, both[1] as other, getting(host.wire) as heard, getting(other.wire) as beside:
         await filtered(host, "convert dollars", maxTools=1, applyToSession=True)
         assert CHANGED in await told(heard)
-        service.app.state.mcp.publish(Told("notifications/groups/list_changed"))
+        service.app.state.mcp.publish(StreamNotification("notifications/groups/list_changed"))
         assert await told(beside) == {"notifications/groups/list_changed"}  # and nothing before that
         assert await other.names() != await host.names() == ["convert_currency"]
 

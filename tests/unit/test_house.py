@@ -157,6 +157,19 @@ def test_a_public_class_has_one_name_in_the_whole_service():
     assert not {name: places for name, places in homes.items() if len(places) > 1}
 
 
+def test_names_of_the_code_say_what_they_hold():
+    vague = {"one", "found", "known", "given", "told", "held"}
+    names = [
+        f"{path}:{node.lineno}: {name}"
+        for path in APP
+        if {"training", "export"}.isdisjoint(path.parts)
+        for node in ast.walk(tree(path))
+        if (name := getattr(node, "arg", None) or getattr(node, "id", None)) in vague
+        and (isinstance(node, ast.arg) or isinstance(getattr(node, "ctx", None), ast.Store))
+    ]
+    assert not names
+
+
 def test_file_names_say_what_is_inside():
     vague = [
         str(name) for name in FILES if any(FORBIDDEN_NAMES.search(Path(part).stem) for part in name.parts)

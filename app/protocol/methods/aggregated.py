@@ -124,7 +124,7 @@ class AggregatedPrimitives:
             result["nextCursor"] = following
         meta = dict(shape.meta)
         if shape.warnings:
-            meta[WARNINGS_META] = [dict(one) for one in shape.warnings]
+            meta[WARNINGS_META] = [dict(warning) for warning in shape.warnings]
         if meta:
             result["_meta"] = meta
         return result
@@ -201,14 +201,14 @@ def _tools_with_headers(view: CallerView) -> frozenset[str]:
 def _scope(exchange: Exchange, params: Mapping[str, Any]) -> HookScope:
     """Return the vault scope that the request names, else the one of its session, if it has one."""
     meta = params.get("_meta") or {}
-    given = meta.get(SCOPE_META)
-    if given is not None:
-        if not (isinstance(given, str) and _SCOPE.fullmatch(given)):
+    scope = meta.get(SCOPE_META)
+    if scope is not None:
+        if not (isinstance(scope, str) and _SCOPE.fullmatch(scope)):
             raise InvalidArgumentsError(
                 "The name of a vault scope is 1 to 200 printable ASCII characters without spaces.",
                 details={"pointer": "/_meta/dev.sluice~1scope"},
             )
-        return HookScope(given, from_caller=True)
+        return HookScope(scope, from_caller=True)
     if exchange.session_id is None:
         return HookScope()
     return HookScope("session-" + hashlib.sha256(exchange.session_id.encode()).hexdigest()[:32])

@@ -62,7 +62,7 @@ class ConcernMethods:
         caller.require(*_USERS)
         declared = (await self.concerns.table(caller.tenant)).wire()
         # All fit on one page, so the only thing to be told of a cursor is that it is not ours.
-        shown, _ = page(declared, [one["name"] for one in declared], params.cursor, MAX_CONCERNS)
+        shown, _ = page(declared, [concern["name"] for concern in declared], params.cursor, MAX_CONCERNS)
         result: dict[str, Any] = {CONCERNS: shown}
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result |= {"ttlMs": 0, "cacheScope": "private"}
@@ -75,15 +75,18 @@ class ConcernMethods:
         definitions = (await self.concerns.table(caller.tenant)).definitions
         warnings: list[Mapping[str, str]] = []
 
-        def change(held: Mapping[str, Any]) -> Mapping[str, Any]:
-            before = held.get(CONCERNS, {})
+        def change(preferences: Mapping[str, Any]) -> Mapping[str, Any]:
+            before = preferences.get(CONCERNS, {})
             after, warnings[:] = updated(before, update, definitions, replace=params.replace)
-            return {**held, CONCERNS: after}
+            return {**preferences, CONCERNS: after}
 
         state = await state_of(context)
         await state.revise(change, publish=True)
         effective = await self.concerns.effective(caller, _remembered(state))
-        result = {CONCERNS: dict(effective.configuration), "warnings": [dict(one) for one in warnings]}
+        result = {
+            CONCERNS: dict(effective.configuration),
+            "warnings": [dict(warning) for warning in warnings],
+        }
         return result if state.handle is None else {**result, "_meta": {SESSION_META: state.handle}}
 
 
@@ -107,7 +110,7 @@ def concern_filter(effective: Effective) -> Filter | None:
     """Return what leaves primitives out of a list, None where nothing does."""
     if not effective.configuration:
         return None
-    return Filter(f"concerns {effective.fingerprint}", lambda one: effective.lists(one.concerns))
+    return Filter(f"concerns {effective.fingerprint}", lambda primitive: effective.lists(primitive.concerns))
 
 
 def initial(raw: Any) -> dict[str, Any]:
@@ -125,10 +128,13 @@ async def note_initialized(
         await sessions.revise(
             caller,
             session_id,
-            lambda held: {**held, CONCERNS: with_handshake(held.get(CONCERNS, {}), "initialized", raw)},
+            lambda preferences: {
+                **preferences,
+                CONCERNS: with_handshake(preferences.get(CONCERNS, {}), "initialized", raw),
+            },
         )
 
 
 def _remembered(state: SessionState) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = state.preferences.get(CONCERNS, {})
-    return found
+    configuration: Mapping[str, Any] = state.preferences.get(CONCERNS, {})
+    return configuration

@@ -119,12 +119,14 @@ async def _authorize(
     new = {name: digest for name, digest in digests.items() if read.get(name) != digest}
     if new:
         await service.note(caller, new, info)
-        await state.revise(lambda held: {**held, DISCLOSED: _with(held.get(DISCLOSED), new)})
+        await state.revise(
+            lambda preferences: {**preferences, DISCLOSED: _with(preferences.get(DISCLOSED), new)}
+        )
 
 
-def _with(held: Any, new: Mapping[str, str]) -> dict[str, str]:
+def _with(disclosed: Any, new: Mapping[str, str]) -> dict[str, str]:
     """Return what was read before and now, the oldest forgotten where that is too much."""
-    kept = {name: digest for name, digest in (held or {}).items() if name not in new}
+    kept = {name: digest for name, digest in (disclosed or {}).items() if name not in new}
     return dict([*kept.items(), *new.items()][-_MAX_REMEMBERED:])
 
 

@@ -86,12 +86,16 @@ class GroupMethods:
             raise InvalidArgumentsError("There is no group of that name.", details={"pointer": "/name"})
         view = await self.views.listing.view(exchange.caller, exchange.info)
         members = {
-            _LIST_OF[kind]: [one.name for one in view.of(kind).values() if name in one.groups]
+            _LIST_OF[kind]: [
+                primitive.name for primitive in view.of(kind).values() if name in primitive.groups
+            ]
             for kind in NAME_FIELD
         }
         listed = await self.views.invoke.list(exchange.caller, exchange.info)
         members["middleware"] = [
-            one.name for one in listed if name in tree.direct(PrimitiveKind.MIDDLEWARE, one.name)
+            middleware.name
+            for middleware in listed
+            if name in tree.direct(PrimitiveKind.MIDDLEWARE, middleware.name)
         ]
         members["groups"] = sorted(visible.intersection(tree.groups[name].subgroups))
         shown = {listed: names for listed, names in members.items() if names}
@@ -140,11 +144,11 @@ def narrowing_of(
     names = meta[NARROWING_META]
     if not isinstance(names, list):
         raise InvalidArgumentsError("Name the groups as a list.", details={"pointer": _POINTER})
-    known = frozenset(tree.groups) if within is None else within
+    eligible = frozenset(tree.groups) if within is None else within
     if visible is not None:
-        known &= frozenset(visible)
+        eligible &= frozenset(visible)
     for number, name in enumerate(names):
-        if not isinstance(name, str) or name not in known:
+        if not isinstance(name, str) or name not in eligible:
             raise InvalidArgumentsError(
                 "There is no group of that name.", details={"pointer": f"{_POINTER}/{number}"}
             )
@@ -171,26 +175,26 @@ async def apply_agentic(
 
     A mistake is a result with ``isError``, so that the model reads what it can do instead.
     """
-    known = [one for one in tree.groups if visible is None or one in visible]
+    group_names = [group for group in tree.groups if visible is None or group in visible]
     groups = (arguments or {}).get("groups")
     if set(arguments or {}) != {"groups"} or not isinstance(groups, list) or not groups:
-        return _failed('Give the names of groups as {"groups": [...]}.', known)
-    if not all(isinstance(one, str) and one in known for one in groups):
-        return _failed("Not all of these groups exist.", known)
+        return _failed('Give the names of groups as {"groups": [...]}.', group_names)
+    if not all(isinstance(group, str) and group in group_names for group in groups):
+        return _failed("Not all of these groups exist.", group_names)
 
-    def change(held: Mapping[str, Any]) -> dict[str, Any]:
-        off = switched(tree, disabled_groups(held, tree), groups, on=name == ENABLE)
-        return {**held, "groups": {"disabled": sorted(off)} if off else None}
+    def change(preferences: Mapping[str, Any]) -> dict[str, Any]:
+        off = switched(tree, disabled_groups(preferences, tree), groups, on=name == ENABLE)
+        return {**preferences, "groups": {"disabled": sorted(off)} if off else None}
 
     if disabled_groups(change(state.preferences), tree) != disabled_groups(state.preferences, tree):
         await state.revise(change, publish=True)
     off = disabled_groups(state.preferences, tree)
     shown = {
-        "enabled": [one for one in known if one not in off],
-        "disabled": [one for one in known if one in off],
+        "enabled": [group for group in group_names if group not in off],
+        "disabled": [group for group in group_names if group in off],
     }
-    told = "; ".join(f"{word}: {', '.join(names) or 'none'}" for word, names in shown.items())
-    text = f"{told[0].upper()}{told[1:]}. The lists of tools, prompts and resources follow this."
+    summary = "; ".join(f"{word}: {', '.join(names) or 'none'}" for word, names in shown.items())
+    text = f"{summary[0].upper()}{summary[1:]}. The lists of tools, prompts and resources follow this."
     return {"content": [{"type": "text", "text": text}], "structuredContent": shown}
 
 
@@ -229,8 +233,8 @@ def _agentic_tool(tool: str, names: list[str], titles: str) -> dict[str, Any]:
     }
 
 
-def _failed(sentence: str, known: list[str]) -> dict[str, Any]:
-    text = f"{sentence} There are: {', '.join(known)}."
+def _failed(sentence: str, group_names: list[str]) -> dict[str, Any]:
+    text = f"{sentence} There are: {', '.join(group_names)}."
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 

@@ -70,7 +70,7 @@ class InterceptorMethods:
     async def _list(self, context: Context, params: ListInterceptorsParams) -> dict[str, Any]:
         exchange = exchange_of(context)
         listed = await self.interceptors.list(exchange.caller, params.event, exchange.info)
-        shown = [one for one in listed if await self._is_here(context, one["name"])]
+        shown = [interceptor for interceptor in listed if await self._is_here(context, interceptor["name"])]
         result: dict[str, Any] = {"interceptors": shown}
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             result |= {"ttlMs": 0, "cacheScope": "private"}
@@ -129,5 +129,5 @@ def _meta_of(payload: Any) -> Mapping[str, Any]:
     body = payload if isinstance(payload, Mapping) else {}
     for member in ("params", "result"):
         body = body[member] if isinstance(body.get(member), Mapping) else body
-    found = body.get("_meta")
-    return found if isinstance(found, Mapping) else {}
+    meta = body.get("_meta")
+    return meta if isinstance(meta, Mapping) else {}

@@ -53,7 +53,7 @@ class MiddlewareMethods:
         if self.groups is not None:
             tree, narrowing = await narrowed(self.groups, context)
         grouped = [(info, tree.direct(PrimitiveKind.MIDDLEWARE, info.name)) for info in infos]
-        listed = [one for one in grouped if narrowing is None or not narrowing.isdisjoint(one[1])]
+        listed = [entry for entry in grouped if narrowing is None or not narrowing.isdisjoint(entry[1])]
         shown, following = page(listed, [info.name for info, _ in listed], params.cursor, self.page_size)
         definitions = [stamped(_definition(info), groups) for info, groups in shown]
         result: dict[str, Any] = {"middleware": definitions}

@@ -116,9 +116,9 @@ def _meta(context: Context) -> Mapping[str, Any]:
     return meta if isinstance(meta, Mapping) else {}
 
 
-def _narrowing(found: tuple[GroupTree, frozenset[str] | None]) -> Filter:
-    wanted = found[1] or frozenset()
-    return Filter(f"groups {sorted(wanted)}", lambda one: not wanted.isdisjoint(one.groups))
+def _narrowing(narrowing: tuple[GroupTree, frozenset[str] | None]) -> Filter:
+    wanted = narrowing[1] or frozenset()
+    return Filter(f"groups {sorted(wanted)}", lambda primitive: not wanted.isdisjoint(primitive.groups))
 
 
 def _is_agentic(context: Context, view: CallerView) -> bool:
@@ -131,10 +131,10 @@ def _switched_off(session: Session | None, tree: GroupTree) -> Filter:
     preferences = session.preferences if session is not None else {}
     is_hidden = hidden_by_session(preferences, tree)
 
-    def keeps(one: Primitive) -> bool:
+    def keeps(primitive: Primitive) -> bool:
         # A tool of a server that has the name of one of ours could not be called.
-        taken = one.kind is PrimitiveKind.TOOL and one.name in AGENTIC_TOOLS
-        return not taken and not is_hidden(one)
+        taken = primitive.kind is PrimitiveKind.TOOL and primitive.name in AGENTIC_TOOLS
+        return not taken and not is_hidden(primitive)
 
     return Filter(f"off {sorted(disabled_groups(preferences, tree))}", keeps)
 

@@ -17,7 +17,13 @@ from mcp_types import (
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
-from app.protocol.wire.notifications import LIST_CHANGED, RESOURCE_UPDATED, Notifications, Told, View
+from app.protocol.wire.notifications import (
+    LIST_CHANGED,
+    RESOURCE_UPDATED,
+    Notifications,
+    StreamNotification,
+    View,
+)
 from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import state_of
 from app.protocol.wire.stream_views import updates_of
@@ -54,22 +60,22 @@ class Listen:
 
         async with self._updates(exchange, honored.get("resourceSubscriptions", ())) as updates:
 
-            def view(told: Told) -> Sequence[Told]:
-                if told.method == RESOURCE_UPDATED:
-                    return updates(told)
-                return (told,) if told.method in methods else ()
+            def view(notification: StreamNotification) -> Sequence[StreamNotification]:
+                if notification.method == RESOURCE_UPDATED:
+                    return updates(notification)
+                return (notification,) if notification.method in methods else ()
 
             with self.notifications.listen(caller.tenant, owner=exchange, handle=handle, view=view) as stream:
                 await tell("notifications/subscriptions/acknowledged", {"notifications": honored})
-                async for told in stream:
-                    await tell(told.method, told.params)
+                async for notification in stream:
+                    await tell(notification.method, notification.params)
         return SubscriptionsListenResult(_meta=meta)
 
     @asynccontextmanager
     async def _updates(self, exchange: Exchange, uris: Iterable[str]) -> AsyncIterator[View]:
         wanted = frozenset(uris)
         if self.subscriptions is None or not wanted:
-            yield lambda told: (told,) if told.params.get("uri") in wanted else ()
+            yield lambda notification: (notification,) if notification.params.get("uri") in wanted else ()
             return
         async with self.subscriptions.watching(exchange.caller, wanted, exchange.group) as watch:
             yield updates_of(watch)

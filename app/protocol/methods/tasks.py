@@ -75,7 +75,7 @@ class TaskMethods:
         if ctx.method == "initialize" and isinstance(result, dict):
             aggregator = self.upstreams.aggregator(exchange_of(ctx).caller.tenant)
             connections = aggregator.connections.values() if aggregator is not None else ()
-            if any(_TASKS in one.status.capabilities for one in connections):
+            if any(_TASKS in connection.status.capabilities for connection in connections):
                 return {**result, "capabilities": {**result["capabilities"], _TASKS: _CAPABILITY}}
         return result
 
@@ -85,20 +85,20 @@ class TaskMethods:
         own = task.get("taskId") if isinstance(task, Mapping) else None
         exchange = exchange_of(context)
         view = await self.listing.view(exchange.caller, exchange.info, exchange.group)
-        found = view.find(PrimitiveKind.TOOL, tool)
-        if is_modern(context) or not isinstance(own, str) or found is None:
+        primitive = view.find(PrimitiveKind.TOOL, tool)
+        if is_modern(context) or not isinstance(own, str) or primitive is None:
             return result
-        name = f"{found.server}{SEPARATOR}{own}"
+        name = f"{primitive.server}{SEPARATOR}{own}"
 
-        def noted(held: Mapping[str, Any]) -> Mapping[str, Any]:
-            kept = list(held.get(_TASKS, {}).items())[-(_MOST - 1) :]
-            return {**held, _TASKS: {**dict(kept), name: [found.server, own, tool]}}
+        def noted(preferences: Mapping[str, Any]) -> Mapping[str, Any]:
+            kept = list(preferences.get(_TASKS, {}).items())[-(_MOST - 1) :]
+            return {**preferences, _TASKS: {**dict(kept), name: [primitive.server, own, tool]}}
 
         await (await state_of(context)).revise(noted)
         return {**result, "task": {**dict(task or {}), "taskId": name}}
 
     async def _asked(self, context: Context, params: TaskParams) -> dict[str, Any]:
-        tasks = {one.name: one for one in await _remembered(context)}
+        tasks = {task.name: task for task in await _remembered(context)}
         task = tasks.get(params.task_id)
         if task is None:
             raise InvalidArgumentsError(
@@ -127,10 +127,12 @@ class TaskMethods:
     async def _list(self, context: Context, _params: PaginatedRequestParams) -> dict[str, Any]:
         exchange = exchange_of(context)
         view = await self.listing.admitted(exchange.caller, exchange.info, exchange.group)
-        found = await asyncio.gather(*(self._seen(context, one) for one in await _remembered(context)))
+        answers = await asyncio.gather(*(self._seen(context, task) for task in await _remembered(context)))
         shape = await self.shaping.shape(context, view, PrimitiveKind.TASK)
         shown = [
-            one for one in found if one is not None and all(wanted.keeps(one) for wanted in shape.filters)
+            answer
+            for answer in answers
+            if answer is not None and all(wanted.keeps(answer) for wanted in shape.filters)
         ]
         return {"tasks": _definitions(shown, view)}
 
@@ -160,8 +162,8 @@ class TaskMethods:
 async def _remembered(context: Context) -> list[_Task]:
     if is_modern(context):
         raise MCPError(METHOD_NOT_FOUND, "Method not found", data=context.method)
-    held = (await state_of(context)).preferences.get(_TASKS, {})
-    return [_Task(name, *known) for name, known in held.items()]
+    task_places = (await state_of(context)).preferences.get(_TASKS, {})
+    return [_Task(name, *place) for name, place in task_places.items()]
 
 
 def _renamed(result: dict[str, Any], task: _Task) -> dict[str, Any]:
@@ -175,4 +177,4 @@ def _renamed(result: dict[str, Any], task: _Task) -> dict[str, Any]:
 
 def _definitions(shown: Sequence[Primitive], view: CallerView) -> list[Mapping[str, Any]]:
     expose = view.policy.concerns.expose
-    return [shown_definition(one, short=False, expose=expose) for one in shown]
+    return [shown_definition(definition, short=False, expose=expose) for definition in shown]

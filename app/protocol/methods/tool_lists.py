@@ -86,8 +86,8 @@ async def narrowing(
     short: Filter | None,
 ) -> Narrowing:
     """Return how the list of this request is narrowed; what the request says goes before its session."""
-    given = (context.params or {}).get("_meta")
-    meta: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    meta_value = (context.params or {}).get("_meta")
+    meta: Mapping[str, Any] = meta_value if isinstance(meta_value, Mapping) else {}
     asked = TOOL_FILTER_META in meta
     if view.policy.tool_listing.mode == "off":
         return Narrowing(warnings=({"name": TOOL_FILTER_META, "reason": "off"},) if asked else ())
@@ -151,17 +151,17 @@ def _request(question: ToolQuestion, policy: Policy) -> ToolRequest:
         raise
 
 
-def _present(one: Filter | None) -> tuple[Filter, ...]:
-    return () if one is None else (one,)
+def _present(narrowing: Filter | None) -> tuple[Filter, ...]:
+    return () if narrowing is None else (narrowing,)
 
 
 def _told(chosen: Selection) -> dict[str, Any]:
     report = chosen.report
-    told: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "relevantTools": [{"name": name, "score": score} for name, score in chosen.relevant],
         "total": chosen.total,
         "engine": {"name": report.name, "version": report.version, "degraded": report.degraded},
     }
     if chosen.unknown_pinned:
-        told["unknownPinned"] = list(chosen.unknown_pinned)
-    return told
+        metadata["unknownPinned"] = list(chosen.unknown_pinned)
+    return metadata

@@ -114,13 +114,13 @@ async def _used(context: Context, token: Any, what: str) -> bool:
     if not isinstance(token, str):
         return False
     try:
-        found = await exchange.sessions.resume(exchange.caller, token)
-        if found.revision != _CONFIRMATION or found.preferences.get("what") != what:
+        session = await exchange.sessions.resume(exchange.caller, token)
+        if session.revision != _CONFIRMATION or session.preferences.get("what") != what:
             return False
         await exchange.sessions.end(exchange.caller, token)
     except NotFoundError:
         return False
-    return datetime.fromisoformat(str(found.preferences["until"])) > datetime.now(UTC)
+    return datetime.fromisoformat(str(session.preferences["until"])) > datetime.now(UTC)
 
 
 async def _answer(tool: Primitive, asked: PrimitiveRequest) -> bool | None:

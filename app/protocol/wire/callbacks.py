@@ -210,11 +210,11 @@ def _questions(capabilities: Mapping[str, Any], requests: Any) -> dict[str, tupl
     """Return what a server asks, by its keys, or raise UpstreamError where the client did not declare that."""
     asked = requests if isinstance(requests, Mapping) else {}
     questions: dict[str, tuple[str, Mapping[str, Any]]] = {}
-    for key, one in asked.items():
-        params = one.get("params") or {} if isinstance(one, Mapping) else None
+    for key, question in asked.items():
+        params = question.get("params") or {} if isinstance(question, Mapping) else None
         if not isinstance(params, Mapping):
             raise UpstreamError(_INTERNAL, "The server asks the client in a form that no client understands.")
-        questions[key] = str(one.get("method")), params
+        questions[key] = str(question.get("method")), params
     for method, params in questions.values():
         if method not in CAPABILITY_OF:
             raise UpstreamError(

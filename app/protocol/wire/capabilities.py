@@ -65,8 +65,8 @@ class Capabilities:
         return result
 
     async def _served_to(self, caller: Caller) -> Sequence[Feature]:
-        found = [await source(caller) for source in self.sources]
-        return [*self.features, *(one for one in found if one is not None)]
+        contributed = [await source(caller) for source in self.sources]
+        return [*self.features, *(feature for feature in contributed if feature is not None)]
 
 
 def _completed(shown: Mapping[str, Any], features: Sequence[Feature], *, handshake: bool) -> dict[str, Any]:

@@ -33,8 +33,8 @@ def the_object(value: Any) -> dict[str, Any]:
 
 def message_id(message: dict[str, Any]) -> int | str | None:
     """Return the id if it is one that an answer can carry."""
-    given = message.get("id")
-    return given if isinstance(given, int | str) and not isinstance(given, bool) else None
+    request_id = message.get("id")
+    return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
 
 
 def is_response(message: dict[str, Any]) -> bool:
@@ -57,8 +57,8 @@ def is_response(message: dict[str, Any]) -> bool:
 def check_modern_headers(message: dict[str, Any], headers: Fields, version: str | None) -> None:
     """Refuse headers that contradict the message, also where the SDK's own check does not look."""
     params = message.get("params") or {}
-    given = params.get("_meta")
-    meta: dict[str, Any] = given if isinstance(given, dict) else {}
+    meta_value = params.get("_meta")
+    meta: dict[str, Any] = meta_value if isinstance(meta_value, dict) else {}
     claims = PROTOCOL_VERSION_META_KEY in meta
     if version is None:
         if claims:

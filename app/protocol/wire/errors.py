@@ -149,8 +149,8 @@ def _pointer(location: tuple[int | str, ...], params: Any, *, missing: bool) -> 
 
 def internal_error(error: BaseException, request_id: str) -> InternalError:
     """Log a bug by its type and place, never by its text, and return what the caller may know."""
-    known = error.details if isinstance(error, InternalError) else {}
-    failed = {"interceptor": known["interceptor"], "reason": "failed"} if "interceptor" in known else {}
+    details = error.details if isinstance(error, InternalError) else {}
+    failed = {"interceptor": details["interceptor"], "reason": "failed"} if "interceptor" in details else {}
     if isinstance(error, InternalError) and error.__cause__ is not None:
         error = error.__cause__
     frames = traceback.extract_tb(error.__traceback__)[-12:]

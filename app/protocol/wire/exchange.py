@@ -88,8 +88,8 @@ def bearer_of(headers: Fields) -> str | None:
     """Return the bearer token, or None where there is none or more than one credential."""
     if "authorization" in headers.repeated:
         return None
-    found = _BEARER.fullmatch(headers.get("authorization", ""))
-    return found[1] if found else None
+    match = _BEARER.fullmatch(headers.get("authorization", ""))
+    return match[1] if match else None
 
 
 def with_headers(scope: Scope, **values: str) -> Scope:

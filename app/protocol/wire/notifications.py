@@ -37,7 +37,7 @@ _RETRY_AFTER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamNotification:
     """One notification to clients.
 
     ``tenant`` None is for all of them, ``session`` (its ``session_key``) for the streams of one session alone.
@@ -52,16 +52,18 @@ class Told:
     source: tuple[str, str] | None = None
 
 
-View = Callable[[Told], Sequence[Told]]
+View = Callable[[StreamNotification], Sequence[StreamNotification]]
 """What a stream shows of one notification: nothing, or it, in the form its client knows."""
 
 
-def everything(told: Told) -> Sequence[Told]:
+def everything(notification: StreamNotification) -> Sequence[StreamNotification]:
     """Show it as it is."""
-    return (told,)
+    return (notification,)
 
 
-def list_changes(tenant: str | None, changed: Collection[str], *, session: str | None = None) -> list[Told]:
+def list_changes(
+    tenant: str | None, changed: Collection[str], *, session: str | None = None
+) -> list[StreamNotification]:
     """Return what clients are told after ``changed``: names of ``Catalog.fingerprints``, each list once.
 
     A change of a mapping to concerns is told to all streams: whom it concerns is the host's to know.
@@ -71,7 +73,10 @@ def list_changes(tenant: str | None, changed: Collection[str], *, session: str |
         for kind in (name.removesuffix(" concerns") for name in sorted(changed))
         if kind in _LIST_OF
     )
-    return [Told(f"notifications/{name}/list_changed", tenant=tenant, session=session) for name in lists]
+    return [
+        StreamNotification(f"notifications/{name}/list_changed", tenant=tenant, session=session)
+        for name in lists
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class _Listener:
     name: object
     session: str | None
     view: View
-    stream: MemoryObjectSendStream[Told]
+    stream: MemoryObjectSendStream[StreamNotification]
 
 
 class Notifications:
@@ -92,13 +97,16 @@ class Notifications:
         self._listeners: dict[object, _Listener] = {}
         self._closed = False
 
-    def publish(self, told: Told) -> None:
-        """Queue ``told`` on every stream it concerns; a stream that does not keep up is ended."""
+    def publish(self, notification: StreamNotification) -> None:
+        """Queue ``notification`` on every stream it concerns; a stream that does not keep up is ended."""
         for listener in list(self._listeners.values()):
-            if told.tenant not in (None, listener.tenant) or told.session not in (None, listener.session):
+            if notification.tenant not in (None, listener.tenant) or notification.session not in (
+                None,
+                listener.session,
+            ):
                 continue
             try:
-                for shown in listener.view(told):
+                for shown in listener.view(notification):
                     listener.stream.send_nowait(shown)
             except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 listener.stream.close()
@@ -132,7 +140,7 @@ class Notifications:
         handle: str | None = None,
         view: View = everything,
         counted: bool = True,
-    ) -> Iterator[MemoryObjectReceiveStream[Told]]:
+    ) -> Iterator[MemoryObjectReceiveStream[StreamNotification]]:
         """Open a stream; another one with the same ``name`` ends, for it is the same client's former one.
 
         ``name`` is the id of the session that the stream belongs to, as is ``handle``, of which there may be several.
@@ -146,7 +154,7 @@ class Notifications:
         for other in mine:
             if name is not None and other.name == name:
                 other.stream.close()
-        sender, receiver = anyio.create_memory_object_stream[Told](_BACKLOG)
+        sender, receiver = anyio.create_memory_object_stream[StreamNotification](_BACKLOG)
         token = object()
         session = name or handle
         key = session_key(session) if session is not None else None

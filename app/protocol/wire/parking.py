@@ -67,10 +67,10 @@ class Parked:
 
     def answered(self, responses: Any) -> None:
         """Hand over the answers that came; a question without one is asked again."""
-        given = responses if isinstance(responses, Mapping) else {}
+        answers = responses if isinstance(responses, Mapping) else {}
         for key, (_, answer) in list(self.waiting.items()):
-            if isinstance(given.get(key), Mapping) and not answer.done():
-                answer.set_result(given[key])
+            if isinstance(answers.get(key), Mapping) and not answer.done():
+                answer.set_result(answers[key])
                 self.waiting.pop(key)
         if not self.waiting:
             self.asked.clear()
@@ -140,7 +140,7 @@ class Parking:
             raise
 
     def _park(self, parked: Parked) -> dict[str, Any]:
-        mine = sum(one.owner == parked.owner for one in self._parked.values())
+        mine = sum(waiting.owner == parked.owner for waiting in self._parked.values())
         if len(self._parked) >= _MOST or mine >= _MOST_OF_ONE:
             raise OverloadedError("Too many calls wait for answers of their clients now.", retry_after_s=30.0)
         state = f"{STATE_PREFIX}{secrets.token_urlsafe(32)}"

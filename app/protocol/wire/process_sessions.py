@@ -35,10 +35,13 @@ class ProcessSessions:
 
     def find(self, caller: Caller, bound_id: str) -> ProcessSession:
         """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
-        found = self._by_id.get(bound_id)
-        if found is None or (found.caller.tenant, found.caller.key_id) != (caller.tenant, caller.key_id):
+        session = self._by_id.get(bound_id)
+        if session is None or (session.caller.tenant, session.caller.key_id) != (
+            caller.tenant,
+            caller.key_id,
+        ):
             raise no_session()
-        return found
+        return session
 
     @property
     def count(self) -> int:
@@ -51,7 +54,7 @@ class ProcessSessions:
         """Give the SDK's session that ``initialize`` just began its companion; it ends with it."""
         exchange = exchange_of(context)
         caller = exchange.caller
-        if sum(one.caller.tenant == caller.tenant for one in self._by_id.values()) >= _PER_TENANT:
+        if sum(session.caller.tenant == caller.tenant for session in self._by_id.values()) >= _PER_TENANT:
             raise OverloadedError("This process serves no more sessions of this kind now.", retry_after_s=5.0)
         # The SDK offers its connection, which knows the session's id and its end, to nobody but itself.
         connection = context.session._connection  # noqa: SLF001
@@ -89,18 +92,18 @@ class ProcessSessions:
             ) as view:
                 with self._virtual.notifications.listen(
                     bound.caller.tenant, name=bound.session_id, view=view, counted=False
-                ) as told:
-                    await self._pass_on(bound, told)
+                ) as events:
+                    await self._pass_on(bound, events)
         except ServiceError as error:
             log.info("a session bound to this process ends: %s", error.code)
         bound.task = None
         await self.end(bound)
 
-    async def _pass_on(self, bound: ProcessSession, told: Any) -> None:
+    async def _pass_on(self, bound: ProcessSession, events: Any) -> None:
         while True:
             with anyio.move_on_after(self._check_s) as timer:
                 try:
-                    event = await told.receive()
+                    event = await events.receive()
                 except anyio.EndOfStream:
                     return
                 await bound.tell(event.method, event.params)

@@ -56,8 +56,8 @@ class RawResults:
         """Return the result as the client's revision wants it."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return {key: value for key, value in result.items() if key not in _MODERN_ONLY}
-        given = result.get("_meta")
-        meta = given if isinstance(given, Mapping) else {}
+        meta_value = result.get("_meta")
+        meta = meta_value if isinstance(meta_value, Mapping) else {}
         made = {**result, "_meta": {**meta, **self.stamp}}
         made.setdefault("resultType", "complete")
         if context.method in CACHEABLE_METHODS and made["resultType"] != "input_required":

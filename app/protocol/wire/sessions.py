@@ -16,7 +16,7 @@ from app.core.errors import NotFoundError, ServiceError
 from app.protocol.wire.answers import answer_empty
 from app.protocol.wire.errors import RefusedError
 from app.protocol.wire.exchange import Exchange
-from app.protocol.wire.notifications import Notifications, Told
+from app.protocol.wire.notifications import Notifications, StreamNotification
 from app.protocol.wire.stream_views import session_view
 from app.services.access.sessions import Session, SessionService
 from app.services.forward.subscriptions import SubscriptionService
@@ -52,12 +52,12 @@ class VirtualSessions:
         if session_id is None:
             raise RefusedError("The header Mcp-Session-Id is missing; begin with initialize.")
         try:
-            found = await self.service.resume(caller, session_id)
+            session = await self.service.resume(caller, session_id)
         except NotFoundError:
             raise no_session() from None
-        if found.revision not in HANDSHAKE_PROTOCOL_VERSIONS:  # a handle, which is no session by itself
+        if session.revision not in HANDSHAKE_PROTOCOL_VERSIONS:  # a handle, which is no session by itself
             raise no_session()
-        return found
+        return session
 
     async def set_log_level(self, caller: Caller, session_id: str, level: Any) -> None:
         """Remember which logs the client wants, for the requests that other replicas serve."""
@@ -75,14 +75,14 @@ class VirtualSessions:
         session = at_endpoint(await self.find(exchange.caller, session_id), exchange)
         tenant = exchange.caller.tenant
         async with session_view(self.subscriptions, exchange.caller, session.id, exchange.group) as view:
-            with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as told:
-                await self._write_all(exchange.caller, session, told, receive, send)
+            with self.notifications.listen(tenant, owner=exchange, name=session.id, view=view) as events:
+                await self._write_all(exchange.caller, session, events, receive, send)
 
     async def _write_all(
         self,
         caller: Caller,
         session: Session,
-        told: MemoryObjectReceiveStream[Told],
+        events: MemoryObjectReceiveStream[StreamNotification],
         receive: Receive,
         send: Send,
     ) -> None:
@@ -95,7 +95,7 @@ class VirtualSessions:
                 silent = silent % _CHECK_EVERY + 1
                 with anyio.move_on_after(self.ping_s) as timer:
                     try:
-                        event = await told.receive()
+                        event = await events.receive()
                     except anyio.EndOfStream:
                         break
                 await _write(

@@ -41,7 +41,7 @@ class SessionState:
 
     async def remember(self, preferences: Mapping[str, Any], *, publish: bool = False) -> None:
         """Merge ``preferences`` into what is remembered; None removes a name."""
-        await self.revise(lambda held: {**held, **preferences}, publish=publish)
+        await self.revise(lambda stored: {**stored, **preferences}, publish=publish)
 
     async def revise(
         self, change: Callable[[Mapping[str, Any]], Mapping[str, Any]], *, publish: bool = False
@@ -53,17 +53,17 @@ class SessionState:
         """
         sessions, caller = self.exchange.sessions, self.exchange.caller
         if self.session is not None:
-            found = await sessions.revise(caller, self.session.id, change, publish=publish)
+            session = await sessions.revise(caller, self.session.id, change, publish=publish)
         elif self.modern_revision is not None:
             data = {name: value for name, value in change({}).items() if value is not None}
-            found = await sessions.start(caller, self.modern_revision, data)
+            session = await sessions.start(caller, self.modern_revision, data)
         else:
             raise NotFoundError("There is no session to remember this in; begin with initialize.")
-        self.session = found
+        self.session = session
         if self.modern_revision is None:
-            self.exchange.session = found
+            self.exchange.session = session
         else:
-            self.exchange.handles[self.name] = found
+            self.exchange.handles[self.name] = session
 
 
 async def state_of(context: Context, name: str = SESSION_META) -> SessionState:
@@ -75,22 +75,22 @@ async def state_of(context: Context, name: str = SESSION_META) -> SessionState:
     exchange = exchange_of(context)
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return SessionState(exchange, name, None, exchange.session)
-    given = _meta_of(context)
-    if name not in given:
+    meta = _meta_of(context)
+    if name not in meta:
         name = _FALLBACK.get(name, name)
-    if name in given and name not in exchange.handles:
-        exchange.handles[name] = await _resumed(exchange, name, given[name])
+    if name in meta and name not in exchange.handles:
+        exchange.handles[name] = await _resumed(exchange, name, meta[name])
     return SessionState(exchange, name, context.protocol_version, exchange.handles.get(name))
 
 
 async def _resumed(exchange: Exchange, name: str, handle: Any) -> Session:
     if isinstance(handle, str):
         try:
-            found = await exchange.sessions.resume(exchange.caller, handle)
+            session = await exchange.sessions.resume(exchange.caller, handle)
         except NotFoundError:
-            found = None
-        if found is not None and found.revision in MODERN_PROTOCOL_VERSIONS:
-            return found
+            session = None
+        if session is not None and session.revision in MODERN_PROTOCOL_VERSIONS:
+            return session
     raise InvalidArgumentsError(
         "There is nothing behind this handle; leave it out, and use the one that the next answer brings.",
         details={"pointer": f"/_meta/{name.replace('/', '~1')}"},

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from app.core.access import Caller
-from app.protocol.wire.notifications import RESOURCE_UPDATED, Told, View, everything
+from app.protocol.wire.notifications import RESOURCE_UPDATED, StreamNotification, View, everything
 from app.services.forward.subscriptions import SubscriptionService, Watch
 
 
@@ -18,17 +18,22 @@ async def session_view(
         return
     async with subscriptions.watching_session(caller, session_id, group) as watch:
         updates = updates_of(watch)
-        yield lambda told: updates(told) if told.method == RESOURCE_UPDATED else (told,)
+        yield (
+            lambda notification: (
+                updates(notification) if notification.method == RESOURCE_UPDATED else (notification,)
+            )
+        )
 
 
 def updates_of(watch: Watch) -> View:
     """Return what a stream shows of updates: those of resources that it follows, as its client spells them."""
 
-    def view(told: Told) -> Sequence[Told]:
-        if told.source is None:
-            return (told,) if told.params.get("uri") in watch.followed else ()
+    def view(notification: StreamNotification) -> Sequence[StreamNotification]:
+        if notification.source is None:
+            return (notification,) if notification.params.get("uri") in watch.followed else ()
         return [
-            Told(told.method, {"uri": uri}, told.tenant, told.session) for uri in watch.shown(*told.source)
+            StreamNotification(notification.method, {"uri": uri}, notification.tenant, notification.session)
+            for uri in watch.shown(*notification.source)
         ]
 
     return view
