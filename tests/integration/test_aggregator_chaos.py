@@ -224,7 +224,7 @@ async def test_a_server_that_changes_its_descriptions_all_the_time_is_listed_but
 
             async def announce():
                 while not stop.is_set():
-                    connection._hear("notifications/tools/list_changed", {})
+                    connection._on_notification("notifications/tools/list_changed", {})
                     changes["announced"] += 1
                     await asyncio.sleep(0.001)
 

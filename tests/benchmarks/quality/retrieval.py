@@ -144,7 +144,7 @@ def _meaning(service: RetrievalService, names: Mapping[str, str], database: Data
         vector = (await service.embedder.embed([question])).vectors[0]  # type: ignore[union-attr]
         async with database.transaction(TENANT, write=False) as tx:
             parts = await list_parts(tx, TENANT)
-            held = [await service._held(tx, TENANT, part) for part in parts]
+            held = [await service._part_vectors(tx, TENANT, part) for part in parts]
             best = nearest(held, vector, 4 * TOP)
             ids = [part.id for part in parts]
             chunks = {one.number: one.document for one in await read_chunks(tx, TENANT, ids, [*best])}
