@@ -12,9 +12,10 @@ from schemathesis.generation import GenerationMode
 
 from app.core.errors import all_errors
 from tests.integration.service import Service, running_service
+from tests.sampling import examples
 
 CODES = {error.code for error in all_errors()}
-EXAMPLES = 35
+EXAMPLES = examples(35, 10)
 OPERATIONS = 28
 WITH_PARAMETERS = 20
 BOUNDED = settings(

@@ -84,7 +84,7 @@ class Listening:
                     async for frame in frames:
                         self._hear(frame, wanted, confirmed)
                 if not confirmed.done():
-                    # The stream ended properly before it began: that is no refusal, so it is open_stream again.
+                    # The stream ended properly before it began: that is no refusal, so it is opened again.
                     confirmed.set_result(None)
             except (UpstreamError, ServiceError) as error:
                 if not confirmed.done():
