@@ -23,9 +23,9 @@ _ENTITY: Final = re.compile(
     r"&(?:amp;)*+(?:#[xX][0-9A-Fa-f]{1,6}+;?|#[0-9]{1,7}+;?|(?!amp;)[A-Za-z][A-Za-z0-9]{1,30}+;)|&(?:amp;)+"
 )
 _ESCAPE: Final = re.compile(
-    r"\\(?<!\\\\)\\*+(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt](?=\w)|/)"
+    r"\\(?<!\\\\)\\*+(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt]|[abefv0](?=[\d+(])|/)"
 )
-_WHITE: Final = {"n": "\n", "r": "\r", "t": "\t", "/": "/"}
+_WHITE: Final = {**dict.fromkeys("abefv0", " "), "n": "\n", "r": "\r", "t": "\t", "/": "/"}
 _QUOTED: Final = re.compile(
     r"=(?:[0-9A-F]{2}(?:=[0-9A-F]{2}){2,}|(?<=\S=)(?:[0-9A-F]{2}(?:=[0-9A-F]{2})?|\r?\n)(?=\S))"
 )
@@ -97,7 +97,7 @@ def _backslashes(text: str) -> Iterator[Substitution]:
     half, begin, end = "", -1, -1
     for escape in _ESCAPE.finditer(text):
         written = escape.group().lstrip("\\")
-        if written[0] in _WHITE:
+        if written in _WHITE:
             yield Substitution(*escape.span(), _WHITE[written[0]], "escapes")
             continue
         octal = written[0] in "0123"

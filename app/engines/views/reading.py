@@ -7,6 +7,7 @@ from typing import Final
 
 from app.engines.views.encoded import encoded_runs
 from app.engines.views.escaped import escapes
+from app.engines.views.glued import glued_view
 from app.engines.views.hidden import hidden_views
 from app.engines.views.mapping import Substitution, TextView, apart, respelled
 from app.engines.views.plain import plain_view
@@ -22,33 +23,49 @@ _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The views of a text, and the places of text that was encoded once too often to be decoded."""
+    """The views of a text, and the places of text that was encoded once too often to be decoded.
+
+    ``glued``: views in which words are parted from letters of other scripts; nothing else is changed there.
+    """
 
     views: list[TextView]
     sealed: list[tuple[int, int]]
+    glued: list[TextView]
 
 
 def readings(text: str) -> Readings:
     """Return every other way to read ``text``; their total size is at most a fixed multiple of it."""
     views: list[TextView] = []
+    glued = [glued_view(text, disguised=True)]
     below: TextView | None = None
     if not text.isascii():
         for hidden in hidden_views(text):
             views += _with_plain(hidden)
+            glued.append(glued_view(views[-1].text, views[-1]))
         below = plain_view(text)
         views += [] if below is None else [below]
-    seen = text if below is None else below.text
+    decoded, sealed = _decoded(text if below is None else below.text, below)
+    views += decoded
+    last = views[-1] if decoded else below
+    glued.append(glued_view(text) if last is None else glued_view(last.text, last))
+    return Readings(views, sealed, [view for view in glued if view is not None])
+
+
+def _decoded(seen: str, below: TextView | None) -> tuple[list[TextView], list[tuple[int, int]]]:
+    """Return the views of ``seen`` in which nested encodings are undone, and what is encoded once more."""
+    views: list[TextView] = []
     parts: Iterable[tuple[int, int]] = [(0, len(seen))]
     for _ in range(LEVELS):
         changes = _decodings(seen, parts)
         if not changes:
-            return Readings(views, [])
+            return views, []
         new = _with_plain(respelled(seen, changes, below))
         views += new
         below, seen = new[-1], new[-1].text
         parts = _changed_parts(below) if len(new) == 1 else [(0, len(seen))]
-    sealed = [] if below is None else [below.original_span(*change[:2]) for change in _decodings(seen, parts)]
-    return Readings(views, sealed)
+    return views, [] if below is None else [
+        below.original_span(*change[:2]) for change in _decodings(seen, parts)
+    ]
 
 
 def _with_plain(view: TextView) -> list[TextView]:

@@ -21,7 +21,10 @@ _OF = (
     r"of|for|on|in|at|with|from|you|we|i|they|that|which|assigned|issued|listed|provided|used|associated|für|von|des"
     r"|der|de|du|del|della|do|da|voor|van"
 )
-_SAYS = r"is|was|are|be|reads|shows|equals|ist|war|lautet|est|était|es|era|fue|è|é|foi|ser|luidt|to|as|changed\sto"
+_SAYS = (
+    r"is|was|are|be|reads|shows|equals|ist|war|lautet|est|était|es|era|fue|è|é|foi|ser|luidt|to|as|changed\sto"
+    r"|は|が|是|为|為|은|는|이|가|คือ|هو|هي|הוא|היא|है"
+)
 _SYMBOL = r"[:=#|>;,]|[-–—=~]{1,2}>?|:="
 _OPEN = r"[\"'`(\[*<{\\]{0,3}"
 _UPTO = r"[^\n.;:=|,]"

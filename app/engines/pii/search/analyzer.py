@@ -12,6 +12,7 @@ from app.engines.pii.recognizers.secret import long_secrets
 from app.engines.pii.recognizers.user import Definitions
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.search.searching import Finding, Search
+from app.engines.views.glued import parts_names
 from app.engines.views.mapping import TextView
 from app.engines.views.reading import readings
 from app.engines.views.tables import table_view
@@ -60,12 +61,16 @@ class Analyzer:
         yield from _listed(seen, options)
         other, table = readings(seen), table_view(seen)
         plain_places = (
-            {(finding.start, finding.end, finding.label) for finding in plain} if other.views else set()
+            {(finding.start, finding.end, finding.label) for finding in plain}
+            if other.views or other.glued
+            else set()
         )
         if table is not None:
             yield from self._tabled(seen, table, options)
         for view in other.views:
             yield from self._viewed(view, options, plain_places)
+        for view in other.glued:
+            yield from self._viewed(view, options, plain_places, names=parts_names(view))
         if OPAQUE in thresholds(options):
             yield from (
                 Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
@@ -88,12 +93,17 @@ class Analyzer:
                 yield finding._replace(start=start, end=end, view=ways)
 
     def _viewed(
-        self, view: TextView, options: DetectionOptions, plain: set[tuple[int, int, str]]
+        self,
+        view: TextView,
+        options: DetectionOptions,
+        plain: set[tuple[int, int, str]],
+        *,
+        names: bool = True,
     ) -> Iterable[Finding]:
         """Yield findings in one view, at their place in the original, except ``plain``, those in the text itself."""
         allowed, ways = AllowList(options.allow_list), view.ways
         findings = [
-            *self._search.findings(view.text, options, list(view.windows())),
+            *self._search.findings(view.text, options, list(view.windows()), tagged=names),
             *_listed(view.text, options),
         ]
         for finding in (*findings, *self._runs(view.text, options)):

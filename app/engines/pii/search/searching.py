@@ -94,11 +94,19 @@ class Search:
         return self._scan.matcher.serialized()
 
     def findings(
-        self, text: str, options: DetectionOptions, windows: Sequence[tuple[int, int]] | None = None
+        self,
+        text: str,
+        options: DetectionOptions,
+        windows: Sequence[tuple[int, int]] | None = None,
+        *,
+        tagged: bool = True,
     ) -> Iterator[Finding]:
-        """Yield what ``options`` request in ``text``, or in its ``windows`` only; in any order, with overlaps."""
+        """Yield what ``options`` request in ``text``, or in its ``windows`` only; in any order, with overlaps.
+
+        ``tagged``: also the names that the tagger finds.
+        """
         least, chosen = self._choice(options)
-        names = [least[label] for label in NAME_LABELS if label in least]
+        names = [least[label] for label in NAME_LABELS if tagged and label in least]
         for low, high in windows if windows is not None else [(0, len(text))]:
             part = text if high - low == len(text) else text[low:high]
             if chosen.least:

@@ -1,0 +1,64 @@
+"""Values that are glued to other text or disguised leave no door in clear, and come back exactly."""
+
+from typing import Any
+
+from tests.protocol.mcp_service import KEY, service
+from tests.protocol.mcp_wire import REVISIONS, client
+
+HIDDEN = {
+    "これは4539578763621486です": "4539578763621486",
+    "我的邮箱是kim.vega@example.org谢谢": "kim.vega@example.org",
+    "제 SSN은 219-09-9999입니다": "219-09-9999",
+    "เบอร์+44 20 7946 0958ครับ": "7946 0958",
+    "رقمDE89370400440532013000شكرا": "DE89370400440532013000",
+    "שרת192.168.10.41תודה": "192.168.10.41",
+    "नंबर1HGCM82633A004352है": "1HGCM82633A004352",
+    "backup_4539578763621486_old": "4539578763621486",
+    "row\\n+44 20 7946 0958\\tnext": "7946 0958",
+}
+"""Texts, each with what must not leave in clear."""
+
+ORDINARY = [
+    "今日は2024年5月6日、Python3とGitHubを使います。",
+    "commit_5f4dcc3b5aa765d61d8327deb882cf99 in IMG_20240115_123456.jpg",
+    "print('a\\n1234\\t5678\\n') \\d{3} C:\\new\\temp",
+]
+
+
+def texts(written: list[str]) -> list[dict[str, Any]]:
+    # Each in a message of its own: the texts of one message are also read as one.
+    return [
+        {"role": role, "content": text}
+        for text, role in zip(written, ["user", "assistant"] * len(written), strict=False)
+    ]
+
+
+def contents(items: list[dict[str, Any]]) -> list[str]:
+    return [item["content"] for item in items]
+
+
+async def test_no_door_lets_a_hidden_value_through_and_ordinary_text_is_unchanged(tmp_path):
+    written = [*HIDDEN, *ORDINARY]
+    async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, _):
+        for revision in REVISIONS:
+            async with client(url, revision, str(KEY)) as wire:
+                redacted = (await wire.invoke(*texts(written), name="pii_redaction")).result
+                restored = await wire.invoke(
+                    *redacted["content"],
+                    name="pii_restoration",
+                    arguments={"scope": redacted["metadata"]["scope"], "positions": "all"},
+                )
+                judge(contents(redacted["content"]))
+                assert contents(restored.result["content"]) == written
+                answer = await wire.http.post(
+                    url.removesuffix("/mcp") + "/api/v1/middleware/pii_redaction/invoke",
+                    json={"context": texts(written)},
+                )
+                judge(contents(answer.json()["content"]))
+
+
+def judge(shown: list[str]) -> None:
+    """Check that each hidden value is gone, that a handle stands in its place, and that all else is as it was."""
+    hidden = zip(HIDDEN.items(), shown, strict=False)
+    assert [text for (text, value), after in hidden if value in after or "[" not in after] == []
+    assert shown[len(HIDDEN) :] == ORDINARY
