@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.core.content.context import Context, Edit, Reveal
-from app.core.content.handles import Handle, HandleMatch, find_handles
+from app.core.content.handles import HANDLES_LEFT, Handle, HandleMatch, count_handles, find_handles
 from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.content.positions import LEFT_CONTEXT, in_active_position
 from app.core.contracts.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
@@ -54,15 +54,19 @@ class PiiRestoration(Middleware[PiiRestorationArguments]):
 def _restore(context: Context, arguments: PiiRestorationArguments) -> Outcome:
     originals = given_originals(arguments)
     edits: list[Edit] = []
-    withheld = unresolved = restored = 0
+    withheld = unresolved = restored = left = 0
     for leaf in context.leaves:
         if leaf.place in REPORTED_PLACES:
+            left += count_handles(leaf.text)
             continue
+        if arguments.exact:
+            left += count_handles(leaf.text) - sum(1 for _ in find_handles(leaf.text, exact=True))
         for match in find_handles(leaf.text, exact=arguments.exact):
             if arguments.positions == "safe" and _is_active(leaf, match, arguments.tools):
                 withheld += 1
             elif (original := originals.get(match.handle)) is not None:
                 restored += 1
+                left += count_handles(original)
                 edits.append(Edit(leaf, match.start, match.end, original))
             elif arguments.scope is not None:
                 edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
@@ -71,6 +75,8 @@ def _restore(context: Context, arguments: PiiRestorationArguments) -> Outcome:
     metadata: dict[str, Any] = {"unresolved": unresolved + withheld}
     if withheld:
         metadata["withheld"] = withheld
+    if left + unresolved + withheld:
+        metadata[HANDLES_LEFT] = left + unresolved + withheld
     vault = VaultOptions(scope=arguments.scope, restores=arguments.scope is not None)
     return Outcome(context.edited(edits), metadata, {"restored": restored, "withheld": withheld}, vault)
 

@@ -77,7 +77,7 @@ def test_fifty_turns_keep_their_handles_and_come_back_exactly(service: Service, 
     turns = [
         {
             "role": "user",
-            "content": f"Turn {n}: ask jane.smith{n % 7}@example.com about [PERSON_{n}] and {CONTRACT}",
+            "content": f"Turn {n}: ask jane.smith{n % 7}@example.com about [PERSON_{n + 800}] and {CONTRACT}",
         }
         for n in range(50)
     ]

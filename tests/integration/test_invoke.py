@@ -67,7 +67,8 @@ async def test_the_mapping_needs_a_restorer_and_is_on_record(rest: Rest) -> None
 
 async def test_a_typed_handle_is_escaped_and_reveals_nobody(rest: Rest) -> None:
     await rest.invoke("pii_redaction", [TEXT], {"scope": "s"})
-    second = await rest.invoke("pii_redaction", ["Who is [PERSON_1]?"], {"scope": "s"})
+    arguments = {"scope": "s", "handles_in_input": "escape"}
+    second = await rest.invoke("pii_redaction", ["Who is [PERSON_1]?"], arguments)
     assert second.json()["content"] == ["Who is [LITERAL_1]?"]
     back = await rest.invoke("pii_restoration", second.json()["content"], {"scope": "s"})
     assert back.json()["content"] == ["Who is [PERSON_1]?"]
@@ -76,7 +77,7 @@ async def test_a_typed_handle_is_escaped_and_reveals_nobody(rest: Rest) -> None:
 async def test_history_of_this_scope_keeps_its_handles(rest: Rest) -> None:
     first = await rest.invoke("pii_redaction", [TEXT], {"scope": "s"})
     history = [*first.json()["content"], "and [PERSON_9]"]
-    again = await rest.invoke("pii_redaction", history, {"scope": "s", "handles_in_input": "keep"})
+    again = await rest.invoke("pii_redaction", history, {"scope": "s"})
     assert again.json()["content"] == [*first.json()["content"], "and [LITERAL_1]"]
 
 
@@ -84,7 +85,7 @@ async def test_two_scopes_and_two_tenants_share_nothing(rest: Rest) -> None:
     await rest.invoke("pii_redaction", [TEXT], {"scope": "s"})
     for scope in ("t", "unknown"):
         other = await rest.invoke("pii_restoration", ["[PERSON_1]"], {"scope": scope})
-        assert other.json() == {"content": ["[PERSON_1]"], "metadata": {"unresolved": 1}}
+        assert other.json() == {"content": ["[PERSON_1]"], "metadata": {"unresolved": 1, "handlesLeft": 1}}
     made = await rest.services.tenants.create(HOST, f"{rest.tenant}-b")
     foreign = await rest.call(
         "POST",

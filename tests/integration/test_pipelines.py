@@ -179,7 +179,7 @@ async def test_the_mapping_comes_only_to_restorers(rest: Rest) -> None:
 async def test_history_of_the_scope_stays_as_it_is(rest: Rest) -> None:
     await put(rest, "pii_redaction", "tell")
     first = await run(rest, ["Jane Smith"], {"scope": "s", "tell": {"text": "-"}})
-    keep = {"scope": "s", "pii_redaction": {"handles_in_input": "keep"}, "tell": {"text": "[PERSON_1] "}}
+    keep = {"scope": "s", "tell": {"text": "[PERSON_1] "}}
     second = await run(rest, [*first["content"], "José [PERSON_9]"], keep)
     assert second["content"] == ["[LITERAL_2] -[PERSON_1]", "[PERSON_2] [LITERAL_1]"]
 

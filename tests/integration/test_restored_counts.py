@@ -31,7 +31,7 @@ async def test_what_the_caller_gave_the_vault_has_and_nobody_knows_is_added_up(r
     assert made.json()["content"] == [
         "Jane Smith, John Doe, 123-45-6789, [SSN_8], [SSN_9], https://x.org/[PERSON_1]"
     ]
-    assert made.json()["metadata"] == {"unresolved": 3, "withheld": 1}
+    assert made.json()["metadata"] == {"unresolved": 3, "withheld": 1, "handlesLeft": 3}
     assert await newest_counts(rest) == {"restored": 3, "withheld": 1, "unresolved": 3}
 
 

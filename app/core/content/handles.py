@@ -10,6 +10,9 @@ from typing import NamedTuple
 from app.core.content.positions import LEFT_CONTEXT, in_active_position
 from app.core.content.secret_labels import SECRET_LABELS, SECRET_PREFIX
 
+HANDLES_LEFT = "handlesLeft"
+"""Member of the metadata of a restoration: how many texts like a handle its result still has."""
+
 LITERAL = "LITERAL"
 """Label for text that looked like a handle before redaction."""
 
@@ -197,6 +200,11 @@ def find_handles(text: str, start: int = 0, *, exact: bool = False) -> Iterator[
         yield HandleMatch(
             match.start(), match.end(), _handle(label, int(ordinal), tag and tag.lower()), exact=False
         )
+
+
+def count_handles(text: str) -> int:
+    """Return how many handles a reader would see in ``text``, in any spelling that is recognised."""
+    return sum(1 for _ in _TOLERANT.finditer(text))
 
 
 @lru_cache(maxsize=4096)

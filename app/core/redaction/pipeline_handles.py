@@ -7,7 +7,7 @@ concealed. So the spelling alone identifies a handle in the text of a later step
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from app.core.content.context import Context, Edit, PendingConceal
 from app.core.content.handles import LITERAL, Handle, HandleMatch, Original, find_handles, json_escaped
@@ -15,6 +15,8 @@ from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
 from app.core.content.text_edits import RawEdit
 
 _Path = tuple[str | int, ...]
+_ORDINALS_OUT_OF_REACH: Final = 10**8
+"""No call assigns so many handles: numbering need not continue after such a one, and could run out of digits."""
 
 
 class PipelineHandles:
@@ -25,6 +27,14 @@ class PipelineHandles:
         self._handles: dict[tuple[str, bytes], Handle] = {}
         self._last: Counter[str] = Counter()
         self._paths: set[_Path] = set()
+
+    def reserve(self, context: Context, roles: Collection[str]) -> None:
+        """Never assign the handles that messages of ``roles`` speak of: in these texts they are words and stay."""
+        for leaf in context.leaves:
+            if leaf.role in roles:
+                for match in find_handles(leaf.text, exact=True):
+                    if match.handle not in self.originals:
+                        self._continue_after(match.handle)
 
     def conceal(
         self, context: Context, *, kept: Collection[Handle] = (), temporary: Collection[Handle] | None = None
@@ -38,7 +48,7 @@ class PipelineHandles:
         # Handles assigned below are not in this text yet: there, the same spelling would be foreign text.
         temporary = frozenset(self.originals) if temporary is None else temporary
         for handle in kept:
-            self._last[handle.label] = max(self._last[handle.label], handle.ordinal)
+            self._continue_after(handle)
         assigned: dict[PendingConceal, Handle | None] = {}
         for pending in context.conceals:
             if (pending.keep is not None and pending.keep in kept) or _is_temporary_handle(
@@ -91,6 +101,10 @@ class PipelineHandles:
         ):
             return []
         return [match for match in find_handles(leaf.text, exact=True) if match.handle in self.originals]
+
+    def _continue_after(self, handle: Handle) -> None:
+        if handle.ordinal < _ORDINALS_OUT_OF_REACH:
+            self._last[handle.label] = max(self._last[handle.label], handle.ordinal)
 
     def _handle_for(self, label: str, original: Original) -> Handle:
         key = label, original.encode()

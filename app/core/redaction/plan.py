@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -14,7 +14,7 @@ from app.core.contracts.middleware import ScopeName, VaultOptions
 from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
 from app.core.offload import off_loop
-from app.core.redaction.redaction import conceal_edits
+from app.core.redaction.redaction import HandlesInText, conceal_edits
 
 Mode = Literal["handle", "mask", "hash", "remove", "block", "report"]
 Term = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -35,10 +35,10 @@ class RedactionArguments(ScanningArguments):
         description="handle (restorable), mask, hash (keyed), remove, block (refuse the call), report (change "
         "nothing); one for all types or one per type.",
     )
-    handles_in_input: Literal["escape", "keep"] = Field(
-        default="escape",
-        description="escape: replace text that already looks like a handle by a handle; keep: leave handles of "
-        "this scope unchanged.",
+    handles_in_input: Literal["keep", "escape"] = Field(
+        default="keep",
+        description="keep: handles that this scope gave stay, and so does text like a handle in system and developer "
+        "messages; any other text like a handle is replaced by a handle. escape: all of it is replaced.",
     )
     uris: Literal["report", "change"] = Field(
         default="report", description="Report or change findings in URIs."
@@ -67,6 +67,9 @@ class RedactionArguments(ScanningArguments):
             ttl_s=self.ttl_s,
         )
 
+
+INSTRUCTING_ROLES: Final = frozenset({"system", "developer"})
+"""Roles whose text the application wrote itself: it may speak of handles ("never change [PERSON_1]")."""
 
 _TOKEN = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}")
 """Random characters, such as a key; words and numbers are shorter or have only letters or digits."""
@@ -171,9 +174,16 @@ class RedactionPlan:
                 self.masked[label, mode] += 1
                 edits.append(Edit(leaf, span.start, span.end, Mask(label, mode)))
         if changes:
-            keep = self.arguments.handles_in_input == "keep"
-            edits += conceal_edits(leaf, concealed, masked=masked, keep_handles=keep)
+            edits += conceal_edits(leaf, concealed, masked=masked, handles=self._handles_in(leaf))
         return edits
+
+    def _handles_in(self, leaf: Leaf) -> HandlesInText:
+        if self.arguments.handles_in_input == "escape":
+            return "escape"
+        if leaf.role in INSTRUCTING_ROLES:
+            return "leave"
+        # A scope without a name is new with this call and has given no handle yet.
+        return "escape" if self.arguments.scope is None else "keep"
 
     def _may_change(self, place: LeafPlace) -> bool:
         if place is LeafPlace.NUMBER:

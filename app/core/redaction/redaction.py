@@ -1,13 +1,18 @@
 """Choose the spans of a leaf that become handles so that redaction is reversible, and check that beforehand."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from app.core.content.context import Conceal, Edit
-from app.core.content.handles import LITERAL, Handle, find_handles
+from app.core.content.handles import LITERAL, Handle, HandleMatch, find_handles
 from app.core.content.json_text import MAX_LITERALS, is_json_text
 from app.core.content.leaves import Leaf
 from app.core.contracts.engines import Span
+
+HandlesInText = Literal["escape", "keep", "leave"]
+"""What becomes of text that already looks like a handle: it is concealed, stays if the scope gave it, or stays."""
 
 
 @dataclass(slots=True)
@@ -19,26 +24,59 @@ class _ConcealSpan:
 
 
 def conceal_edits(
-    leaf: Leaf, findings: Iterable[Span], *, masked: Sequence[Span] = (), keep_handles: bool = False
+    leaf: Leaf,
+    findings: Iterable[Span],
+    *,
+    masked: Sequence[Span] = (),
+    handles: HandlesInText = "escape",
 ) -> list[Edit]:
     """Return edits that replace ``findings`` by handles so that restoring gives the exact text back.
 
     The caller replaces ``masked`` spans irreversibly; they are ignored here.
 
     Text that already looks like a handle, in any spelling that restoring tolerates, is concealed as LITERAL; with
-    ``keep_handles`` it stays if the handle exists in the scope. If the result could be read differently from what was
-    written (a handle that merges with its neighbours, text that turns into JSON), the whole leaf becomes one LITERAL.
+    ``keep`` it stays if the handle exists in the scope, and with ``leave`` it always stays. Then a finding ends where
+    an exact handle begins, so that the handle can be read again. If the result could be read differently from what
+    was written (a handle that merges with its neighbours, text that turns into JSON), the whole leaf becomes one
+    LITERAL; with ``leave`` it does not, since such texts are not restored.
     """
-    cuts = [_ConcealSpan(span.start, span.end, span.label) for span in findings]
-    cuts += [
-        _ConcealSpan(match.start, match.end, LITERAL, match.handle if keep_handles else None)
+    matches = [
+        match
         for match in find_handles(leaf.text)
         if not any(span.start < match.end and match.start < span.end for span in masked)
     ]
+    cuts = [_ConcealSpan(span.start, span.end, span.label) for span in findings]
+    if handles != "escape":
+        cuts = _without_handles(leaf.text, cuts, [match for match in matches if match.exact])
+    if handles != "leave":
+        cuts += [
+            _ConcealSpan(match.start, match.end, LITERAL, match.handle if handles == "keep" else None)
+            for match in matches
+        ]
     cuts = _merge_overlaps(cuts)
-    if cuts and not keep_handles and not masked and not _is_reversible(leaf, cuts):
+    if cuts and handles != "leave" and not masked and not _is_reversible(leaf, cuts):
         cuts = [_ConcealSpan(0, len(leaf.text), LITERAL)]
     return [Edit(leaf, cut.start, cut.end, Conceal(cut.label, cut.keep)) for cut in cuts]
+
+
+def _without_handles(
+    text: str, cuts: Sequence[_ConcealSpan], matches: Sequence[HandleMatch]
+) -> list[_ConcealSpan]:
+    """Return ``cuts`` without the handles in them; a rest of blanks and punctuation says nothing and is dropped."""
+    starts, ends = [match.start for match in matches], [match.end for match in matches]
+    rests: list[_ConcealSpan] = []
+    for cut in cuts:
+        first, last = bisect_right(ends, cut.start), bisect_left(starts, cut.end)
+        if first >= last:
+            rests.append(cut)
+            continue
+        edges = [cut.start, *(edge for match in matches[first:last] for edge in match[:2]), cut.end]
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            rest = text[start:end]
+            if any(map(str.isalnum, rest)):
+                begin = start + len(rest) - len(rest.lstrip())
+                rests.append(_ConcealSpan(begin, begin + len(rest.strip()), cut.label))
+    return rests
 
 
 def _merge_overlaps(cuts: list[_ConcealSpan]) -> list[_ConcealSpan]:

@@ -7,7 +7,7 @@ from typing import Any
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.context import Context, PendingConceal, PendingMask
-from app.core.content.handles import Handle
+from app.core.content.handles import HANDLES_LEFT, Handle, count_handles
 from app.core.contracts.engines import EngineReport, Masker
 from app.core.contracts.middleware import Outcome, VaultOptions
 from app.core.contracts.policy import Policy, SecretPolicy
@@ -81,6 +81,11 @@ class OutcomeRecorder:
         originals = await self.vault.read(caller, scope, secrets.restorable(reveals, caller))
         missing = sum(handle not in originals for handle in reveals)
         metadata["unresolved"] = metadata.get("unresolved", 0) + missing
+        left = missing + sum(
+            count_handles(originals[handle].text) for handle in reveals if handle in originals
+        )
+        if left:
+            metadata[HANDLES_LEFT] = metadata.get(HANDLES_LEFT, 0) + left
         return context.resolved({}, originals), len(reveals) - missing
 
     async def _store_concealed(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:

@@ -17,6 +17,7 @@ from app.core.deadlines import time_limit
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, ServiceError
 from app.core.offload import off_loop
 from app.core.redaction.pipeline_handles import Additions, PipelineHandles
+from app.core.redaction.plan import INSTRUCTING_ROLES
 from app.core.strictjson import dumps
 from app.services.invoke.calls import MiddlewareCall, weight_of
 from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder, add_engine, redactions, require_role
@@ -155,6 +156,7 @@ class PipelineRun:
             scope,
             self.call.acting,
         )
+        self.table.reserve(context, INSTRUCTING_ROLES)
         concealed = await off_loop(len(self.call.input_json), lambda: self.table.conceal(context, kept=kept))
         self._concealing.append(ready_step)
         self.vault = options if vault_options is None else _merged_options(vault_options, options)

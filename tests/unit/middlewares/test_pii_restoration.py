@@ -52,7 +52,7 @@ async def test_tool_arguments_are_restored_only_for_named_tools() -> None:
     item = {"type": "tool_use", "id": "1", "name": "send_mail", "input": {"to": "[EMAIL_1]"}}
     withheld = await outcome_of([item], redactions=MAP)
     assert withheld.context.to_json() == [item]
-    assert withheld.metadata == {"unresolved": 1, "withheld": 1}
+    assert withheld.metadata == {"unresolved": 1, "withheld": 1, "handlesLeft": 1}
     allowed = await outcome_of([item], redactions=MAP, tools=["send_mail"])
     assert allowed.context.to_json()[0]["input"] == {"to": "jane.smith@example.com"}
     trusted = await outcome_of([item], redactions=MAP, positions="all")

@@ -176,5 +176,5 @@ def test_a_keep_handle_stays_where_the_scope_knows_it() -> None:
     vault = MemoryVault()
     redacted_plain("John Doe", [Span(0, 8, "PERSON", 1.0)], vault)
     context = Context.parse(["[PERSON_1] met [PERSON_7]"])
-    edits = conceal_edits(context.leaves[0], [], keep_handles=True)
+    edits = conceal_edits(context.leaves[0], [], handles="keep")
     assert vault.settle(context.edited(edits)).to_json() == ["[PERSON_1] met [LITERAL_1]"]

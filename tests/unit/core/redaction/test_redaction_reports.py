@@ -136,11 +136,21 @@ def test_a_finding_that_begins_inside_of_what_looks_like_a_handle_gives_its_labe
     assert cut_out("see [PERSON_1] Jane") == [("LITERAL", "[PERSON_1]")]
 
 
-def test_a_handle_that_a_finding_touches_is_not_kept_and_one_beside_it_is() -> None:
+def test_a_finding_ends_where_a_handle_begins_that_may_be_kept() -> None:
     context = Context.parse(["[PERSON_1] Jane [PERSON_2]"])
-    edits = conceal_edits(context.leaves[0], [Span(5, 15, "NAME", 0.9)], keep_handles=True)
-    kept = [(one.label, one.keep) for one in context.edited(edits).conceals]
-    assert kept == [("NAME", None), ("LITERAL", Handle("PERSON", 2))]
+    edits = conceal_edits(context.leaves[0], [Span(5, 15, "NAME", 0.9)], handles="keep")
+    kept = [(one.label, one.original.text, one.keep) for one in context.edited(edits).conceals]
+    assert kept == [
+        ("LITERAL", "[PERSON_1]", Handle("PERSON", 1)),
+        ("NAME", "Jane", None),
+        ("LITERAL", "[PERSON_2]", Handle("PERSON", 2)),
+    ]
+
+
+def test_a_bare_handle_in_a_longer_finding_is_part_of_it() -> None:
+    context = Context.parse(["ask PERSON_1@acme.test"])
+    edits = conceal_edits(context.leaves[0], [Span(4, 22, "EMAIL", 0.9)], handles="keep")
+    assert [(one.label, one.keep) for one in context.edited(edits).conceals] == [("EMAIL", None)]
 
 
 def test_what_looks_like_a_handle_inside_of_a_masked_finding_is_left_to_the_mask() -> None:
@@ -167,7 +177,7 @@ def test_a_text_whose_rest_would_turn_into_a_handle_is_concealed_as_a_whole() ->
 async def test_a_handle_beside_a_finding_is_kept_where_that_is_asked_for(
     handles: str, kept: Handle | None
 ) -> None:
-    _plan, edited = await planned("ask [PERSON_7] or Jane", "Jane", handles_in_input=handles)
+    _plan, edited = await planned("ask [PERSON_7] or Jane", "Jane", handles_in_input=handles, scope="c1")
     assert [(one.original.text, one.keep) for one in edited.conceals] == [
         ("[PERSON_7]", kept),
         ("Jane", None),
