@@ -36,7 +36,7 @@ class PrimitiveAnswer(AnswerBody):
     kind: PrimitiveKind
     name: str
     state: PinState = Field(
-        description="approved (served), changed, new, header-leak, unnameable (all not served) or gone."
+        description="approved (served), changed, new, invalid-header, unnameable (all not served) or gone."
     )
     digest: str | None = Field(description="SHA-256 of the offered definition.")
     approved_digest: str | None = Field(description="SHA-256 of the approved definition.")

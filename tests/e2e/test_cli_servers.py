@@ -10,14 +10,16 @@ import pytest
 
 from tests.e2e.running import Service, environment_of, running, sluice
 from tests.upstreams.running import serving_http
-from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.scripted import MISDECLARED, ScriptedServer
 
 SECRET = "s3cret-of-the-server"
 
 
 @pytest.fixture
 def script() -> ScriptedServer:
-    return ScriptedServer("alpha")
+    made = ScriptedServer("alpha")
+    made.tools["region"]["inputSchema"] = MISDECLARED
+    return made
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def test_servers_are_listed_tested_approved_paused_and_removed_on_the_host(
 
     script.tools["echo"] |= {"description": "Now other."}
     tried = said(service, "test", "alpha")
-    assert "1 prompts" in tried and "header-leak" in tried and "changed" in tried
+    assert "1 prompts" in tried and "invalid-header" in tried and "changed" in tried
     approved = said(service, "approve", "alpha", "--only", "tool:echo")
     assert "1 definitions" in approved and "region" in approved
     assert "tool:NAME" in said(service, "approve", "alpha", "--only", "echo", code=2)

@@ -21,7 +21,7 @@ from tests.integration.rest_app import Rest, open_rest
 from tests.integration.serving_setup import LOOPBACK, forget_servers
 from tests.upstreams.misbehaving import Exchange, Misbehaving, misbehaving
 from tests.upstreams.running import serving_http
-from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.scripted import MISDECLARED, ScriptedServer
 
 SERVERS = "/api/v1/servers"
 CANARY = "zq7-c4nary-Sesame-Open-91"
@@ -59,7 +59,9 @@ class serving_rest:  # noqa: N801 - used as a function
 
 @pytest.fixture
 def script() -> ScriptedServer:
-    return ScriptedServer("alpha")
+    made = ScriptedServer("alpha")
+    made.tools["region"]["inputSchema"] = MISDECLARED
+    return made
 
 
 @pytest.fixture
@@ -122,7 +124,7 @@ async def test_a_server_goes_from_pending_over_test_and_approval_to_served(
     tested = (await call(rest, "POST", "/alpha/test")).json()
     assert (tested["ready"], tested["status"]["server_info"]) == (True, {"name": "alpha", "version": "1"})
     assert tested["status"]["offered"]["prompt"] == 1
-    assert state_of(tested, "greet") == "new" and state_of(tested, "region") == "header-leak"
+    assert state_of(tested, "greet") == "new" and state_of(tested, "region") == "invalid-header"
     described = next(one for one in tested["primitives"] if one["name"] == "echo")
     assert described["definition"] == script.tools["echo"]
 

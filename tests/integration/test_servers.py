@@ -14,9 +14,9 @@ from app.services.servers.sealing import SubmittedServer
 from app.store.servers import find_server, update_server
 from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http
-from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.scripted import MISDECLARED, ScriptedServer
 
-LEAK = "region"  # the fixture's tool whose free text would become a header
+LEAK = "region"  # the fixture's tool that declares a header wrongly
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,9 @@ async def forgotten(database_url: str, tenant: str) -> AsyncIterator[None]:
 
 @pytest.fixture
 def script() -> ScriptedServer:
-    return ScriptedServer("alpha")
+    made = ScriptedServer("alpha")
+    made.tools["region"]["inputSchema"] = MISDECLARED
+    return made
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ async def test_a_server_is_served_from_its_approval_on(
     assert [one.name for one in approval.chosen.held_back] == [LEAK]
     await until(lambda: "alpha__echo" in serving.tools(operator))
     assert f"alpha__{LEAK}" not in serving.tools(operator)
-    assert serving.quarantined(operator) == {LEAK: "header-leak"}
+    assert serving.quarantined(operator) == {LEAK: "invalid-header"}
     offers = serving.upstreams.approved(operator.tenant).offers
     assert {one.kind for one in offers} == {
         PrimitiveKind.TOOL,
@@ -88,7 +90,7 @@ async def test_a_changed_description_is_quarantined_until_it_is_approved(
 
     await until(lambda: "echo" in serving.quarantined(operator))
     assert serving.tools(operator) == before - {"alpha__echo", "alpha__add"}
-    assert serving.quarantined(operator) == {LEAK: "header-leak", "echo": "changed", "late": "new"}
+    assert serving.quarantined(operator) == {LEAK: "invalid-header", "echo": "changed", "late": "new"}
     detail = await serving.servers.get(operator, "alpha")
     states = {one.name: one.state.value for one in detail.reviews or [] if one.kind is PrimitiveKind.TOOL}
     assert (states["echo"], states["late"], states["add"], states["slow"]) == (
@@ -103,7 +105,7 @@ async def test_a_changed_description_is_quarantined_until_it_is_approved(
     await serving.servers.approve(operator, "alpha", [WantedDefinition(PrimitiveKind.TOOL, "echo")])
 
     await until(lambda: "alpha__echo" in serving.tools(operator))
-    assert serving.quarantined(operator) == {LEAK: "header-leak", "late": "new"}
+    assert serving.quarantined(operator) == {LEAK: "invalid-header", "late": "new"}
     assert "alpha__late" not in serving.tools(operator)
 
 
@@ -199,7 +201,7 @@ async def test_an_approval_holds_for_what_was_looked_at(
 ) -> None:
     await serving.add(operator, "alpha", url)
     trial = await serving.servers.test(operator, "alpha")
-    assert trial.inspection.ready and {one.state.value for one in trial.reviews} == {"new", "header-leak"}
+    assert trial.inspection.ready and {one.state.value for one in trial.reviews} == {"new", "invalid-header"}
     script.tools["echo"] |= {"description": "Swapped behind the operator's back."}
     with pytest.raises(ConflictError):
         await serving.servers.approve(operator, "alpha", listing=trial.inspection.digest)

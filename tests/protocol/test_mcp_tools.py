@@ -7,12 +7,14 @@ import pytest
 
 from tests.protocol.mcp_wire import HANDSHAKE
 from tests.protocol.passing_service import call, listed, opened, passing, put_policy
-from tests.upstreams.scripted import ScriptedServer, text
+from tests.upstreams.scripted import MISDECLARED, ScriptedServer, text
 
 
 @pytest.fixture
 def alpha():
-    return ScriptedServer("alpha")
+    script = ScriptedServer("alpha")
+    script.add_tool("wrong", schema=MISDECLARED)
+    return script
 
 
 @pytest.fixture
@@ -37,7 +39,8 @@ async def test_all_tools_of_all_servers_are_listed_under_their_names(wire):
 
     assert {"alpha__echo", "alpha__add", "beta__one"} <= set(names)
     assert names.index("alpha__echo") < names.index("beta__one")
-    assert "alpha__region" not in names  # it would copy a free text into a header, so it is held back
+    assert "alpha__region" in names  # the file approves also what it repeats in a header
+    assert "alpha__wrong" not in names  # it declares a header in a way that no client may accept
 
 
 async def test_a_definition_is_kept_whole(wire, beta):
@@ -93,7 +96,7 @@ async def test_an_error_of_the_server_keeps_its_code_its_words_and_its_data(wire
 
 
 @pytest.mark.parametrize(
-    "name", ["alpha__nothing", "echo", "alpha__", "gamma__echo", "alpha__region", "", "x" * 5000]
+    "name", ["alpha__nothing", "echo", "alpha__", "gamma__echo", "alpha__wrong", "", "x" * 5000]
 )
 async def test_what_is_not_listed_is_refused_here_and_reaches_no_server(wire, alpha, name):
     error = (await call(wire, name)).error

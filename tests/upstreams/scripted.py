@@ -49,6 +49,9 @@ REGION = {
     "type": "object",
     "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "count": {"type": "integer"}},
 }
+MISDECLARED = {"type": "object", "properties": {"region": {"type": "number", "x-mcp-header": "Region"}}}
+"""A schema that no client may accept: for a tool that is held back whoever approves it."""
+
 LIST_EVENTS = {
     "tools": ToolsListChanged(),
     "prompts": PromptsListChanged(),

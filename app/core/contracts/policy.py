@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.core.access import Caller, Role
 from app.core.catalog.interceptors import InterceptorPolicy
@@ -11,6 +11,8 @@ from app.core.catalog.primitives import Disclosure, Member, PrimitiveKind
 from app.core.content.handles import Handle
 from app.core.content.secret_labels import is_secret
 from app.core.globs import Glob
+
+HeaderToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 
 
 class Limits(BaseModel):
@@ -76,6 +78,12 @@ class ToolHook(BaseModel):
         default=False,
         description="Restore originals in a tool's arguments before it runs; needs `pii_redaction` among "
         "`results`, so that nobody reads originals through a tool.",
+    )
+    headers: list[HeaderToken] = Field(
+        default_factory=list,
+        max_length=64,
+        description="With `restore_arguments`: HTTP headers that may carry originals, by the token that the tool "
+        "declares (`x-mcp-header`). A call that would put an original into another header is refused.",
     )
     results: list[Step] = Field(default_factory=list, description="Middlewares for results, in order.")
 

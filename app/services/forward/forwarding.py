@@ -215,7 +215,7 @@ class ForwardService:
                         arguments = params.get("arguments") or {}
                         params = {
                             **params,
-                            "arguments": await hooked.arguments(primitive.name, arguments),
+                            "arguments": await hooked.arguments(primitive, arguments),
                         }
                 try:
                     raw_result = await self._exchange(

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from app.core.access import Caller
+from app.core.catalog.header_parameters import declared_headers, value_at
+from app.core.catalog.primitives import Primitive
 from app.core.content.handles import find_handles
 from app.core.content.hook_items import Items, ResultParts, free_items, free_value
 from app.core.contracts.policy import Step, ToolHook
-from app.core.errors import InternalError, ServiceError
+from app.core.errors import BlockedByPolicyError, InternalError, ServiceError
 from app.core.offload import off_loop
 from app.core.redaction.rehiding import Restored, texts_of
 from app.core.request import RequestInfo
@@ -47,16 +49,33 @@ class HookedCall:
     suspicions: list[str] = field(default_factory=list)
     """The middlewares that suspect an attack in the result."""
 
-    async def arguments(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a tool's arguments with originals in place of the handles of this scope."""
+    async def arguments(self, tool: Primitive, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a tool's arguments with originals in place of the handles of this scope.
+
+        Raises BlockedByPolicyError where an original would also go into an HTTP header that the hook does not name.
+        """
         if not self.tool_hook.restore_arguments or self.scope.name is None:
             return arguments
         step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
-        item = {"type": "tool_use", "id": "call", "name": tool, "input": dict(arguments)}
+        item = {"type": "tool_use", "id": "call", "name": tool.name, "input": dict(arguments)}
         answer = await self.invoke.run_tool_hook(self.caller, step, [item], self.request, self._until())
         await self._remember(arguments)
         restored: Mapping[str, Any] = answer.content[0]["input"]
+        self._check_headers(tool, arguments, restored)
         return restored
+
+    def _check_headers(
+        self, tool: Primitive, arguments: Mapping[str, Any], restored: Mapping[str, Any]
+    ) -> None:
+        """Refuse originals in headers: proxies log them, and they are no part of what this hook reads."""
+        named = {token.lower() for token in self.tool_hook.headers}
+        for path, token in declared_headers(tool.definition.get("inputSchema")).items():
+            if token.lower() not in named and value_at(arguments, path) != value_at(restored, path):
+                raise BlockedByPolicyError(
+                    f"The tool repeats this argument in the header Mcp-Param-{token}, where no original may stand: "
+                    "send the value itself, or let an operator name the header in `headers` of the passage.",
+                    details={"pointer": "/arguments" + "".join(f"/{_escaped(member)}" for member in path)},
+                )
 
     async def _remember(self, arguments: Mapping[str, Any]) -> None:
         """Keep the originals behind the handles of ``arguments``, so that no result shows them.
@@ -180,6 +199,10 @@ class HookedCall:
             name=step.name,
             arguments={**own_arguments, **{name: value for name, value in inner.items() if value}, **scope},
         )
+
+
+def _escaped(member: str) -> str:
+    return member.replace("~", "~0").replace("/", "~1")
 
 
 def _is_number(value: Any) -> bool:

@@ -64,9 +64,9 @@ def _choose_wanted(by_name: dict[PinName, Review], wanted: WantedDefinition, at:
     pointer = {"pointer": f"/primitives/{at}"}
     if chosen is None:
         raise InvalidArgumentsError("The server offers no such definition.", details=pointer)
-    if chosen.state is PinState.HEADER_LEAK:
+    if chosen.state is PinState.INVALID_HEADER:
         raise InvalidArgumentsError(
-            "The tool would copy free text into HTTP headers (x-mcp-header), so it cannot be approved.",
+            "The tool declares HTTP headers in an invalid way (x-mcp-header), so it cannot be approved.",
             details=pointer,
         )
     if chosen.state is PinState.UNNAMEABLE:

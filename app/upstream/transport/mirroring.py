@@ -1,7 +1,7 @@
-"""Decide which arguments of a tool are repeated in headers: only values as bounded as the tool's schema says.
+"""Repeat arguments of a tool in headers: ``Mcp-Param-`` and the declared token, and values as the tool's schema says.
 
-Proxies log headers, and no redaction reads them. A tool that marks free text for headers is not served at all; here
-an argument that is not a number, a boolean or one of the values that its schema allows is kept out of them as well.
+Proxies log headers, and no redaction reads them. An operator approves which arguments a tool repeats; here a value that
+does not fit the schema, would end the header's line or is longer than a header may be is refused.
 """
 
 import re
@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, mcp_param_headers, x_mcp_header_map
 
+from app.core.catalog.header_parameters import value_at
 from app.core.errors import InvalidArgumentsError
+
+LONGEST_VALUE: Final = 4096
+"""The longest text that is repeated, in bytes: servers refuse longer headers in ways that explain nothing."""
+
+_LINE_ENDS: Final = re.compile(r"[\r\n\0]")
 
 HeaderMap = Mapping[tuple[str, ...], str]
 
@@ -37,20 +43,15 @@ def param_headers(
 ) -> dict[str, str]:
     """Return the headers; raises InvalidArgumentsError rather than send headers that differ from the body."""
     for path in mirrored:
-        value, part = _at(arguments, path), _part(schema, path)
+        value, part = value_at(arguments, path), _part(schema, path)
         if value is not None and not _fits(value, part):
             pointer = "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
             raise InvalidArgumentsError(
-                "The tool wants this argument repeated in a header, but its value does not fit its schema.",
+                "The tool wants this argument repeated in a header, but its value does not fit its schema, has several "
+                f"lines or is longer than {LONGEST_VALUE} bytes.",
                 details={"pointer": f"/arguments{pointer}"},
             )
     return mcp_param_headers(mirrored, arguments)
-
-
-def _at(arguments: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        arguments = arguments.get(step) if isinstance(arguments, Mapping) else None
-    return arguments
 
 
 def _part(schema: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
@@ -67,7 +68,7 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     if kind == "integer":
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         return whole and not isinstance(value, bool)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _LINE_ENDS.search(value) or len(value.encode()) > LONGEST_VALUE:
         return False
     if "enum" in schema:
         return value in schema["enum"]

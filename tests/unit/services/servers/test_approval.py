@@ -7,9 +7,9 @@ import pytest
 from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError
 from app.services.servers.approval import WantedDefinition, choose
-from app.services.servers.pins import PinName, Review, leaking_parameter, review, served
+from app.services.servers.pins import PinName, Review, review, served
 
-LEAK = {"properties": {"q": {"type": "string", "x-mcp-header": "X-Query"}}}
+LEAK = {"properties": {"q": {"type": "string", "x-mcp-header": "X Query"}}}
 
 
 def tool(name: str, note: str = "", schema: object = None) -> Offer:
@@ -30,7 +30,7 @@ def test_without_names_everything_is_approved_that_may_be_and_what_is_gone_loses
     chosen = choose(reviews, None)
     assert [one.own_name for one in chosen.offers] == ["a", "c"]
     assert [one.name for one in chosen.names] == ["a", "c", "gone"]
-    assert named(chosen.held_back) == ["b header-leak"]
+    assert named(chosen.held_back) == ["b invalid-header"]
 
 
 def test_only_what_is_named_is_approved_and_the_rest_is_held_back() -> None:
@@ -84,29 +84,3 @@ def test_a_resource_is_data_and_never_quarantined() -> None:
     resource = Offer(PrimitiveKind.RESOURCE, "alpha", "x://1", {"uri": "x://1"})
     assert reviewed([resource]) == []
     assert served([resource], []) == [resource]
-
-
-@pytest.mark.parametrize(
-    ("schema", "leaks"),
-    [
-        ({"type": "string"}, True),
-        ({}, True),
-        ({"type": []}, True),
-        ({"type": ["integer", "string"]}, True),
-        ({"type": ["integer", "null"]}, False),
-        ({"type": "boolean"}, False),
-        ({"enum": ["a"]}, False),
-        ({"const": "a"}, False),
-        ({"type": "string", "format": "uuid"}, False),
-        ({"type": "string", "format": "email"}, True),
-        ({"type": "string", "format": ["uuid"]}, True),
-    ],
-)
-def test_only_values_that_cannot_hold_a_sentence_go_into_headers(
-    schema: dict[str, object], leaks: bool
-) -> None:
-    marked = {"properties": {"p": {**schema, "x-mcp-header": "X-P"}}}
-    assert (leaking_parameter(marked) == "X-P") is leaks
-    nested = {"anyOf": [{"items": marked}]}
-    assert (leaking_parameter(nested) == "X-P") is leaks
-    assert leaking_parameter({"default": marked, "properties": {"default": {"type": "string"}}}) is None

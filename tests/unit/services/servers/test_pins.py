@@ -1,4 +1,4 @@
-"""What is held back: definitions that changed, that are new, or that would copy free text into headers."""
+"""What is held back: definitions that changed, that are new, or that declare headers wrongly."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.errors import ConflictError, InvalidArgumentsError
 from app.services.servers.approval import WantedDefinition, choose
-from app.services.servers.pins import PinName, PinState, leaking_parameter, review, served
+from app.services.servers.pins import PinName, PinState, review, served
 
 
 def tool(name: str, schema: Any = None, **more: Any) -> Offer:
@@ -93,62 +93,22 @@ def test_a_name_that_cannot_be_kept_is_never_served(name: str):
     assert states([tool(name)], pins(tool(name))) == {name: "unnameable"}
 
 
-MARK = {"x-mcp-header": "Q"}
-FREE = [
-    {"properties": {"q": {"type": "string", **MARK}}},
-    {"properties": {"q": {**MARK}}},
-    {"properties": {"q": {"type": ["string", "null"], **MARK}}},
-    {"properties": {"q": {"type": "string", "format": "uri", **MARK}}},
-    {"properties": {"q": {"type": "string", "format": ["uuid"], **MARK}}},
-    {"properties": {"q": {"type": [{}], **MARK}}},
-    {"properties": {"q": {"type": [], **MARK}}},
-    {"properties": {"q": {"type": "object", **MARK}}},
-    {"properties": {"deep": {"properties": {"q": {"type": "string", "pattern": ".*", **MARK}}}}},
-    {"properties": {"list": {"items": [{"type": "string", **MARK}]}}},
-    {"allOf": [{"properties": {"q": {"$ref": "#/$defs/q", **MARK}}}]},
-    {"$defs": {"q": {"type": "string", **MARK}}},
-    {"properties": {"default": {"type": "string", **MARK}}},
-    {"properties": {"x-mcp-header": {"type": "string", **MARK}}},
-    {"unknownKeyword": {"anything": [{"type": "string", **MARK}]}},
-    {"properties": {"q": {"type": "string", "x-mcp-header": ""}}},
-    {"properties": {"q": {"type": "string", "x-mcp-header": True}}},
-]
-BOUNDED = [
-    {},
-    True,
-    None,
-    {"properties": {"q": {"type": "integer", **MARK}}},
-    {"properties": {"q": {"type": ["boolean", "null"], **MARK}}},
-    {"properties": {"q": {"type": "string", "enum": ["a", "b"], **MARK}}},
-    {"properties": {"q": {"type": "string", "const": "a", **MARK}}},
-    {"properties": {"q": {"type": "string", "format": "uuid", **MARK}}},
-    {"properties": {"q": {"type": "string"}}},
-    {"properties": {"x-mcp-header": {"type": "string"}}},
-    {"properties": {"q": {"type": "object", "default": {"type": "string", **MARK}}}},
-    {"examples": [{"x-mcp-header": "Q"}]},
-]
+WRONG = {"properties": {"q": {"type": "number", "x-mcp-header": "Q"}}}
 
 
-@pytest.mark.parametrize("schema", FREE)
-def test_a_tool_that_would_copy_free_text_into_headers_is_quarantined_even_when_pinned(schema: Any):
-    assert leaking_parameter(schema) is not None
-    assert states([tool("t", schema)], pins(tool("t", schema))) == {"t": "header-leak"}
+def test_a_tool_that_declares_headers_wrongly_is_quarantined_even_when_pinned():
+    assert states([tool("t", WRONG)], pins(tool("t", WRONG))) == {"t": "invalid-header"}
 
 
-@pytest.mark.parametrize("schema", BOUNDED)
-def test_headers_may_carry_what_cannot_hold_a_sentence(schema: Any):
-    assert leaking_parameter(schema) is None
-
-
-def test_a_schema_as_deep_as_the_edge_allows_is_searched_to_its_end():
-    schema: dict[str, Any] = {"type": "string", **MARK}
-    for _ in range(20_000):
-        schema = {"properties": {"p": schema}}
-    assert leaking_parameter(schema) == "Q"
+def test_a_tool_that_declares_headers_rightly_waits_for_an_approval_like_any_other():
+    marked = tool("t", {"properties": {"q": {"type": "string", "x-mcp-header": "Q"}}})
+    assert states([marked], {}) == {"t": "new"}
+    assert states([marked], pins(marked)) == {"t": "approved"}
+    assert states([marked], pins(tool("t"))) == {"t": "changed"}
 
 
 def test_an_approval_takes_all_that_can_be_approved_and_says_what_stays_behind():
-    leak = tool("leak", FREE[0])
+    leak = tool("leak", WRONG)
     chosen = choose(review([tool("a"), leak, resource("memo://one")], pins(tool("gone"))), None)
     assert [one.own_name for one in chosen.offers] == ["a"]
     assert [one.name for one in chosen.held_back] == ["leak"]
@@ -182,7 +142,7 @@ def test_a_named_approval_refuses_what_is_not_offered_in_that_form(
 ):
     with pytest.raises(error) as refused:
         choose(
-            review([tool("a"), tool("leak", FREE[0])], {}),
+            review([tool("a"), tool("leak", WRONG)], {}),
             [WantedDefinition(PrimitiveKind.TOOL, "a"), wanted],
         )
     assert refused.value.details["pointer"] == "/primitives/1"

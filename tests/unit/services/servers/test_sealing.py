@@ -59,6 +59,7 @@ def test_what_is_shown_has_the_names_of_secrets_and_no_value():
         "env": {"TOKEN": None},
         "headers": {},
         "namespace": False,
+        "roots": False,
         "timeoutS": 5.0,
     }
 
