@@ -1,12 +1,14 @@
-"""API keys over REST: list, create, rotate and revoke them; secrets are shown once."""
+"""API keys over REST: list, create, approve, rotate and revoke them; secrets are shown once."""
 
+from dataclasses import asdict
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Final
 
-from fastapi import Query
+from fastapi import Query, Response
 from pydantic import ConfigDict, Field, field_validator
 
-from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
+from app.api.auth import CallerDep, InfoDep, RouteServices, ServicesDep, new_router
 from app.api.fields import (
     AnswerBody,
     Body,
@@ -19,7 +21,7 @@ from app.api.fields import (
     Word,
     answer_page,
 )
-from app.core.access import Role
+from app.core.access import KeyState, Role
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 
 _MAX_CIDRS: Final = 100
@@ -82,8 +84,14 @@ class KeyAnswer(AnswerBody):
     rotating_until: datetime | None = Field(
         description="When the secret before the last rotation stops working."
     )
+    state: KeyState = Field(description="`pending`: a role waits for the approval of another key custodian.")
+    pending_roles: list[Role] = Field(description="Roles without effect until then.")
+    pending_until: datetime | None = Field(
+        description="When they take effect without an approval; revoke the key to prevent it."
+    )
+    pending_by: str | None = Field(description="Id of the key that requested them.")
 
-    @field_validator("roles", mode="before")
+    @field_validator("roles", "pending_roles", mode="before")
     @classmethod
     def in_order(cls, roles: Any) -> Any:
         """Sort a set of roles."""
@@ -91,9 +99,14 @@ class KeyAnswer(AnswerBody):
 
 
 class NewKeyAnswer(KeyAnswer):
-    """A key with its secret, which is shown only once."""
+    """A key with its secret, which is shown only once; with `state: pending` some of its roles have no effect yet."""
 
     key: str = Field(description="The whole key; it cannot be shown again.")
+
+
+_PENDING: Final[dict[int | str, dict[str, Any]]] = {
+    202: {"model": NewKeyAnswer, "description": "The key exists; a role of it waits for an approval."}
+}
 
 
 @router.get("", summary="List keys")
@@ -112,12 +125,19 @@ async def list_keys(
 ) -> Page[KeyAnswer]:
     """Return keys by id, including revoked and expired ones. Needs the role key-custodian."""
     keys = await services.access.list_keys(caller, tenant, info, after=cursor, limit=limit + 1)
-    return answer_page(keys, limit, KeyAnswer.model_validate, lambda key: key.id)
+    moment = services.access.now()
+    return answer_page(keys, limit, lambda key: _described(key, moment), lambda key: key.id)
 
 
-@router.post("", status_code=201, summary="Create a key")
-async def create_key(body: KeyBody, caller: CallerDep, services: ServicesDep, info: InfoDep) -> NewKeyAnswer:
-    """Create a key and show its secret, this once. Needs the role key-custodian."""
+@router.post("", status_code=201, responses=_PENDING, summary="Create a key")
+async def create_key(
+    body: KeyBody, caller: CallerDep, services: ServicesDep, info: InfoDep, response: Response
+) -> NewKeyAnswer:
+    """Create a key and show its secret, this once. Needs the role key-custodian.
+
+    The role restorer has no effect (202, `state: pending`) until another custodian approves the key, or until the
+    delay of the policy (`custody.delay_h`) has passed.
+    """
     made = await services.access.create_key(
         caller,
         body.roles,
@@ -128,34 +148,56 @@ async def create_key(body: KeyBody, caller: CallerDep, services: ServicesDep, in
         cidrs=body.cidrs,
         override_unions=body.override_unions,
     )
-    return _shown(made)
+    return _shown(made, services, response)
 
 
 @router.get("/{key_id}", summary="Get a key")
 async def get_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Return a key without its secret. Needs the role key-custodian."""
-    return KeyAnswer.model_validate(await services.access.get_key(caller, key_id, info))
+    return _described(await services.access.get_key(caller, key_id, info), services.access.now())
 
 
 @router.delete("/{key_id}", summary="Revoke a key")
 async def revoke_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Revoke a key with all its secrets; repeating it is harmless. Needs the role key-custodian."""
-    return KeyAnswer.model_validate(await services.access.revoke_key(caller, key_id, info))
+    return _described(await services.access.revoke_key(caller, key_id, info), services.access.now())
 
 
-@router.post("/{key_id}/rotate", summary="Rotate a key")
+@router.post("/{key_id}/approve", summary="Approve a key that waits")
+async def approve_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
+    """Give a key the roles in `pending_roles`. Needs the role key-custodian.
+
+    Refused (403) for the key that requested them, for the key itself, and for a key that either of them made or
+    rotated within the delay: whoever made a secret may know it.
+    """
+    return _described(await services.access.approve_key(caller, key_id, info), services.access.now())
+
+
+@router.post("/{key_id}/rotate", responses=_PENDING, summary="Rotate a key")
 async def rotate_key(
     key_id: KeyId,
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,
+    response: Response,
     body: RotationBody | None = None,
 ) -> NewKeyAnswer:
-    """Give a key a new secret, shown only once; the old one works for `overlap_s`. Needs the role key-custodian."""
+    """Give a key a new secret, shown only once; the old one works for `overlap_s`. Needs the role key-custodian.
+
+    Of a key with the role restorer, the new secret does not restore (202, `state: pending`) until another custodian
+    approves it or the delay has passed; the old one does as before, for `overlap_s`.
+    """
     overlap_s = (body or RotationBody()).overlap_s
-    return _shown(await services.access.rotate_key(caller, key_id, info, overlap_s=overlap_s))
+    made = await services.access.rotate_key(caller, key_id, info, overlap_s=overlap_s)
+    return _shown(made, services, response)
 
 
-def _shown(made: NewKey) -> NewKeyAnswer:
-    fields = KeyAnswer.model_validate(made.info).model_dump()
-    return NewKeyAnswer(key=str(made.key), **fields)
+def _described(key: Any, moment: datetime) -> KeyAnswer:
+    return KeyAnswer.model_validate({**asdict(key), "state": key.state(moment)})
+
+
+def _shown(made: NewKey, services: RouteServices, response: Response) -> NewKeyAnswer:
+    described = _described(made.info, services.access.now())
+    if described.state == "pending":
+        response.status_code = HTTPStatus.ACCEPTED
+    return NewKeyAnswer(key=str(made.key), **described.model_dump())

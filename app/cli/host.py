@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from app.assembly import Services, opened
 from app.cli.terminal import fail
-from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
+from app.core.access import COMMAND_LINE, DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
 from app.edge.observability import configure_logging
 from app.services.access.bootstrap import bootstrap
 from app.settings import Settings, load
 
 T = TypeVar("T")
-ACTOR = "cli"
+ACTOR = COMMAND_LINE
 """Actor in the audit log; the host's own log knows which person ran the command."""
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.terminal import confirm, note, show_json, show_table
+from app.cli.terminal import cell, confirm, note, show_json, show_table
 from app.cli.times import duration, moment_ahead
 
 if TYPE_CHECKING:
     from app.store.access.access import KeyInfo
 
 commands = typer.Typer(
-    help="Create, list, revoke and rotate API keys. Every change is recorded in the audit log.",
+    help="Create, list, approve, revoke and rotate API keys. Every change is recorded in the audit log.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -86,6 +86,10 @@ def list_(
         show_table(
             head, [(key.id, key.name, _roles(key), key.created, key.expires, _state(key)) for key in keys]
         )
+        for key in keys:
+            if _state(key) == "pending":
+                waiting = ", ".join(sorted(key.pending_roles))
+                note(f"Key {key.id} waits for {waiting} until {cell(key.pending_until)}: sluice keys approve")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice keys revoke 0a1b2c3d")
@@ -101,6 +105,26 @@ def revoke(
     confirm(f"Revoke key {key_id}?", yes=yes)
     ended = on_host(lambda host: host.access.revoke_key(caller_for(SYSTEM_TENANT), key_id))
     print(f"Key {ended.id} of tenant {ended.tenant} is revoked.")
+
+
+@commands.command(
+    epilog="""Example:
+
+\b
+  sluice keys approve 0a1b2c3d
+
+On a host that is a decision of whoever has access to the database; custodians without it approve over REST:
+POST /api/v1/keys/0a1b2c3d/approve."""
+)
+def approve(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The eight hexadecimal digits after slc_.")],
+) -> None:
+    """Let a key restore that a key custodian made or rotated, before its delay has passed."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+
+    approved = on_host(lambda host: host.access.approve_key(caller_for(SYSTEM_TENANT), key_id))
+    print(f"Key {approved.id} of tenant {approved.tenant} has its roles now: {_roles(approved)}.")
 
 
 @commands.command(
@@ -140,12 +164,7 @@ def _roles(info: "KeyInfo") -> str:
 
 
 def _state(info: "KeyInfo") -> str:
-    now = datetime.now(UTC)
-    if info.revoked is not None:
-        return "revoked"
-    if info.expires is not None and info.expires <= now:
-        return "expired"
-    return "rotating" if info.rotating_until is not None and info.rotating_until > now else "live"
+    return info.state(datetime.now(UTC))
 
 
 def _described(info: "KeyInfo") -> dict[str, str | Sequence[str] | datetime | None]:
@@ -159,4 +178,7 @@ def _described(info: "KeyInfo") -> dict[str, str | Sequence[str] | datetime | No
         "created_by": info.created_by,
         "expires": info.expires,
         "state": _state(info),
+        "pending_roles": sorted(info.pending_roles),
+        "pending_until": info.pending_until,
+        "pending_by": info.pending_by,
     }

@@ -7,13 +7,24 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 from app.core.errors import ForbiddenError, InvalidArgumentsError
 
 SYSTEM_TENANT = "system"
 DEFAULT_TENANT = "default"
+HOST_ACTOR = "host"
+COMMAND_LINE = "cli"
+HOST_ACTORS = frozenset({HOST_ACTOR, COMMAND_LINE})
+"""Who acts with access to the database, and so without a key: in the tenant system, and in the audit record."""
+FIRST_START = "bootstrap"
+"""Who makes the first key of an installation, in the audit record."""
 KEY_PATTERN = re.compile(r"slc_([0-9a-f]{8})_([A-Za-z0-9_-]{43})")
 TENANT_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+KeyState = Literal["live", "pending", "rotating", "expired", "revoked"]
+"""What people call a key: with ``pending``, one of its roles waits for an approval."""
 
 
 class Role(StrEnum):

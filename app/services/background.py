@@ -105,5 +105,6 @@ def housekeeping(
         Job("purge-ingestions", _MINUTE_S, purge_ingestions),
         Job("embed-documents", _MINUTE_S, embed_documents),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
+        Job("settle-keys", _MINUTE_S, access.settle_keys),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -80,6 +80,11 @@ def _document(name: str) -> Column[Any]:
     return Column(name, Document, nullable=False)
 
 
+def _optional_document(name: str) -> Column[Any]:  # None is NULL, and not the JSON value null
+    kind: JSON[Any] = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+    return Column(name, kind, nullable=True)
+
+
 tenant = Table(
     "tenant",
     metadata,
@@ -106,6 +111,14 @@ api_key = Table(
     _text("created_by"),
     _moment("expires", nullable=True),
     _moment("revoked", nullable=True),
+    # What the secret before the last rotation may do; NULL: what the key may do.
+    _optional_document("previous_roles"),
+    # Roles that the key gets at pending_until, or when another custodian than pending_by approves.
+    _optional_document("pending_roles"),
+    _moment("pending_until", nullable=True),
+    _text("pending_by", nullable=True),
+    # Who made its secrets, and when; NULL: only created_by.
+    _optional_document("makers"),
     PrimaryKeyConstraint("tenant", "id"),
     UniqueConstraint("id"),
     ForeignKeyConstraint(["tenant"], ["tenant.id"]),

@@ -46,6 +46,18 @@ def test_keys_are_made_listed_rotated_and_ended_and_all_of_it_is_on_record(shell
     assert key.split("_", 2)[2] not in json.dumps(events)
 
 
+def test_a_key_that_the_host_makes_waits_for_nobody(shell: Shell) -> None:
+    key_id = shell("keys", "create", "--role", "restorer").split("_")[1]
+    refused = sluice("keys", "approve", key_id, environment=shell.environment)
+
+    assert json.loads(shell("keys", "list", "--json"))[0]["state"] == "live"
+    assert (refused.returncode, "waits for no approval" in refused.stderr) == (1, True)
+    events = [
+        json.loads(line) for line in shell("audit", "query", "--action", "key.create", "--json").splitlines()
+    ]
+    assert events[0]["details"]["custody"] == "exempt"
+
+
 def test_a_tenant_gets_keys_of_its_own(shell: Shell) -> None:
     shell("tenants", "create", "acme")
     key = shell("keys", "create", "--tenant", "acme", "--role", "auditor").strip()

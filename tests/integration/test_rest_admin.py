@@ -202,6 +202,22 @@ async def test_another_tenants_things_look_as_if_they_were_not_there(rest: Rest)
     assert (await rest.call("GET", "/api/v1/vault/scopes", tenant=other)).json()["items"] == []
 
 
+async def test_the_tenant_system_administers_others_and_sees_nothing_that_they_store(rest: Rest) -> None:
+    await redacted(rest, "private")
+    key_id = (await rest.key("invoker")).split("_")[1]
+    for path in ("/api/v1/vault/scopes/private", "/api/v1/vault/scopes/private/entries?originals=true"):
+        assert (await rest.call("GET", path, tenant=SYSTEM_TENANT)).status_code == 404
+    scopes = await rest.call("GET", "/api/v1/vault/scopes?limit=1000", tenant=SYSTEM_TENANT)
+    events = await rest.call("GET", "/api/v1/audit/events?limit=1000", tenant=SYSTEM_TENANT)
+    assert "private" not in {scope["id"] for scope in scopes.json()["items"]}
+    assert {event["tenant"] for event in events.json()["items"]} == {SYSTEM_TENANT}
+    seen = await rest.call("GET", f"/api/v1/keys/{key_id}", roles=["key-custodian"], tenant=SYSTEM_TENANT)
+    assert (seen.status_code, seen.json()["tenant"]) == (200, rest.tenant)
+    off = {"disabled": True}
+    closed = await rest.call("PATCH", "/api/v1/tenants/system", off, roles=["operator"], tenant=SYSTEM_TENANT)
+    assert closed.status_code == 409
+
+
 async def test_a_disabled_tenant_is_refused_until_it_is_enabled_again(rest: Rest) -> None:
     async def switch(*, disabled: bool) -> None:
         path = f"/api/v1/tenants/{rest.tenant}"

@@ -200,6 +200,20 @@ class UntrustedPolicy(BaseModel):
         return self.after != "allow" and (suspected or self.servers is None or server in self.servers)
 
 
+class CustodyPolicy(BaseModel):
+    """How keys come to roles that a key custodian must not get hold of alone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    delay_h: int = Field(
+        default=24,
+        ge=1,
+        le=168,
+        description="Hours after which the role restorer of a new or rotated key has effect without the approval of "
+        "another key custodian. A shorter delay counts only after the longer one has passed.",
+    )
+
+
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 
 
@@ -242,6 +256,7 @@ class Policy(BaseModel):
     untrusted: UntrustedPolicy = Field(default_factory=UntrustedPolicy)
     secrets: SecretPolicy = Field(default_factory=SecretPolicy)
     tool_listing: ToolListing = Field(default_factory=ToolListing)
+    custody: CustodyPolicy = Field(default_factory=CustodyPolicy)
     interceptors: dict[str, InterceptorPolicy] = Field(
         default_factory=dict,
         description="Per middleware or pipeline, recommendations for callers that invoke it as an interceptor.",

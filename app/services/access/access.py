@@ -8,7 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from app.core.access import SYSTEM_TENANT, ApiKey, Caller, Role, check_tenant, check_union, parse_roles
+from app.core.access import (
+    FIRST_START,
+    HOST_ACTOR,
+    HOST_ACTORS,
+    SYSTEM_TENANT,
+    ApiKey,
+    Caller,
+    Role,
+    check_tenant,
+    check_union,
+    parse_roles,
+)
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.errors import (
     ConflictError,
@@ -19,6 +30,7 @@ from app.core.errors import (
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.services.access import custody
 from app.services.access.credentials import KnownKey, checked_cidrs, checked_expiry, checked_name
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
@@ -29,6 +41,8 @@ from app.store.access.access import (
     find_key,
     find_key_with_tenant,
     list_keys,
+    list_keys_due,
+    update_key_grant,
     update_key_revoked,
     update_key_secret,
 )
@@ -37,7 +51,7 @@ from app.store.audit.audit import Transaction
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 
-HOST = Caller(SYSTEM_TENANT, "host", frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
+HOST = Caller(SYSTEM_TENANT, HOST_ACTOR, frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
 """The command line on the host: with access to the database, it may administer tenants and keys."""
 
 KEYS_CHANGED = "keys"
@@ -53,7 +67,7 @@ _NO_DIGEST = bytes(32)
 
 
 class NewKey(NamedTuple):
-    """A new key with its secret, which is never shown again."""
+    """A new key with its secret, which is never shown again; some of its roles may wait for an approval."""
 
     key: ApiKey
     info: KeyInfo
@@ -68,6 +82,16 @@ class Authority:
     def reaches_all(self, caller: Caller) -> bool:
         """Return whether the roles of ``caller`` apply in every tenant."""
         return caller.tenant == SYSTEM_TENANT or caller.key_id in self.development_keys
+
+    def is_exempt(self, caller: Caller) -> bool:
+        """Return whether ``caller`` may grant every role alone: the host, or development's first key."""
+        is_host = caller.tenant == SYSTEM_TENANT and caller.key_id in HOST_ACTORS
+        return is_host or caller.key_id in self.development_keys
+
+    @property
+    def trusted_makers(self) -> frozenset[str]:
+        """Return who may make keys without being thought of as their holder: they could grant every role anyway."""
+        return HOST_ACTORS | {FIRST_START} | self.development_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +125,10 @@ class AccessService:
         if known_key is None:
             hmac.compare_digest(key.digest, _NO_DIGEST)
             raise _refusal()
-        if not known_key.admits(key, address, self.now()):
+        moment = self.now()
+        if not known_key.admits(key, address, moment):
             raise _refusal()
-        return known_key.caller
+        return known_key.caller_of(key, moment)
 
     async def create_key(
         self,
@@ -119,27 +144,32 @@ class AccessService:
     ) -> NewKey:
         """Create a key of the caller's tenant; a key custodian of the tenant system may name another tenant.
 
-        ``override_unions`` allows a combination of roles that is otherwise refused, and is recorded.
+        ``override_unions`` allows a combination of roles that is otherwise refused, and is recorded. The role
+        restorer is without effect until another custodian approves it or the delay of the policy has passed.
         """
         async with self.audit.refusals(caller, "key.create", request):
             target = self._administered_tenant(caller, tenant)
             granted = parse_roles(roles)
             check_union(granted, override=override_unions)
+            moment = self.now()
             info = KeyInfo(
                 tenant=target,
                 id="",
                 name=checked_name(name),
                 roles=granted,
                 cidrs=checked_cidrs(cidrs),
-                created=self.now(),
+                created=moment,
                 created_by=caller.key_id,
-                expires=checked_expiry(expires, self.now()),
+                expires=checked_expiry(expires, moment),
             )
             async with self._writing(caller, target) as tx:
                 if await find_tenant(tx, target) is None:
                     raise _no_tenant()
-                new_key = await self.store_key(tx, info)
-                events = self.events_of(caller, "key.create", target, request, grant_details(new_key.info))
+                exempt = self.authority.is_exempt(caller)
+                after = await custody.held_back(tx, info, caller, moment, exempt=exempt)
+                new_key = await self.store_key(tx, after)
+                details = {**grant_details(new_key.info), **custody.details_of(after, exempt=exempt)}
+                events = self.events_of(caller, "key.create", target, request, details)
                 await self.audit.record_with(tx, *events)
         return new_key
 
@@ -158,14 +188,15 @@ class AccessService:
         async with self._reading(caller, target) as tx:
             if await find_tenant(tx, target) is None:
                 raise _no_tenant()
-            return await list_keys(tx, target, after=after, limit=limit)
+            keys = await list_keys(tx, target, after=after, limit=limit)
+        return [info.settled(self.now()) for info in keys]
 
     async def get_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
         """Return one key, or raise NotFoundError."""
         async with self.audit.refusals(caller, "key.get", request):
             caller.require(Role.KEY_CUSTODIAN)
         async with self._reading(caller, caller.tenant) as tx:
-            return (await self._find_key(tx, caller, key_id)).info
+            return (await self._find_key(tx, caller, key_id)).info.settled(self.now())
 
     async def revoke_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
         """End a key at once, in this process before this returns; repeating it does no harm."""
@@ -181,7 +212,7 @@ class AccessService:
                 await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
         self.memory.forget(key_id)
-        return replace(stored.info, revoked=moment, rotating_until=None)
+        return replace(stored.info.settled(moment), revoked=moment, rotating_until=None)
 
     async def rotate_key(
         self,
@@ -193,7 +224,8 @@ class AccessService:
     ) -> NewKey:
         """Give a key a new secret; the old one stays valid for ``overlap_s`` seconds (0: it ends at once).
 
-        At most two secrets are valid: during a rotation only ``overlap_s=0`` is allowed.
+        At most two secrets are valid: during a rotation only ``overlap_s=0`` is allowed. Whoever rotates a key sees
+        its secret, so the new one restores only after an approval or the delay, as a new key does.
         """
         async with self.audit.refusals(caller, "key.rotate", request):
             caller.require(Role.KEY_CUSTODIAN)
@@ -202,20 +234,53 @@ class AccessService:
                     "Two secrets may be valid at once for at most 90 days.",
                     details={"pointer": "/overlap_s", "maximum": MAX_OVERLAP_S},
                 )
-            until = self.now() + timedelta(seconds=overlap_s) if overlap_s else None
+            moment = self.now()
+            until = moment + timedelta(seconds=overlap_s) if overlap_s else None
             async with self._writing(caller, caller.tenant) as tx:
                 stored = await self._find_key(tx, caller, key_id, lock=True)
-                self._check_rotation(stored.info, until)
+                before = replace(stored, info=stored.info.settled(moment))
+                self._check_rotation(before.info, until)
                 fresh = ApiKey(key_id, ApiKey.generate().secret)
-                await update_key_secret(tx, stored, fresh.digest, until)
+                exempt, tenant = self.authority.is_exempt(caller), before.info.tenant
+                after = await custody.held_back(tx, before.info, caller, moment, exempt=exempt)
+                await update_key_secret(tx, before, fresh.digest, until, after)
                 details = {"key": key_id, "overlap_s": int(overlap_s)}
-                tenant = stored.info.tenant
-                await self.audit.record_with(
-                    tx, *self.events_of(caller, "key.rotate", tenant, request, details)
-                )
+                details |= custody.details_of(after, exempt=exempt)
+                events = self.events_of(caller, "key.rotate", tenant, request, details)
+                await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
         self.memory.forget(key_id)
-        return NewKey(fresh, replace(stored.info, rotating_until=until))
+        return NewKey(fresh, replace(after, rotating_until=until))
+
+    async def approve_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
+        """Give a key the roles for which it waits; the approval of whoever may know its secret does not count."""
+        async with self.audit.refusals(caller, "key.approve", request):
+            caller.require(Role.KEY_CUSTODIAN)
+            moment, exempt = self.now(), self.authority.is_exempt(caller)
+            # Who made the approver's key may be a custodian of another tenant.
+            async with self.database.system_transaction() as tx:
+                info = (await self._find_key(tx, caller, key_id, lock=True)).info.settled(moment)
+                custody.check_waits(info, moment)
+                if not exempt:
+                    await custody.check_other_hands(tx, info, caller, moment, self.authority.trusted_makers)
+                await update_key_grant(tx, info.granted())
+                await announce(tx, Changed(KEYS_CHANGED, info.tenant, key_id))
+                details = custody.approval_details(info, exempt=exempt)
+                events = self.events_of(caller, "key.approve", info.tenant, request, details)
+                await self.audit.record_with(tx, *events)
+        self.memory.forget(key_id)
+        return info.granted()
+
+    async def settle_keys(self) -> None:
+        """Store and record the roles for which keys have waited long enough; they have them already."""
+        async with self.database.system_transaction() as tx:
+            for info in await list_keys_due(tx, self.now()):
+                await update_key_grant(tx, info.granted())
+                actor = Caller(info.tenant, custody.DELAY_ACTOR, frozenset())
+                details = custody.approval_details(info, exempt=False)
+                await self.audit.record_with(
+                    tx, *self.events_of(actor, "key.settle", info.tenant, None, details)
+                )
 
     def changed(self, changed: Changed) -> None:
         """Forget what an announced change has made stale."""
@@ -309,13 +374,14 @@ class AccessService:
 
 def grant_details(info: KeyInfo) -> dict[str, str | int | bool]:
     """Return a new key's details for the audit record: its roles and limits, never the secret."""
-    details: dict[str, str | int | bool] = {"key": info.id, "granted": ",".join(sorted(info.roles))}
+    roles = info.granted().roles
+    details: dict[str, str | int | bool] = {"key": info.id, "granted": ",".join(sorted(roles))}
     if info.expires is not None:
         details["expires"] = info.expires.isoformat()
     if info.cidrs:
         details["cidrs"] = ",".join(info.cidrs)
     try:
-        check_union(info.roles)
+        check_union(roles)
     except InvalidArgumentsError:
         details["override_unions"] = True
     return details

@@ -10,15 +10,16 @@ import logging
 from datetime import datetime
 from typing import Final, Literal
 
-from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, ApiKey, Caller, Role, check_union
+from app.core.access import DEFAULT_TENANT, FIRST_START, SYSTEM_TENANT, ApiKey, Caller, Role, check_union
 from app.core.errors import ConflictError, InvalidArgumentsError
 from app.services.access.access import AccessService, grant_details
+from app.services.access.custody import details_of
 from app.store.access.access import KeyInfo, StoredKey, add_key, count_keys, find_key, list_keys_made_by
 from app.store.access.tenants import Tenant, add_tenant, find_tenant
 from app.store.audit.audit import Transaction
 
 Environment = Literal["development", "production"]
-BOOTSTRAP: Final = Caller(SYSTEM_TENANT, "bootstrap", frozenset())
+BOOTSTRAP: Final = Caller(SYSTEM_TENANT, FIRST_START, frozenset())
 """The actor that makes the first key, in the audit record and in the key's ``created_by``."""
 
 _ROLES: Final[dict[Environment, frozenset[Role]]] = {
@@ -101,7 +102,7 @@ async def _store(access: AccessService, tx: Transaction, key: ApiKey, environmen
         created_by=BOOTSTRAP.key_id,
     )
     await add_key(tx, StoredKey(info, key.digest))
-    details = {**grant_details(info), "environment": environment}
+    details = {**grant_details(info), **details_of(info, exempt=True), "environment": environment}
     await access.audit.record_with(
         tx, *access.events_of(BOOTSTRAP, "key.create", DEFAULT_TENANT, None, details)
     )

@@ -1,7 +1,7 @@
 """Check a presented key against the stored one, and the properties of a new key."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
@@ -19,6 +19,11 @@ class KnownKey:
     """A stored key prepared for checks, which then need no parsing and no query."""
 
     caller: Caller
+    previous_caller: Caller
+    """Who presents the secret from before the last rotation: it never has what the new one waits for."""
+    settled_caller: Caller
+    """Who presents the current secret after ``pending_until``."""
+    pending_until: datetime | None
     digest: bytes = field(repr=False)
     previous_digest: bytes | None = field(repr=False)
     previous_expires: datetime | None
@@ -30,8 +35,13 @@ class KnownKey:
     def of(cls, stored: StoredKey) -> "KnownKey":
         """Prepare a stored key."""
         info = stored.info
+        caller = Caller(info.tenant, info.id, info.roles)
+        previous = info.roles if stored.previous_roles is None else stored.previous_roles
         return cls(
-            caller=Caller(info.tenant, info.id, info.roles),
+            caller=caller,
+            previous_caller=replace(caller, roles=previous),
+            settled_caller=replace(caller, roles=info.granted().roles),
+            pending_until=info.pending_until,
             digest=stored.digest,
             previous_digest=stored.previous_digest,
             previous_expires=info.rotating_until,
@@ -51,6 +61,13 @@ class KnownKey:
             and (self.expires is None or moment < self.expires)
             and self._allows_address(address)
         )
+
+    def caller_of(self, key: ApiKey, moment: datetime) -> Caller:
+        """Return who presents ``key``, which is admitted, with the roles of that secret at this moment."""
+        if not key.matches(self.digest):
+            return self.previous_caller
+        waits = self.pending_until is not None and moment < self.pending_until
+        return self.caller if waits else self.settled_caller
 
     def _allows_address(self, address: str | None) -> bool:
         if not self.networks:

@@ -1,7 +1,4 @@
-"""A pool of connections for single calls: each serves one call at a time, then idles for its owner's next call.
-
-Many clients may share one key. So a connection over which a server asked its client anything ends with that call.
-"""
+"""A pool of connections for single calls: each serves one call at a time, then idles for its owner's next call."""
 
 import asyncio
 import hashlib
@@ -108,8 +105,7 @@ class ConnectionPool:
         self._drop(idle[0])
 
     def _release(self, link: ClientConnection) -> None:
-        if link not in self._open or link.ended or link.has_asked:
-            # The server may remember an answer of this call's client, and the next call may be another client's.
+        if link not in self._open or link.ended:
             self._drop(link)
             return
         loop = asyncio.get_running_loop()

@@ -43,7 +43,8 @@ _PURGE_BATCH = 100
 _PER_VALUE = 100
 """The work for one original, in characters of text that cost the same."""
 _SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
-_READERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER)
+_LISTERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER)
+_READERS = (*_LISTERS, Role.RESTORER)
 
 log = logging.getLogger("sluice.vault")
 
@@ -179,7 +180,7 @@ class VaultService:
     ) -> ScopePage:
         """Return a page of live scopes with counts by label, never originals."""
         async with self.audit.refusals(caller, "vault.scopes", request):
-            caller.require(*_READERS)
+            caller.require(*_LISTERS)
             _check_page(limit)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             scopes = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
