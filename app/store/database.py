@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from sqlalchemy import text
@@ -17,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.core.events import Changed
 from app.store.dialects import USUAL, WRITE, Patience, async_url, check_durability, make_engine
+from app.store.sqlite_file import SQLiteFile
 
 APP_ROLE = "sluice_app"
 """The role of every request: it sees the rows of one tenant and owns nothing."""
@@ -30,6 +32,16 @@ _ANNOUNCED = "sluice_announced"
 _READINESS_S = 1.0
 _DIED_IDLE_S = 0.5
 """A connection that died while idle fails at once; a slower failure means that the database does not answer."""
+_REPLACED = (
+    "The database file was deleted or replaced while the service runs, so nothing is read or stored: put the file "
+    "back or restore it, then restart the service."
+)
+
+_PING_EMBEDDED = (
+    "INSERT INTO installation (name, value) VALUES ('readiness', :written) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value"
+)
+_PING = _PING_EMBEDDED.replace(":written", "CAST(:written AS jsonb)")
 
 log = logging.getLogger("sluice.store")
 T = TypeVar("T")
@@ -51,6 +63,8 @@ class Database:
         self._listeners: list[Callable[[Changed], None]] = []
         self._appender: tuple[AsyncConnection, Any] | None = None
         self._pinged = 0.0
+        self._file = SQLiteFile(Path(str(self.url.database))) if self.embedded else None
+        self._shut: str | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,6 +94,18 @@ class Database:
         async with self._begin(SYSTEM_ROLE, "", write=write) as tx:
             yield tx
 
+    def shut(self, reason: str) -> None:
+        """Refuse every transaction from now on, for ``reason`` (one sentence without content); only a restart helps."""
+        self._shut = reason
+
+    def check_whole(self) -> None:
+        """Raise ``StoreUnavailableError`` where the database was shut, or its file was deleted or replaced."""
+        if self._shut is None and self._file is not None and not self._file.whole:
+            log.error(_REPLACED)
+            self._shut = _REPLACED
+        if self._shut is not None:
+            raise StoreUnavailableError(self._shut)
+
     async def append(self, statement: str, parameters: Sequence[Any]) -> None:
         """Run one statement of SQLite that is a transaction by itself; durable when this returns.
 
@@ -88,12 +114,14 @@ class Database:
         with _translated():
             async with AsyncExitStack() as stack:
                 await self._wait_to_write(stack)
+                self.check_whole()
                 try:
                     _, driver = self._appender or await self._open_appender()
                     await driver.execute_fetchall(statement, parameters)
                 except BaseException:
                     await self._end_appender()
                     raise
+                self.check_whole()
 
     async def _open_appender(self) -> tuple[AsyncConnection, Any]:
         connection = await self._engine.connect().start()
@@ -125,21 +153,29 @@ class Database:
             await check_durability(tx, production=production)
 
     async def ping(self) -> None:
-        """Read and write one row, at most once a second, or raise ``StoreUnavailableError``."""
+        """Write the time and read it back, at most once a second, or raise ``StoreUnavailableError``."""
+        self.check_whole()
         if time.monotonic() - self._pinged < _READINESS_S:
             return
+        written = str(time.time_ns())
         async with self.system_transaction() as tx:
-            await tx.execute(
-                text(
-                    "INSERT INTO installation (name, value) VALUES ('readiness', '1') "
-                    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-                )
-            )
+            stored = await tx.execute(text(_PING_EMBEDDED if self.embedded else _PING), {"written": written})
+            if str(stored.scalar_one()) != written:
+                raise StoreUnavailableError("The database did not store what was written.")
         self._pinged = time.monotonic()
+
+    async def revision(self) -> str | None:
+        """Return the revision of the schema, or None where there is none; the login must be able to read it."""
+        async with self.connection() as tx:
+            revision: str | None = (
+                await tx.execute(text("SELECT version_num FROM alembic_version"))
+            ).scalar_one_or_none()
+            return revision
 
     @asynccontextmanager
     async def connection(self, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
         """Open a connection as the login itself, without a role; only for checks of settings and schema."""
+        self.check_whole()
         with _translated():
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
@@ -149,6 +185,8 @@ class Database:
         """Close every connection; an open transaction is rolled back."""
         await self._end_appender()
         await self._engine.dispose()
+        if self._file is not None:
+            self._file.close()
 
     def driver_arguments(self) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of the driver's own ``connect`` for this database (for ``store.changes``)."""
@@ -165,10 +203,13 @@ class Database:
             stack.enter_context(_translated())
             if write and self.embedded:
                 await self._wait_to_write(stack)
+            self.check_whole()
             tx = await self._connect(role, tenant, write=write)
             try:
                 yield tx
                 await tx.commit()
+                # What was read, and what was committed, belongs to a file that a restart would not find.
+                self.check_whole()
             except BaseException:
                 await _abandon(tx)
                 raise

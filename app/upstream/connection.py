@@ -206,6 +206,7 @@ class Connection:
             on_notification=self._on_notification,
             schema_of=self._inventory.schema_of,
             allowed_networks=self._options.allowed_networks(self.name),
+            roots=self.settings.roots,
         )
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:

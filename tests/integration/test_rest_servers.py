@@ -108,6 +108,7 @@ async def test_a_server_goes_from_pending_over_test_and_approval_to_served(
         "headers": {"X-Key": None},
         "description": "For tests",
         "namespace": True,
+        "roots": False,
         "timeoutS": 60,
     }
     assert {key: added.json()[key] for key in body | {"state": 0, "origin": 0, "approved": 0}} == {
@@ -165,8 +166,11 @@ async def test_a_server_is_changed_paused_resumed_and_removed(rest: Rest, url: s
     again = await call(rest, "POST", "", {"name": "alpha", "settings": {"url": url}})
     assert (again.status_code, again.json()["pointer"]) == (409, "/name")
     await call(rest, "POST", "/alpha/approve")
-    put = await call(rest, "PUT", "/alpha", {"settings": {"url": url}, "toolFilter": ["echo"]})
+    put = await call(rest, "PUT", "/alpha", {"settings": {"url": url, "roots": True}, "toolFilter": ["echo"]})
     assert (put.json()["state"], put.json()["toolFilter"]) == ("approved", ["echo"])
+    assert put.json()["settings"]["roots"] is True
+    await call(rest, "PUT", "/alpha", {"settings": {"url": url}, "toolFilter": ["echo"]})
+    assert (await call(rest, "GET", "/alpha")).json()["settings"]["roots"] is False
     assert (await call(rest, "POST", "/alpha/pause")).json()["state"] == "paused"
     await shown(rest, lambda one: one["status"] is None)
     assert (await call(rest, "POST", "/alpha/resume")).json()["state"] == "approved"
@@ -192,6 +196,7 @@ async def test_a_server_is_changed_paused_resumed_and_removed(rest: Rest, url: s
         ({"name": "a", "settings": {}}, "/settings"),
         ({"name": "a", "settings": {"url": "file:///etc/passwd"}}, "/settings/url"),
         ({"name": "a", "settings": {"url": "https://x", "surprise": 1}}, "/settings"),
+        ({"name": "a", "settings": {"command": "x", "roots": True}}, "/settings"),
         ({"name": "a", "settings": {"url": "https://x", "headers": {"K": None}}}, "/settings/headers"),
         ({"name": "a", "settings": {"url": "https://x"}, "toolFilter": ["a", "-b"]}, "/toolFilter"),
         ({"name": "a", "settings": {"url": "https://x"}, "disclosure": "none"}, "/disclosure"),

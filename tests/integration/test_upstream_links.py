@@ -180,20 +180,22 @@ async def test_what_a_server_logs_during_a_call_reaches_its_client(way):
 
 
 @over(CALLING_BACK)
-async def test_a_server_may_ask_for_a_model_a_form_and_roots(way):
+async def test_a_server_may_ask_for_a_model_and_a_form_and_a_remote_one_for_roots(way):
     client = Client()
     async with way.linked(capabilities=CALLED_BACK) as link:
         sampled = await call(link, "sample", {"ask": "6 x 7?"}, hooks=client.hooks())
         elicited = await call(link, "elicit", {"ask": "Name?"}, hooks=client.hooks())
-        rooted = await call(link, "roots", hooks=client.hooks())
+        if not way.in_process:
+            with pytest.raises(UpstreamError):
+                await call(link, "roots", hooks=client.hooks())
+        else:
+            rooted = await call(link, "roots", hooks=client.hooks())
+            assert rooted["content"][0]["text"] == "file:///work"
     assert sampled["content"][0]["text"] == "model said forty-two"
     assert elicited["content"][0]["text"] == 'accept {"name": "Ada"}'
-    assert rooted["content"][0]["text"] == "file:///work"
-    assert [method for method, _ in client.asked] == [
-        "sampling/createMessage",
-        "elicitation/create",
-        "roots/list",
-    ]
+    asked = [method for method, _ in client.asked]
+    assert asked[:2] == ["sampling/createMessage", "elicitation/create"]
+    assert asked[2:] == ([] if not way.in_process else ["roots/list"])
     assert client.asked[0][1]["messages"][0]["content"]["text"] == "6 x 7?"
 
 

@@ -152,15 +152,15 @@ async def test_a_child_that_does_not_read_fails_calls_by_their_time_and_blocks_n
 
 
 async def test_a_question_goes_to_the_only_call_that_runs_and_else_to_the_owner():
-    client, owner = Client(), Client(answers={"roots/list": {"roots": []}})
+    client, owner = Client(), Client(answers={"elicitation/create": {"action": "decline"}})
     async with linked(child_settings(), on_request=owner.ask) as link:
         alone = await call(link, "ask", hooks=client.hooks())
         hanging = asyncio.create_task(call(link, "hang", hooks=client.hooks()))
         await asyncio.sleep(0.05)
         crowded = await call(link, "ask", hooks=client.hooks())
         hanging.cancel()
-    assert alone["answered"]["roots"] == [{"uri": "file:///work"}]
-    assert crowded["answered"]["roots"] == []
+    assert alone["answered"]["action"] == "accept"
+    assert crowded["answered"]["action"] == "decline"
 
 
 async def test_what_is_logged_while_several_calls_run_reaches_none_of_them():

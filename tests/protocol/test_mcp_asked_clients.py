@@ -33,7 +33,7 @@ async def rooted(_context: Any) -> types.ListRootsResult:
 async def test_the_python_client_is_asked_in_the_way_of_its_revision(tmp_path, mode, era):
     headers = {"authorization": f"Bearer {KEY}"}
     async with (
-        behind(tmp_path, wanting(), era) as (url, _),
+        behind(tmp_path, wanting(), era, roots=True) as (url, _),
         httpx2.AsyncClient(headers=headers, timeout=20) as http,
         Client(
             streamable_http_client(url, http_client=http),

@@ -27,11 +27,12 @@ Raw = RootModel[dict[str, Any]]
 
 @contextlib.asynccontextmanager
 async def behind(
-    folder: Path, script: ScriptedServer, era: Any = None, **sections: Any
+    folder: Path, script: ScriptedServer, era: Any = None, *, roots: bool = False, **sections: Any
 ) -> AsyncIterator[tuple[str, Any]]:
     """Serve ``script`` behind the whole service."""
     with serving_era(script, era) as upstream:
-        async with aggregated(folder, {"alpha": {"url": upstream}}, sections=sections) as served:
+        servers = {"alpha": {"url": upstream, "roots": roots}}
+        async with aggregated(folder, servers, sections=sections) as served:
             yield served
 
 
@@ -67,7 +68,10 @@ async def raw_question(context: Any, _arguments: dict[str, Any]) -> dict[str, An
 
 @pytest.mark.parametrize("era", [None, OnlyHandshake])
 async def test_questions_of_a_server_reach_the_client_of_the_call_and_answers_come_back(tmp_path, era):
-    async with behind(tmp_path, ScriptedServer(), era) as (url, _), answering(url, ALICE) as caller:
+    async with (
+        behind(tmp_path, ScriptedServer(), era, roots=True) as (url, _),
+        answering(url, ALICE) as caller,
+    ):
         sampled = await caller.tool("alpha__sample", ask="Capital of France?")
         elicited = await caller.tool("alpha__elicit", ask="Who are you?")
         rooted = await caller.tool("alpha__roots")
@@ -98,7 +102,7 @@ async def test_members_that_no_model_knows_survive_in_questions_and_answers(tmp_
 
 async def test_a_client_is_asked_nothing_that_it_did_not_declare(tmp_path):
     async with (
-        behind(tmp_path, ScriptedServer()) as (url, _),
+        behind(tmp_path, ScriptedServer(), roots=True) as (url, _),
         answering(url, ALICE, {"roots": {}}) as caller,
     ):
         refused = await caller.tool("alpha__sample")
@@ -178,7 +182,11 @@ async def outside_a_request(context: Any, _arguments: dict[str, Any]) -> dict[st
 async def test_questions_outside_a_request_come_on_the_standing_stream(tmp_path):
     script = ScriptedServer()
     script.add_tool("later", outside_a_request)
-    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller, caller.listening():
+    async with (
+        behind(tmp_path, script, roots=True) as (url, _),
+        answering(url, ALICE) as caller,
+        caller.listening(),
+    ):
         await caller.tool("alpha__later")
         async with asyncio.timeout(10):
             while not any("roots" in meta for meta in script.metas):
@@ -190,7 +198,7 @@ async def test_questions_outside_a_request_come_on_the_standing_stream(tmp_path)
 async def test_who_has_no_standing_stream_open_is_not_waited_for(tmp_path):
     script = ScriptedServer()
     script.add_tool("later", outside_a_request)
-    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+    async with behind(tmp_path, script, roots=True) as (url, _), answering(url, ALICE) as caller:
         await caller.tool("alpha__later")
         async with asyncio.timeout(10):
             while {"refused": -32603} not in script.metas:
@@ -216,7 +224,7 @@ class Hearing(ScriptedServer):
 
 async def test_a_change_of_the_roots_is_passed_on_to_the_servers_of_the_session(tmp_path):
     script = Hearing()
-    async with behind(tmp_path, script) as (url, _), answering(url, ALICE) as caller:
+    async with behind(tmp_path, script, roots=True) as (url, _), answering(url, ALICE) as caller:
         await caller.tool("alpha__echo")
         await caller.wire.notify("notifications/roots/list_changed")
         async with asyncio.timeout(10):

@@ -56,9 +56,15 @@ class Unasked:
 
 
 def options(**more: Any) -> LinkOptions:
-    """Return options that may reach loopback, as settings of the host may."""
+    """Return options that may reach loopback, as settings of the host may, and tell roots."""
     return LinkOptions(
-        **{"connect_timeout_s": 20.0, "max_result_bytes": MIB, "allowed_networks": None, **more}
+        **{
+            "connect_timeout_s": 20.0,
+            "max_result_bytes": MIB,
+            "allowed_networks": None,
+            "roots": True,
+            **more,
+        }
     )
 
 

@@ -91,7 +91,7 @@ def call(number: int, params: dict[str, Any], waiting: list[int]) -> None:
         sys.exit(3)
     elif name == "ask":
         waiting.append(number)
-        say({"id": "q", "method": "roots/list"})
+        say({"id": "q", "method": "elicitation/create", "params": {}})
     elif name == "both":
         waiting.append(number)
         if len(waiting) == 2:

@@ -51,6 +51,11 @@ class MCPServerSettings(BaseModel):
     namespace: bool = Field(
         default=True, description="False exposes its names without the prefix `server__`."
     )
+    roots: bool = Field(
+        default=False,
+        description="Whether the server may ask clients for their roots. Refused for stdio: a command runs on the "
+        "host of the service, so a client could name the folders there that it reads.",
+    )
     timeout_s: float = Field(
         default=60,
         gt=0,
@@ -111,6 +116,10 @@ class MCPServerSettings(BaseModel):
     def _has_its_address(self) -> Self:
         if self.type == "stdio" and not self.command:
             raise ValueError("a stdio server needs a command")
+        if self.type == "stdio" and self.roots:
+            raise ValueError(
+                "roots must be false for a stdio server: it runs on this host, where clients have no folders"
+            )
         if self.type != "stdio" and not self.url:
             raise ValueError(f"a server of type {self.type} needs a url")
         return self

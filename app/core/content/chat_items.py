@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from app.core.content.hook_items import free_items, free_value
-from app.core.content.parsing import BLOCK_TYPES, REASONING_TYPES
+from app.core.content.parsing import REASONING_TYPES
+from app.core.content.walking import BLOCK_TYPES
 
 _CALL_TYPE: Final = "function_call"
 _TEXT_TYPES: Final = frozenset({"input_text", "output_text"})

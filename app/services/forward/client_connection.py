@@ -79,7 +79,10 @@ class ClientConnection:
 
     def __init__(self, server: str, ask: Ask, notify: Notify) -> None:
         self.server = server
-        self._ask_client = ask
+        self.has_asked = False
+        """Whether a request of the server went to the client: the server may remember the answer."""
+
+        self._ask_client = self._noting(ask)
         self._notify_client = notify
         self._calls: list[_Call] = []
         self._guards: deque[Callable[[Hooks], Hooks]] = deque(maxlen=_GUARDS)
@@ -112,7 +115,8 @@ class ClientConnection:
             self._guards.append(hooks.guard)
         try:
             async with asyncio.timeout(timeout_s) as limit:
-                call = _Call(hooks, limit)
+                ask = self._noting(hooks.ask) if hooks.ask is not None else None
+                call = _Call(replace(hooks, ask=ask), limit)
                 self._calls.append(call)
                 try:
                     return await link.request(
@@ -164,6 +168,13 @@ class ClientConnection:
         hooks = next((call.hooks for call in reversed(self._calls) if call.ask is not None), None)
         ask = self._guarded(hooks or Hooks(ask=self._ask_client)).ask
         return await (ask or refuse_request)(method, params)
+
+    def _noting(self, ask: Ask) -> Ask:
+        async def ask_and_note(method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+            self.has_asked = True
+            return await ask(method, params)
+
+        return ask_and_note
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
         if method not in _PASSED_ON:

@@ -1,4 +1,7 @@
-"""A pool of connections for single calls: each serves one call at a time, then idles for its owner's next call."""
+"""A pool of connections for single calls: each serves one call at a time, then idles for its owner's next call.
+
+Many clients may share one key. So a connection over which a server asked its client anything ends with that call.
+"""
 
 import asyncio
 import hashlib
@@ -105,7 +108,8 @@ class ConnectionPool:
         self._drop(idle[0])
 
     def _release(self, link: ClientConnection) -> None:
-        if link not in self._open or link.ended:
+        if link not in self._open or link.ended or link.has_asked:
+            # The server may remember an answer of this call's client, and the next call may be another client's.
             self._drop(link)
             return
         loop = asyncio.get_running_loop()

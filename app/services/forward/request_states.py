@@ -2,18 +2,22 @@
 
 import hashlib
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from app.core.access import Caller
-from app.core.errors import InvalidArgumentsError
+from app.core.errors import InvalidArgumentsError, TooLargeError
 from app.core.strictjson import dumps
 from app.engines.cipher import RecordKeys, SealBrokenError
 
 _STATE: Final = "requestState"
 _SEALED: Final = "dev.sluice/sealed."
+MAX_STATE_BYTES: Final = 256 * 1024
+"""The longest state that a server may give: it travels twice with each step of a request."""
+
+_MAX_SEALED: Final = 2 * MAX_STATE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,11 @@ class RequestStates:
         if not isinstance(state, str):
             return dict(result)
         name, data = _name(caller, about, params), state.encode("utf-8", "surrogatepass")
+        if len(data) > MAX_STATE_BYTES:
+            raise TooLargeError(
+                f"The server gave a requestState of more than {MAX_STATE_BYTES} bytes.",
+                details={"limit": "request_state", "maximum": MAX_STATE_BYTES},
+            )
         sealed = urlsafe_b64encode(self.keys.seal(caller.tenant, name, data)).decode()
         return {**result, _STATE: _SEALED + sealed}
 
@@ -50,11 +59,28 @@ class RequestStates:
         return _is_sealed(params) and self._data(caller, about, params) is not None
 
     def _data(self, caller: Caller, about: tuple[str, ...], params: Mapping[str, Any]) -> bytes | None:
-        try:
-            sealed = urlsafe_b64decode(params[_STATE].removeprefix(_SEALED))
-            return self.keys.open(caller.tenant, _name(caller, about, params), sealed)
-        except (ValueError, SealBrokenError):
+        sealed = _decoded(params[_STATE].removeprefix(_SEALED))
+        if sealed is None:
             return None
+        try:
+            return self.keys.open(caller.tenant, _name(caller, about, params), sealed)
+        except SealBrokenError:
+            return None
+
+
+def _decoded(state: str) -> bytes | None:
+    """Return the bytes of a sealed state, or None for any spelling that we never issued.
+
+    Decoders skip foreign characters, bits behind the last byte and whatever follows the padding, so that one state
+    would have many spellings: the bytes must encode to the very same text again.
+    """
+    if len(state) > _MAX_SEALED or not state.isascii():
+        return None
+    try:
+        sealed = b64decode(state, altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return sealed if urlsafe_b64encode(sealed).decode() == state else None
 
 
 def _is_sealed(params: Mapping[str, Any]) -> bool:

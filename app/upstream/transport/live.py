@@ -20,6 +20,13 @@ from app.upstream.transport.faults import Faults
 from app.upstream.transport.listening import Listening
 from app.upstream.transport.negotiation import DISCOVER, INITIALIZE, Agreement, Negotiation
 from app.upstream.transport.options import LinkOptions
+from app.upstream.transport.roots import (
+    ROOTS_CHANGED,
+    check_asks_no_roots,
+    check_tells_no_roots,
+    hooks_without_roots,
+    options_without_roots,
+)
 from app.upstream.transport.wire import COURTESY_S, LOG, PROGRESS, Message, Wire, is_answer, result_of
 
 log = logging.getLogger("sluice.upstream")
@@ -45,7 +52,7 @@ class LiveLink:
     ) -> None:
         self._wire = wire
         self._faults = faults
-        self._options = options
+        self._options = options = options if options.roots else options_without_roots(options)
         self._tasks = tasks
         self._cancels_by_frame = cancels_by_frame
         self._numbers = count(1)
@@ -104,11 +111,19 @@ class LiveLink:
         timeout_s: float,
     ) -> dict[str, Any]:
         """Return the server's result as it came; see ``Link``."""
-        return await self._exchange(self._envelope, method, params or {}, hooks, timeout_s)
+        if self._options.roots:
+            return await self._exchange(self._envelope, method, params or {}, hooks, timeout_s)
+        check_tells_no_roots(params or {})
+        hooks = hooks_without_roots(hooks)
+        result = await self._exchange(self._envelope, method, params or {}, hooks, timeout_s)
+        check_asks_no_roots(result)
+        return result
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification."""
-        if self.modern and not self._cancels_by_frame:
+        if (self.modern and not self._cancels_by_frame) or (
+            method == ROOTS_CHANGED and not self._options.roots
+        ):
             return
         message: Message = {"jsonrpc": "2.0", "method": method}
         if params is not None:

@@ -23,7 +23,8 @@ class LinkOptions:
     instead. ``on_request`` answers what a server asks outside a request, or raises UpstreamError. ``schema_of(tool)``
     returns the input schema of a tool, from which a modern request's ``Mcp-Param-*`` headers follow.
     ``allowed_networks``: None means that the settings come from the host (file, command line) and may name any address
-    except those of cloud metadata; otherwise only public addresses and these networks are allowed.
+    except those of cloud metadata; otherwise only public addresses and these networks are allowed. ``roots``: whether
+    the server may learn the roots of clients; over stdio it never does.
     """
 
     connect_timeout_s: float
@@ -34,6 +35,7 @@ class LinkOptions:
     on_request: RequestSink | None = None
     schema_of: SchemaOf | None = None
     allowed_networks: tuple[str, ...] | None = ()
+    roots: bool = False
 
 
 class ServerLink(Protocol):

@@ -19,6 +19,7 @@ from app.upstream.transport.event_stream import Lines, Oversize
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.live import LiveLink
 from app.upstream.transport.options import LinkOptions, ServerLink
+from app.upstream.transport.roots import options_without_roots
 
 _GRACE_S: Final = 2.0
 """How long a server may take to end by itself, and again after SIGTERM."""
@@ -34,6 +35,7 @@ async def open_stdio(
 ) -> AsyncIterator[ServerLink]:
     """Run the server as a child and connect to it, in either revision."""
     faults = Faults(name)
+    options = options_without_roots(options)  # the command reads our host's folders, not the client's
     async with AsyncExitStack() as stack:
         process = await _started(settings, faults)
         try:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.errors import InvalidArgumentsError
+from app.core.errors import InvalidArgumentsError, TooLargeError
 from app.engines.cipher import RecordKeys
-from app.services.forward.request_states import RequestStates
+from app.services.forward.request_states import MAX_STATE_BYTES, RequestStates
 
 STATES = RequestStates(RecordKeys(b"k" * 32))
 CALLER = Caller("acme", "0000000a", frozenset({Role.INVOKER}))
@@ -68,3 +68,39 @@ def test_no_arguments_and_empty_ones_are_the_same_request() -> None:
 
 def test_any_text_comes_back_even_one_that_no_utf_8_can_hold() -> None:
     assert STATES.opened(CALLER, ABOUT, sealed("\ud800"))["requestState"] == "\ud800"
+
+
+SPELLINGS = {
+    "more behind it": lambda state: state + "AAAA",
+    "a word behind it": lambda state: state + "-tampered",
+    "foreign characters": lambda state: state[:40] + "!.\n" + state[40:],
+    "white space": lambda state: f"{state} ",
+    "no padding": lambda state: state.rstrip("="),
+    "more padding": lambda state: state + "====",
+    "the other alphabet": lambda state: state.replace("-", "+").replace("_", "/"),
+    "bits behind the last byte": lambda state: state[:-2] + chr(ord(state[-2]) + 1) + "=",
+    "one character less": lambda state: state[:-1],
+    "one character else": lambda state: state[:40] + ("A" if state[40] != "A" else "B") + state[41:],
+    "endless": lambda state: state + "A" * 8_000_000,
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_state_in_any_other_spelling_is_refused(spelling: str) -> None:
+    for length in range(24):  # with every padding, and digits of both alphabets
+        issued = sealed("s" * length)["requestState"]
+        state = SPELLINGS[spelling](issued)
+        if state != issued and (spelling != "bits behind the last byte" or issued[-1:] == "=" != issued[-2]):
+            params = {**PARAMS, "requestState": state}
+            assert not STATES.continues(CALLER, ABOUT, params)
+            with pytest.raises(InvalidArgumentsError):
+                STATES.opened(CALLER, ABOUT, params)
+        assert STATES.continues(CALLER, ABOUT, {**PARAMS, "requestState": issued})
+
+
+def test_a_state_has_a_longest_length_and_up_to_it_comes_back() -> None:
+    longest = "s" * MAX_STATE_BYTES
+    assert STATES.opened(CALLER, ABOUT, sealed(longest))["requestState"] == longest
+    with pytest.raises(TooLargeError) as refused:
+        sealed(longest + "s")
+    assert refused.value.details["maximum"] == MAX_STATE_BYTES

@@ -1,0 +1,169 @@
+"""Read free JSON values into leaves: every string and long number at any depth, also in JSON inside strings."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.content.json_text import JsonText, read_json_text
+from app.core.content.leaves import ContextValue, Leaf, LeafPlace
+from app.core.errors import TooLargeError
+
+FIXED_FIELDS = frozenset(
+    {
+        *("type", "role", "mimeType", "id", "toolUseId", "tool_use_id", "tool_call_id"),
+        *("signature", "isError", "is_error", "cache_control"),
+    }
+)
+"""Fields of an item that only machines read: neither scanned nor changed, unless the value is an object or a list."""
+
+BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"})
+_MIME_FIELDS = ("mimeType", "media_type")
+
+TEXT_MIME = re.compile(r"text/|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml|x-ndjson)|application/toml")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*[0-9]{0,4}")
+_MIN_DIGITS = 7
+"""Numbers with fewer digits identify nobody and are not scanned."""
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class ContextReading:
+    """The result of parsing a context; see ``Context`` for the members."""
+
+    leaves: list[Leaf] = field(default_factory=list)
+    user_texts: list[ContextValue] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    unscanned: Counter[str] = field(default_factory=Counter)
+    blocks: int = 0
+
+
+def pointer_of(path: Path) -> str:
+    """Return the JSON pointer (RFC 6901) of ``path``."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+
+
+def type_name(block: dict[str, Any]) -> str | None:
+    """Return the type of a block, or None if it is no string."""
+    kind = block.get("type")
+    return kind if isinstance(kind, str) else None
+
+
+def is_fixed(name: Any, value: Any) -> bool:
+    """Return whether a member is one that only machines read."""
+    return name in FIXED_FIELDS and not isinstance(value, dict | list)
+
+
+def _is_binary(holder: dict[str, Any]) -> bool:
+    """Return whether ``data`` in ``holder`` is encoded, judged by the members beside it."""
+    if holder.get("type") == "base64":
+        return True
+    kinds = [holder[name] for name in _MIME_FIELDS if isinstance(holder.get(name), str)]
+    return bool(kinds) and not any(TEXT_MIME.match(kind) for kind in kinds)
+
+
+class ValueReader:
+    """Add the leaves of free JSON values to ``reading``."""
+
+    def __init__(self, max_depth: int) -> None:
+        self.max_depth = max_depth
+        self.reading = ContextReading()
+
+    def walk(
+        self, path: Path, value: Any, place: LeafPlace, role: str | None, tool: str | None = None
+    ) -> None:
+        """Parse every string at any depth of a free JSON value."""
+        if isinstance(value, str):
+            self.add_text(path, value, place, role, tool)
+        elif isinstance(value, bool) or value is None or isinstance(value, float):
+            return
+        elif isinstance(value, int):
+            digits = str(value)
+            if len(digits) >= _MIN_DIGITS:
+                self.add_leaf(path, digits, LeafPlace.NUMBER, role, tool, encoding="number")
+        elif len(path) > self.max_depth:
+            raise TooLargeError(
+                f"The context is nested deeper than {self.max_depth} levels.",
+                details={"limit": "max_depth", "value": self.max_depth},
+            )
+        elif isinstance(value, dict):
+            for key, child in value.items():
+                if not _IDENTIFIER.fullmatch(key):
+                    self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool)
+                self._parse_member((*path, key), value, child, place, role, tool)
+        else:
+            for index, child in enumerate(value):
+                self.walk((*path, index), child, place, role, tool)
+
+    def _parse_member(
+        self,
+        path: Path,
+        parent: dict[str, Any],
+        child: Any,
+        place: LeafPlace,
+        role: str | None,
+        tool: str | None,
+    ) -> None:
+        """Parse a member of a free object; in a tool result it may be a block with fields that only machines read."""
+        key = path[-1]
+        if place is LeafPlace.TOOL_RESULT:
+            if key == "data" and isinstance(child, str) and _is_binary(parent):
+                self.reading.unscanned["blob"] += 1
+                return
+            if type_name(parent) in BLOCK_TYPES and is_fixed(key, child):
+                return
+            if key in _MIME_FIELDS or (key == "type" and "data" in parent):
+                place = LeafPlace.FIELD  # the parsing depends on it, so it is reported and never changed
+        self.walk(path, child, place, role, tool)
+
+    def add_text(
+        self,
+        path: Path,
+        text: str,
+        place: LeafPlace,
+        role: str | None,
+        tool: str | None = None,
+        encoding: str = "text",
+    ) -> ContextValue:
+        """Add a text, or the parts of a JSON text, and return its value."""
+        value = ContextValue(path, text, encoding)
+        pointer = pointer_of(path)
+        parts = read_json_text(text)
+        if parts is None:
+            self.reading.leaves.append(Leaf(value, text, pointer, place, role, tool))
+        else:
+            self._add_json_parts(value, parts, place, role, tool)
+        return value
+
+    def _add_json_parts(
+        self, value: ContextValue, parts: list[JsonText], place: LeafPlace, role: str | None, tool: str | None
+    ) -> None:
+        base = pointer_of(value.path) + "#"
+        for part in parts:
+            part_place = (
+                place if part.kind == "string" else LeafPlace.KEY if part.kind == "key" else LeafPlace.NUMBER
+            )
+            if part.kind == "key" and _IDENTIFIER.fullmatch(part.text):
+                continue
+            if part.kind == "number" and len(part.text) < _MIN_DIGITS:
+                continue
+            if place is LeafPlace.FIELD:
+                part_place = LeafPlace.FIELD
+            pointer = base + part.pointer
+            leaf = Leaf(value, part.text, pointer, part_place, role, tool, part.depth, part.offsets)
+            self.reading.leaves.append(leaf)
+
+    def add_leaf(
+        self,
+        path: Path,
+        text: str,
+        place: LeafPlace,
+        role: str | None,
+        tool: str | None = None,
+        encoding: str = "text",
+    ) -> None:
+        """Add one leaf as it is."""
+        self.reading.leaves.append(
+            Leaf(ContextValue(path, text, encoding), text, pointer_of(path), place, role, tool)
+        )
