@@ -56,6 +56,12 @@ class MCPServerSettings(BaseModel):
         description="Whether the server may ask clients for their roots. Refused for stdio: a command runs on the "
         "host of the service, so a client could name the folders there that it reads.",
     )
+    definitions: Literal["pinned", "trusted"] = Field(
+        default="pinned",
+        description="pinned: what the server changes waits for an operator. trusted: it is served at once and put on "
+        "record, except a name that another server has, a changed readOnlyHint or destructiveHint, and a new or "
+        "changed x-mcp-header.",
+    )
     timeout_s: float = Field(
         default=60,
         gt=0,

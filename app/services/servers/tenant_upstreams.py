@@ -20,6 +20,7 @@ from app.services.audit.audit import AuditService
 from app.services.servers.approval import choose, pinned
 from app.services.servers.pins import PinName, PinState, Review, review, served
 from app.services.servers.sealing import opened
+from app.services.servers.trust import Neighbours, pin_trusted
 from app.store.access.tenants import find_tenant
 from app.store.changes import announce
 from app.store.database import Database
@@ -144,6 +145,7 @@ class TenantUpstreams:
         self._read: tuple[Sequence[StoredServer], Mapping[tuple[str, str, str], str]] | None = None
         self._approved: Approved | None = None
         self._standings: dict[str, _Standing] = {}
+        self._weighed: dict[str, tuple[object, ...]] = {}
         self._logged: dict[str, frozenset[tuple[str, str, str | None]]] = {}
         self._unnotified = False
         self._stale, self._woken = True, asyncio.Event()
@@ -241,6 +243,7 @@ class TenantUpstreams:
             previous.set()
         for name, row in self._rows.items():
             await self._pin_first(aggregator, name, row)
+            await self._pin_trusted(aggregator, name, row)
         self._notify()
 
     def _notify(self) -> None:
@@ -328,6 +331,24 @@ class TenantUpstreams:
             await self._audit.record_with(tx, event)
             await announce(tx, Changed(SERVERS_CHANGED, self.tenant, name))
         self.reload()
+
+    async def _pin_trusted(self, aggregator: MCPAggregator, name: str, row: _Row) -> None:
+        """Approve what a trusted server changed, once for each state of its listing and of the tenant's pins."""
+        connection = aggregator.connections.get(name)
+        if row.entry.settings.definitions != "trusted" or row.stored.pinned is None or connection is None:
+            return
+        state = (connection.offers, self._pins, row)
+        weighed = self._weighed.get(name)
+        if weighed is not None and all(now is then for now, then in zip(state, weighed, strict=True)):
+            return
+        if any(entry.state in {PinState.CHANGED, PinState.NEW} for entry in self.reviews(name)):
+            approved = self.approved()
+            neighbours = Neighbours(self._pins, approved.namespaced, approved.aliases)
+            await pin_trusted(
+                self._database, self._audit, row.stored, connection.offers, neighbours, self._now()
+            )
+            self.reload()
+        self._weighed[name] = state
 
     def _compare(self) -> Approved:
         if self.aggregator is None:

@@ -60,6 +60,7 @@ def test_what_is_shown_has_the_names_of_secrets_and_no_value():
         "headers": {},
         "namespace": False,
         "roots": False,
+        "definitions": "pinned",
         "timeoutS": 5.0,
     }
 
