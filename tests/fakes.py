@@ -67,7 +67,12 @@ class FakeDetector:
     ) -> Detection:
         return Detection([self._one(text, options) for text in texts], "fake")
 
-    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
+    async def explain(
+        self, texts: Sequence[str], options: DetectionOptions, *, tenant: str = ""
+    ) -> list[Explanation]:
+        return [self._explained(text, options, tenant) for text in texts]
+
+    def _explained(self, text: str, options: DetectionOptions, tenant: str) -> Explanation:
         spans = self._one(text, options)
         reason = f"score 1.00 is enough for {tenant}"
         won = [

@@ -80,6 +80,8 @@ async def explain(
 ) -> ExplainAnswer:
     """Scan the text as `pii_redaction` does and return why each candidate was chosen or rejected. Nothing is stored.
 
+    JSON is read as in a context: each value by itself, behind the name of its member if that tells what it is.
+
     Excluded types and low scores are included, with the reason. The response has offsets, not the text.
     """
     explanation = await services_of(request).explaining.explain(

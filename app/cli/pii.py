@@ -61,6 +61,8 @@ def explain(
     """Show every finding in a text: its type, recognizer, score, context words and the reason it was chosen."""
     from dataclasses import asdict, replace
 
+    from app.core.redaction.text_reading import explained
+
     content = sys.stdin.read() if text is None else text
     options = replace(
         _options(entities, strict=strict, names=names),
@@ -68,7 +70,7 @@ def explain(
         deny_list=tuple(deny or ()),
         language=language,
     )
-    explanation = _detected(lambda pool: pool.explain(content, options))
+    explanation = _detected(lambda pool: explained(pool, content, options))
     for warning in explanation.warnings:
         note(f"Warning: {warning}")
     if html is not None:
@@ -181,14 +183,15 @@ async def _each(
 
     A missing tagger ends the command: figures of another tagger would mislead.
     """
+    from app.core.redaction.text_reading import found_in
     from app.engines.pii.names.taggers import ACCURATE_MISSING, FAST
 
     findings = []
     for text in texts:
-        detection = await pool.detect([text], options)
+        spans, detection = await found_in(pool, text, options)
         if detection.engine == FAST and options.names != "fast":
             fail(ACCURATE_MISSING)
-        findings.append(detection.spans[0])
+        findings.append(spans)
     return findings
 
 

@@ -68,7 +68,7 @@ async def test_what_one_tagger_found_is_not_the_answer_of_the_other(pool: PoolDe
 
 
 async def test_an_explanation_names_the_tagger_too(pool: PoolDetector) -> None:
-    assert (await pool.explain(TEXT, ACCURATE)).engine == "presidio+transformer"
+    assert (await pool.explain([TEXT], ACCURATE))[0].engine == "presidio+transformer"
 
 
 @pytest.mark.usefixtures("without_weights")
@@ -77,7 +77,7 @@ async def test_without_weights_the_fast_tagger_serves_and_the_answer_says_so(poo
     assert detection.engine == "presidio+embedded"
     assert detection.warnings == [taggers.ACCURATE_MISSING]
     assert any(TEXT[span.start : span.end] == "John Doe" for span in detection.spans[0])
-    assert (await pool.explain(TEXT, ACCURATE)).warnings == [taggers.ACCURATE_MISSING]
+    assert (await pool.explain([TEXT], ACCURATE))[0].warnings == [taggers.ACCURATE_MISSING]
 
 
 async def test_the_argument_of_a_call_chooses_the_tagger(pool: PoolDetector) -> None:

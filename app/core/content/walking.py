@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.content.json_text import JsonText, read_json_text
 from app.core.content.leaves import ContextValue, Leaf, LeafPlace
+from app.core.content.telling_names import VALUE_NAMES, cue_of
 from app.core.errors import TooLargeError
 
 FIXED_FIELDS = frozenset(
@@ -23,7 +25,8 @@ _MIME_FIELDS = ("mimeType", "media_type")
 TEXT_MIME = re.compile(r"text/|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml|x-ndjson)|application/toml")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*[0-9]{0,4}")
 _MIN_DIGITS = 7
-"""Numbers with fewer digits identify nobody and are not scanned."""
+"""Numbers with fewer digits identify nobody, unless the name of their member says what they are."""
+_MIN_NAMED_DIGITS = 2
 
 Path = tuple[str | int, ...]
 
@@ -63,6 +66,12 @@ def _is_binary(holder: dict[str, Any]) -> bool:
     return bool(kinds) and not any(TEXT_MIME.match(kind) for kind in kinds)
 
 
+def _is_named(number: str, path: Iterable[str]) -> bool:
+    """Return whether a number that is too short to identify anybody stands where it may."""
+    steps = list(path)
+    return len(number) >= _MIN_NAMED_DIGITS and (steps[-1].lower() in VALUE_NAMES or bool(cue_of(steps)))
+
+
 class ValueReader:
     """Add the leaves of free JSON values to ``reading``."""
 
@@ -76,12 +85,13 @@ class ValueReader:
         """Parse every string at any depth of a free JSON value."""
         if isinstance(value, str):
             self.add_text(path, value, place, role, tool)
-        elif isinstance(value, bool) or value is None or isinstance(value, float):
+        elif isinstance(value, bool) or value is None:
             return
-        elif isinstance(value, int):
+        elif isinstance(value, int | float):
             digits = str(value)
-            if len(digits) >= _MIN_DIGITS:
-                self.add_leaf(path, digits, LeafPlace.NUMBER, role, tool, encoding="number")
+            if (isinstance(value, int) and len(digits) >= _MIN_DIGITS) or _is_named(digits, map(str, path)):
+                number_place = place if place is LeafPlace.FIELD else LeafPlace.NUMBER
+                self.add_leaf(path, digits, number_place, role, tool, encoding="number")
         elif len(path) > self.max_depth:
             raise TooLargeError(
                 f"The context is nested deeper than {self.max_depth} levels.",
@@ -146,7 +156,11 @@ class ValueReader:
             )
             if part.kind == "key" and _IDENTIFIER.fullmatch(part.text):
                 continue
-            if part.kind == "number" and len(part.text) < _MIN_DIGITS:
+            if (
+                part.kind == "number"
+                and len(part.text) < _MIN_DIGITS
+                and not _is_named(part.text, part.pointer.replace("#", "").split("/"))
+            ):
                 continue
             if place is LeafPlace.FIELD:
                 part_place = LeafPlace.FIELD

@@ -109,8 +109,10 @@ class Explanation:
 class Explainer(Protocol):
     """Explain why something is a finding or not."""
 
-    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
-        """Scan ``text`` as `Detector.detect` does, and keep all candidates."""
+    async def explain(
+        self, texts: Sequence[str], options: DetectionOptions, *, tenant: str = ""
+    ) -> list[Explanation]:
+        """Scan ``texts``, all of one context, as `Detector.detect` does, and keep all candidates of each."""
 
 
 class Masker(Protocol):

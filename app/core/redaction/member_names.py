@@ -1,31 +1,48 @@
 """Add the names of values in structured data: the value of ``password`` is a secret, whatever it looks like."""
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from app.core.content.leaves import Leaf
+from app.core.content.leaves import Leaf, LeafPlace
+from app.core.content.telling_names import JOINED_NAMES, VALUE_NAMES, cue_of, names_words, telling
 from app.core.contracts.engines import Span
 
 _NAME: Final = re.compile(r"[\w .\-]{1,100}", re.ASCII)
 _LONGEST_VALUE: Final = 1_000
 """Longer values are documents, which are scanned without a name."""
 _QUOTES: Final = ('"', "'", "`")
+_DIGIT: Final = re.compile(r"\d")
 _ENTRY_NAMES: Final = ("name", "key", "Name", "Key")
-_ENTRY_VALUES: Final = frozenset({"value", "Value"})
+_MORE_ENTRY_NAMES: Final = (
+    *_ENTRY_NAMES,
+    *("label", "Label", "field", "Field", "property", "question", "title", "Title", "type"),
+)
+_COLUMNS: Final = frozenset(
+    {"columns", "column_names", "columnNames", "cols", "header", "headers", "fields", "heads"}
+)
+"""Members that hold the heads of the rows beside them, as strings or as objects with one of `_HEAD_NAMES`."""
+_HEAD_NAMES: Final = frozenset({"name", "Name", "key", "label", "field", "title"})
+_ABOUT_ROWS: Final = frozenset({"schema", "meta", "metadata"})
+_HEAD: Final = re.compile(r"[^\W\d][\w .#/()'\u2019\u00b0\u00ba\-]{0,48}")
+
+Frame = Callable[[Leaf, "MemberNames"], str]
+"""From a leaf to the text before it, whose last character also follows it; empty where it has no usable name."""
 
 
 class NamedTexts:
     """The texts of leaves in the form of source code: ``"password": "…"`` if a value has a name.
 
     So a detector that relies on names finds the same in structured data as in text; ``spans_in_values`` converts its
-    findings back to offsets in the values.
+    findings back to offsets in the values. ``frame`` chooses the names.
     """
 
-    def __init__(self, leaves: Sequence[Leaf]) -> None:
+    def __init__(self, leaves: Sequence[Leaf], frame: Frame | None = None) -> None:
         self._leaves = leaves
-        entries = {leaf.pointer: leaf.text for leaf in leaves if leaf.pointer.endswith(_ENTRY_NAMES)}
-        self._prefixes = [_prefix(leaf, entries) for leaf in leaves]
+        names = MemberNames(leaves)
+        frame = frame or _any_name
+        self._prefixes = [frame(leaf, names) for leaf in leaves]
 
     @property
     def texts(self) -> list[str]:
@@ -35,43 +52,146 @@ class NamedTexts:
             for leaf, prefix in zip(self._leaves, self._prefixes, strict=True)
         ]
 
+    def nameless(self, runs: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return ``runs`` of positions without the texts that have a name; a run has two texts or more."""
+        shorter = ([place for place in run if not self._prefixes[place]] for run in runs)
+        return [run for run in shorter if len(run) > 1]
+
     def spans_in_values(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """Convert ``spans`` of the texts to spans of the leaves; drop those that only touch a name."""
         return [
-            list(text_spans) if not prefix else list(_spans_in_value(text_spans, len(prefix), len(leaf.text)))
-            for leaf, prefix, text_spans in zip(self._leaves, self._prefixes, spans, strict=True)
+            list(text_spans)
+            if not prefix
+            else [moved for span in text_spans if (moved := self.span_in_value(place, span)) is not None]
+            for place, (prefix, text_spans) in enumerate(zip(self._prefixes, spans, strict=True))
         ]
 
-
-def _spans_in_value(spans: Sequence[Span], begin: int, length: int) -> list[Span]:
-    shifted = [
-        Span(max(span.start - begin, 0), min(span.end - begin, length), span.label, span.score)
-        for span in spans
-    ]
-    return [span for span in shifted if span.start < span.end]
+    def span_in_value(self, place: int, span: Span) -> Span | None:
+        """Convert a span of the text at ``place`` to one of the leaf; None if it only touches the name."""
+        begin, length = len(self._prefixes[place]), len(self._leaves[place].text)
+        start, end = max(span.start - begin, 0), min(span.end - begin, length)
+        return Span(start, end, span.label, span.score) if start < end else None
 
 
-def _prefix(leaf: Leaf, entries: dict[str, str]) -> str:
-    """Return the text before the value, up to its opening quote; empty if it has no usable name."""
+class MemberNames:
+    """The names of the values of one context, also those in the heads of tables and beside a ``value``."""
+
+    def __init__(self, leaves: Sequence[Leaf]) -> None:
+        self._entries = {
+            leaf.pointer: leaf.text for leaf in leaves if leaf.pointer.endswith(_MORE_ENTRY_NAMES)
+        }
+        self._columns, self._first_rows = _tables(leaves)
+
+    def own(self, pointer: str) -> str:
+        """Return the name of the value at ``pointer``; elements of a list have the name of the list."""
+        steps = _steps(pointer)
+        named = self._in_table(steps) or self._in_entry(pointer, steps[-1], _ENTRY_NAMES)
+        if named:
+            return named
+        while steps and (not steps[-1] or steps[-1].isdecimal()):
+            steps.pop()
+        return _unescaped(steps[-1]) if steps else ""
+
+    def cue(self, pointer: str) -> str:
+        """Return the words that say what the value at ``pointer`` is; empty if nothing does."""
+        last = pointer[pointer.rfind("/") + 1 :]
+        tabled = self._columns or self._first_rows
+        if last.lower() not in JOINED_NAMES and not last[-1:].isdecimal() and not tabled:
+            return telling(_unescaped(last).rstrip("#"))
+        steps = _steps(pointer)
+        named = self._in_table(steps) or self._in_entry(pointer, steps[-1], _MORE_ENTRY_NAMES)
+        return telling(named) if named else cue_of([_unescaped(step) for step in steps if step])
+
+    def _in_entry(self, pointer: str, own: str, names: Sequence[str]) -> str:
+        """Return the name beside a value: ``{"name": "dob", "value": ...}``; the first of ``names`` wins."""
+        if own.lower() not in VALUE_NAMES:
+            return ""
+        parent = pointer[: -len(own)]
+        return next((self._entries[parent + name] for name in names if parent + name in self._entries), "")
+
+    def _in_table(self, steps: Sequence[str]) -> str:
+        """Return the head of the column of a cell."""
+        if not (self._columns or self._first_rows):
+            return ""
+        end = len(steps)
+        if end and steps[end - 1].lower() in VALUE_NAMES:
+            end -= 1
+        if not end or not steps[end - 1].isdecimal():
+            return ""
+        column = steps[end - 1]
+        if end > 1 and steps[end - 2].isdecimal():
+            heads = self._first_rows.get("/".join(steps[: end - 2]))
+            if heads is not None:
+                return heads.get(column, "") if steps[end - 2] != "0" else ""
+        for depth in range(end - 1, -1, -1) if self._columns else ():
+            heads = self._columns.get("/".join(steps[:depth]))
+            if heads is not None:
+                return heads.get(column, "") if steps[depth] not in _COLUMNS | _ABOUT_ROWS else ""
+        return ""
+
+
+def personal_frame(leaf: Leaf, names: MemberNames) -> str:
+    """Return the text before a value whose name says which personal data it is."""
+    cue = "" if leaf.place is LeafPlace.KEY else names.cue(leaf.pointer)
+    if not cue or not (_DIGIT.search(leaf.text) or not leaf.text.isascii() or names_words(cue)):
+        return ""
+    quote = next((quote_mark for quote_mark in _QUOTES if quote_mark not in leaf.text), " ")
+    return f'"{cue}": {quote}'
+
+
+def _any_name(leaf: Leaf, names: MemberNames) -> str:
+    """Return the text before any value with a name, up to its opening quote."""
     if len(leaf.text) > _LONGEST_VALUE or "\n" in leaf.text:
         return ""
-    name = _name_of(leaf.pointer, entries)
+    name = names.own(leaf.pointer)
     quote = next((quote_mark for quote_mark in _QUOTES if quote_mark not in leaf.text), None)
     if quote is None or _NAME.fullmatch(name) is None:
         return ""
     return f'"{name}": {quote}'
 
 
-def _name_of(pointer: str, entries: dict[str, str]) -> str:
-    """Return the name of the value at ``pointer``; elements of a list have the name of the list."""
-    steps = pointer.replace("#", "").split("/")
-    while steps and (not steps[-1] or steps[-1].isdigit()):
-        steps.pop()
-    if not steps:
-        return ""
-    if steps[-1] in _ENTRY_VALUES:
-        parent = pointer[: -len(steps[-1])]
-        for name in _ENTRY_NAMES:
-            if parent + name in entries:
-                return entries[parent + name]
-    return steps[-1].replace("~1", "/").replace("~0", "~")
+Heads = dict[str, dict[str, str]]
+
+
+def _tables(leaves: Sequence[Leaf]) -> tuple[Heads, Heads]:
+    """Return the heads in lists of columns, by the object that holds them, and in first rows, by the table.
+
+    Heads have the position of their column as key, as it stands in pointers.
+    """
+    columns: Heads = defaultdict(dict)
+    first_rows: Heads = defaultdict(dict)
+    for leaf in leaves:
+        holder, _, position = leaf.pointer.rpartition("/")
+        if position in _HEAD_NAMES:
+            holder, _, position = holder.rpartition("/")
+        if not position.isdecimal():
+            continue
+        around, _, name = holder.rpartition("/")
+        if name in _COLUMNS:
+            about = around.rpartition("/")
+            table = about[0] if about[2] in _ABOUT_ROWS else around
+            columns["/".join(_steps(table))].setdefault(position, leaf.text)
+        elif name == "0" and leaf.place is not LeafPlace.NUMBER and holder + "/" + position == leaf.pointer:
+            first_rows["/".join(_steps(around))][position] = leaf.text
+    return (
+        {table: heads for table, heads in columns.items() if any(map(telling, heads.values()))},
+        {table: heads for table, heads in first_rows.items() if _are_heads(heads)},
+    )
+
+
+def _are_heads(heads: dict[str, str]) -> bool:
+    """Return whether a first row has the form of heads, of which one at least tells something."""
+    return (
+        len(heads) > 1
+        and all(str(position) in heads for position in range(len(heads)))
+        and all(_HEAD.fullmatch(head) for head in heads.values())
+        and any(map(telling, heads.values()))
+    )
+
+
+def _steps(pointer: str) -> list[str]:
+    return pointer.replace("#", "").split("/")
+
+
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")

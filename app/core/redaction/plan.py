@@ -76,6 +76,14 @@ _TOKEN = re.compile(r"(?=[0-9]*[A-Za-z])(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}")
 _TOKEN_REACH = 512
 
 
+def extended(leaf: Leaf, spans: list[Span]) -> list[Span]:
+    """Extend spans to whole tokens and whole numbers, of which no part may stay."""
+    if leaf.place is not LeafPlace.NUMBER or not spans:
+        return _extended_to_tokens(leaf.text, spans)
+    longest = max(spans, key=lambda span: span.end - span.start)
+    return [Span(0, len(leaf.text), longest.label, longest.score)]
+
+
 def _extended_to_tokens(text: str, spans: list[Span]) -> list[Span]:
     """Extend spans to whole tokens, since the rest of a partly replaced token would stay and go unnoticed."""
     if not any(_splits_run(text, span.start) or _splits_run(text, span.end) for span in spans):
@@ -158,7 +166,7 @@ class RedactionPlan:
         concealed: list[Span] = []
         masked: list[Span] = []
         edits: list[Edit] = []
-        for span in self._extended_to_numbers(leaf, _extended_to_tokens(leaf.text, spans)):
+        for span in extended(leaf, spans):
             label = span.label
             self.counts[label] += 1
             mode = self.modes.get(label, self.modes.get("", "handle"))
@@ -191,14 +199,6 @@ class RedactionPlan:
         if place is LeafPlace.URI:
             return self.arguments.uris == "change"
         return place not in REPORTED_PLACES
-
-    @staticmethod
-    def _extended_to_numbers(leaf: Leaf, spans: list[Span]) -> list[Span]:
-        """Extend spans in a number to all of it, since a part of a number cannot become a string."""
-        if leaf.place is not LeafPlace.NUMBER or not spans:
-            return spans
-        longest = max(spans, key=lambda span: span.end - span.start)
-        return [Span(0, len(leaf.text), longest.label, longest.score)]
 
     def _refuse_findings(self) -> None:
         if self.blocked:

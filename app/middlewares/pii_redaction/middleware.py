@@ -8,6 +8,7 @@ from app.core.content.context import Context
 from app.core.contracts.engines import DetectionOptions, NameEngine
 from app.core.contracts.middleware import Invocation, Middleware, Outcome
 from app.core.errors import InvalidArgumentsError
+from app.core.redaction.member_names import NamedTexts, personal_frame
 from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan, Term
 from app.middlewares.pii_redaction.adjacency import adjacent_runs
 
@@ -30,8 +31,9 @@ class PiiRedactionArguments(RedactionArguments):
         description="Tagger for names: fast, or accurate, which finds more and takes several times longer.",
     )
     numbers: Numbers = Field(
-        default="report",
-        description="Personal data in a JSON number: report it, refuse the call (block), or redact it as a string.",
+        default="string",
+        description="Personal data in a JSON number: redact it, so that the number becomes a string (string), report "
+        "it and leave it as it is (report), or refuse the call (block).",
     )
 
 
@@ -60,11 +62,13 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         options = self.options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
-        texts = [leaf.scannable for leaf in context.leaves]
-        joined = adjacent_runs(context.leaves)
-        detection = await self.engines.detector.detect(texts, options, tenant=tenant, joined=joined)
+        named_texts = NamedTexts(context.leaves, personal_frame)
+        joined = named_texts.nameless(adjacent_runs(context.leaves))
+        detection = await self.engines.detector.detect(
+            named_texts.texts, options, tenant=tenant, joined=joined
+        )
         plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers)
-        edited = await plan.edited(context, detection.spans)
+        edited = await plan.edited(context, named_texts.spans_in_values(detection.spans))
         metadata = plan.metadata(context)
         if detection.warnings:
             metadata["warnings"] = detection.warnings

@@ -12,6 +12,7 @@ from app.core.contracts.engines import Explainer, Explanation
 from app.core.contracts.registry import Registry
 from app.core.deadlines import time_limit
 from app.core.errors import BlockedByPolicyError, DeadlineExceededError
+from app.core.redaction.text_reading import explained
 from app.core.request import RequestInfo
 from app.middlewares.pii_redaction.middleware import PiiRedaction
 from app.services.access.policies import PolicyService
@@ -61,6 +62,6 @@ class ExplainService:
         async with self.traffic.turn(tenant, policy.limits, until):
             try:
                 async with time_limit(until):
-                    return await self.explainer.explain(text, options, tenant=tenant)
+                    return await explained(self.explainer, text, options, tenant=tenant)
             except TimeoutError as error:
                 raise DeadlineExceededError("The text was not scanned within the time limit.") from error

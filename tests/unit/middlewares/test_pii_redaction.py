@@ -76,7 +76,7 @@ POSITIONS: dict[str, tuple[Any, bool]] = {
     "resource uri": ({"type": "resource", "resource": {"uri": f"x:{CANARY}", "text": ""}}, False),
     "object key": ({"type": "tool_use", "name": "n", "input": {CANARY: 1}}, False),
     "key of JSON in text": ({"type": "text", "text": f'{{"{CANARY}": 1}}'}, False),
-    "number": ({"type": "tool_use", "name": "n", "input": {"a": 4111111111111111}}, False),
+    "number": ({"type": "tool_use", "name": "n", "input": {"a": 4111111111111111}}, True),
     "link name": ({"type": "resource_link", "uri": "f:///a", "name": CANARY}, False),
     "meta": ({"type": "text", "text": "x", "_meta": {"a": CANARY}}, False),
     "annotations": ({"type": "text", "text": "x", "annotations": {"a": [CANARY]}}, False),
@@ -92,7 +92,7 @@ async def test_a_canary_in_any_position_is_concealed_or_reported(position: str) 
     done = MemoryVault().settle(outcome.context).to_json()
     if changed:
         shown = str(done).replace("\\", "")
-        assert "canary" not in shown and "Y2FuYXJ5" not in shown
+        assert "canary" not in shown and "Y2FuYXJ5" not in shown and "4111" not in shown
         assert "reported" not in outcome.metadata
     else:
         assert done == [item]
@@ -137,9 +137,10 @@ async def test_block_refuses_the_call_and_says_no_content() -> None:
     assert "John" not in caught.value.message
 
 
-async def test_numbers_become_strings_or_refuse_where_asked() -> None:
+async def test_numbers_become_strings_and_are_reported_or_refused_where_asked() -> None:
     item = {"type": "tool_use", "name": "n", "input": {"card": 4111111111111111}}
-    assert (await redacted([item], numbers="string"))[0]["input"] == {"card": "[CARD_1]"}
+    assert (await redacted([item]))[0]["input"] == {"card": "[CARD_1]"}
+    assert await redacted([item], numbers="report") == [item]
     with pytest.raises(UnscannableContentError):
         await outcome_of([item], numbers="block")
 

@@ -145,20 +145,30 @@ class PoolDetector:
         texts: list[str] = answer["texts"]
         return texts
 
-    async def explain(self, text: str, options: DetectionOptions, *, tenant: str = "") -> Explanation:
-        """Return the findings in ``text`` and every candidate; nothing is cached."""
+    async def explain(
+        self, texts: Sequence[str], options: DetectionOptions, *, tenant: str = ""
+    ) -> list[Explanation]:
+        """Return the findings in each of ``texts`` and every candidate; nothing is cached."""
         del tenant
         self._check(options)
         await self.start()
         plan = await _tagger_choice(options)
-        question = {"ask": "explain", "text": text, "options": frames.raw_options(plan.options)}
-        (answer,) = await self._workers.ask_all([(len(text), question)], self._until(len(text)))
-        all_warnings = [*plan.warnings, *warnings([answer["evidence"]], options.language)]
-        language = detected([answer["evidence"]], options.language)
-        candidates = [frames.candidate_from(candidate) for candidate in answer["candidates"]]
-        return Explanation(
-            frames.spans_from(answer["spans"]), candidates, plan.engine, language, all_warnings
-        )
+        size = sum(map(len, texts))
+        question = {"ask": "explain", "texts": list(texts), "options": frames.raw_options(plan.options)}
+        (answer,) = await self._workers.ask_all([(size, question)], self._until(size))
+        all_evidence = [raw["evidence"] for raw in answer["texts"]]
+        all_warnings = [*plan.warnings, *warnings(all_evidence, options.language)]
+        language = detected(all_evidence, options.language)
+        return [
+            Explanation(
+                frames.spans_from(raw["spans"]),
+                [frames.candidate_from(candidate) for candidate in raw["candidates"]],
+                plan.engine,
+                language,
+                all_warnings,
+            )
+            for raw in answer["texts"]
+        ]
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):

@@ -158,14 +158,20 @@ class Service:
         return {"carried": None if spans is None else frames.raw_spans(spans), "relevant": relevant}
 
     def _explain(self, frame: frames.Frame) -> frames.Frame:
-        from app.engines.pii.search.explaining import explain  # noqa: PLC0415 - first use only
+        from app.engines.pii.search.explaining import explain_all  # noqa: PLC0415 - first use only
 
         options = frames.options_from(frame["options"])
-        spans, candidates = explain(self._analyzer, frame["text"], options)
+        texts: list[str] = frame["texts"]
+        explained = explain_all(self._analyzer, texts, options)
         return {
-            "spans": frames.raw_spans(spans),
-            "candidates": list(map(frames.raw_candidate, candidates)),
-            "evidence": evidence(frame["text"], options.language),
+            "texts": [
+                {
+                    "spans": frames.raw_spans(spans),
+                    "candidates": list(map(frames.raw_candidate, candidates)),
+                    "evidence": evidence(text, options.language),
+                }
+                for text, (spans, candidates) in zip(texts, explained, strict=True)
+            ]
         }
 
     def _operate(self, frame: frames.Frame) -> frames.Frame:

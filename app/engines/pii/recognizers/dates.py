@@ -32,6 +32,9 @@ DATES = (
     rf"(?<!\w){_DAY}(?:\.|er|ère|º|°)?[ \-/](?:de |of )?(?:{_OTHER}|{_ENGLISH})[ \-/,]{{1,2}}(?:del? )?{_YEAR}(?!\w)",
     r"(?<!\d)(?:19|20)\d{2}\s?年\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?",
 )
+_COMPACT = r"(?<![\w./+-])(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?![\w/-]|\.\d)"
+"""A date of eight digits, as programs write it; only a word for birth nearby tells it from any other number."""
+
 _BIRTH = [
     *(
         "born",
@@ -192,7 +195,7 @@ class BirthDateRecognizer(ExactPatterns):
     """Find dates of birth by a word nearby; DateRecognizer finds other dates."""
 
     def __init__(self) -> None:
-        super().__init__("DATE_OF_BIRTH", [(pattern, 0.4) for pattern in DATES], _BIRTH)
+        super().__init__("DATE_OF_BIRTH", [(pattern, 0.4) for pattern in (*DATES, _COMPACT)], _BIRTH)
 
     def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
         start = match.start()

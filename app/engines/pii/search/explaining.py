@@ -21,13 +21,30 @@ _MAX_NEAR_MISSES = 1_000
 _WORDS_SHOWN = 3
 
 
+def explain_all(
+    analyzer: Analyzer, texts: Sequence[str], options: DetectionOptions
+) -> list[tuple[list[Span], list[Candidate]]]:
+    """Return findings and candidates for each of ``texts``, in which names are carried as in a scan of them all."""
+    findings = analyzer.analyze_all(texts, options)
+    return [
+        (spans, _candidates(analyzer, text, options, spans))
+        for text, spans in zip(texts, findings, strict=True)
+    ]
+
+
 def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[list[Span], list[Candidate]]:
-    """Return the findings in ``text``, and all candidates in the order of the text.
+    """Return findings and candidates for one text; see `explain_all`."""
+    return explain_all(analyzer, [text], options)[0]
+
+
+def _candidates(
+    analyzer: Analyzer, text: str, options: DetectionOptions, spans: list[Span]
+) -> list[Candidate]:
+    """Return all candidates in the order of the text, among them the findings ``spans``.
 
     This includes candidates that ``options`` leave out (a type that counts only in *strict* mode, too low a score, no
     context word nearby), so that a user sees what another setting or another text would find.
     """
-    spans = analyzer.analyze(text, options)
     requested = set(analyzer.candidates(text, options))
     wider = replace(options, strict=True, entities=None, exclude=frozenset())
     places = set(map(_place, requested))
@@ -53,7 +70,7 @@ def explain(analyzer: Analyzer, text: str, options: DetectionOptions) -> tuple[l
     candidates += [_left_out(text, finding, options, analyzer.context_words(finding)) for finding in left_out]
     candidates = [replace(candidate, threshold=least.get(candidate.entity)) for candidate in candidates]
     candidates += [_carried(span) for span in spans if not winners.rivals(span)]
-    return spans, sorted(candidates, key=_order)
+    return sorted(candidates, key=_order)
 
 
 class _Winners:
