@@ -13,9 +13,11 @@ from fastapi import FastAPI
 
 import app
 from app.api.auth import RouteServices
+from app.api.gate import ServiceGate
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.edge.budget import ByteLimits
 from app.edge.guard import MCP_SURFACE, Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
@@ -114,6 +116,7 @@ def create_app(
         EdgeGuard,
         limits=_edge(settings),
         routes=declared,
+        gate=ServiceGate(lambda: service.state.route_services),
         drain=drain,
         metrics=metrics,
         tracer=tracer,
@@ -141,6 +144,8 @@ def _edge(settings: Settings) -> EdgeLimits:
         allowed_origins=http.allowed_origins,
         max_body_bytes=http.max_body_bytes,
         body_timeout_s=http.body_timeout_s,
+        in_flight=ByteLimits(http.max_bytes_in_flight, http.max_tenant_bytes, http.max_key_bytes),
+        parsers=http.parsers,
     )
 
 

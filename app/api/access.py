@@ -22,6 +22,7 @@ from app.api.fields import (
     answer_page,
 )
 from app.core.access import KeyState, Role
+from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 
 _MAX_CIDRS: Final = 100
@@ -130,6 +131,7 @@ async def list_keys(
 
 
 @router.post("", status_code=201, responses=_PENDING, summary="Create a key")
+@needs(Role.KEY_CUSTODIAN, action="key.create")
 async def create_key(
     body: KeyBody, caller: CallerDep, services: ServicesDep, info: InfoDep, response: Response
 ) -> NewKeyAnswer:
@@ -158,12 +160,14 @@ async def get_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info:
 
 
 @router.delete("/{key_id}", summary="Revoke a key")
+@needs(Role.KEY_CUSTODIAN, action="key.revoke")
 async def revoke_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Revoke a key with all its secrets; repeating it is harmless. Needs the role key-custodian."""
     return _described(await services.access.revoke_key(caller, key_id, info), services.access.now())
 
 
 @router.post("/{key_id}/approve", summary="Approve a key that waits")
+@needs(Role.KEY_CUSTODIAN, action="key.approve")
 async def approve_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Give a key the roles in `pending_roles`. Needs the role key-custodian.
 
@@ -174,6 +178,7 @@ async def approve_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, i
 
 
 @router.post("/{key_id}/rotate", responses=_PENDING, summary="Rotate a key")
+@needs(Role.KEY_CUSTODIAN, action="key.rotate")
 async def rotate_key(
     key_id: KeyId,
     caller: CallerDep,

@@ -54,7 +54,12 @@ async def audit_filters(
         Literal["ok", "refused", "failed", "sent"] | None, Query(description="Outcome of the action.")
     ] = None,
     scope: Annotated[Word | None, Query(description="Name of a vault scope.")] = None,
-    request_id: Annotated[Word | None, Query(description="Request id that the response carried.")] = None,
+    request_id: Annotated[
+        Word | None, Query(description="Request id that the response carried in `X-Request-Id`.")
+    ] = None,
+    client_request_id: Annotated[
+        Word | None, Query(description="Request id that the client sent in `X-Request-Id`.")
+    ] = None,
 ) -> AuditQuery:
     """Return the filters of the query string."""
     return AuditQuery(
@@ -66,6 +71,7 @@ async def audit_filters(
         outcome=outcome,
         scope=scope,
         request_id=request_id,
+        client_request_id=client_request_id,
     )
 
 

@@ -92,14 +92,14 @@ def services_of(request: Request) -> RouteServices:
 async def authenticated(
     request: Request, credential: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 ) -> Caller:
-    """Turn the bearer key into the caller, or refuse."""
+    """Turn the bearer key into the caller, or refuse; where a body was read, the edge has done it already."""
     services = services_of(request)
     facts = facts_of(request.scope)
-    caller = services.anonymous
+    caller = facts.caller or services.anonymous
     if caller is None:
         bearer = credential.credentials if credential is not None else None
         caller = await services.access.authenticate(bearer, facts.address)
-    facts.tenant, facts.key_id = caller.tenant, caller.key_id
+    facts.admit(caller)
     return caller
 
 

@@ -11,10 +11,11 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
+from app.core.access import Role
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
 from app.edge.facts import facts_of
-from app.edge.limits import RouteLimits, takes
+from app.edge.limits import RouteLimits, needs, takes
 from app.services.documents.collections import CollectionInfo, DocumentInfo
 from app.services.documents.ingestion import Ingested, IngestionInfo, Submitted
 
@@ -162,6 +163,7 @@ async def get_collection(
     summary="Create a collection, or change who may read it",
     responses={201: {"model": CollectionAnswer, "description": "The collection is new."}},
 )
+@needs(Role.OPERATOR, action="collections.put")
 async def put_collection(
     name: CollectionPath,
     body: Annotated[
@@ -181,6 +183,7 @@ async def put_collection(
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a collection with all its documents")
+@needs(Role.OPERATOR, action="collections.delete")
 async def delete_collection(
     name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:
@@ -239,7 +242,8 @@ async def list_documents(
         }
     },
 )
-@takes(RouteLimits(streamed=_UPLOAD_TYPES, json=True))
+@needs(Role.OPERATOR, action="documents.put")
+@takes(RouteLimits(streamed=_UPLOAD_TYPES, json=True, whole=True))
 async def add_document(
     name: CollectionPath,
     request: Request,
@@ -291,6 +295,7 @@ async def get_document(
 
 
 @router.delete("/{name}/documents/{document}", status_code=204, summary="Delete a document")
+@needs(Role.OPERATOR, action="documents.delete")
 async def delete_document(
     name: CollectionPath, document: IdPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:

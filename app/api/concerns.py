@@ -11,8 +11,10 @@ from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
+from app.core.access import Role
 from app.core.catalog.concerns import ConcernDefinition
 from app.core.errors import InvalidArgumentsError
+from app.edge.limits import needs
 from app.services.catalog.concern_changes import ConcernInfo
 from app.services.catalog.concerns import Preferences
 
@@ -136,6 +138,7 @@ async def get_concern(
     summary="Declare or replace a concern",
     responses={201: {"model": ConcernAnswer, "description": "The concern is new."}},
 )
+@needs(Role.OPERATOR, action="concerns.put")
 async def put_concern(
     name: ConcernPath,
     body: DefinitionBody,
@@ -157,6 +160,7 @@ async def put_concern(
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a concern")
+@needs(Role.OPERATOR, action="concerns.delete")
 async def delete_concern(
     name: ConcernPath, caller: CallerDep, services: ServicesDep, info: InfoDep, *, force: ForceQuery = False
 ) -> None:

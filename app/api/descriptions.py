@@ -10,7 +10,9 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page
+from app.core.access import Role
 from app.core.tools.disclosure import ToolDescription
+from app.edge.limits import needs
 
 _EXAMPLES: Final = {
     "search": Example(
@@ -72,6 +74,7 @@ async def get_description(
 
 
 @router.put("/{name:path}", summary="Describe a tool")
+@needs(Role.OPERATOR, action="descriptions.put")
 async def put_description(
     name: ToolPath, body: DescriptionBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> DescriptionAnswer:
@@ -84,6 +87,7 @@ async def put_description(
 
 
 @router.delete("/{name:path}", status_code=204, summary="Delete the description of a tool")
+@needs(Role.OPERATOR, action="descriptions.remove")
 async def remove_description(
     name: ToolPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> Response:

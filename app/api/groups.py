@@ -11,10 +11,11 @@ from pydantic import ConfigDict, Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
+from app.core.access import Role
 from app.core.catalog.groups import MAX_MEMBERS, GroupDefinition
 from app.core.catalog.primitives import Member
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError
-from app.edge.limits import RouteLimits, takes
+from app.edge.limits import RouteLimits, needs, takes
 from app.services.catalog.groups import GroupInfo, SavedGroup
 from app.services.data_files import DocumentFormat, write_document
 
@@ -133,7 +134,8 @@ async def export_groups(
         }
     },
 )
-@takes(RouteLimits(streamed=frozenset(_MEDIA_TYPES.values())))
+@needs(Role.OPERATOR, action="groups.import")
+@takes(RouteLimits(streamed=frozenset(_MEDIA_TYPES.values()), whole=True))
 async def import_groups(
     request: Request,
     caller: CallerDep,
@@ -166,6 +168,7 @@ async def get_group(name: GroupPath, caller: CallerDep, services: ServicesDep, i
     summary="Create or replace a group",
     responses={201: {"model": SavedGroupAnswer, "description": "The group is new."}},
 )
+@needs(Role.OPERATOR, action="groups.put")
 async def put_group(
     name: GroupPath,
     body: GroupDefinitionBody,
@@ -185,6 +188,7 @@ async def put_group(
 
 
 @router.patch("/{name}/members", summary="Add and remove members of a group")
+@needs(Role.OPERATOR, action="groups.members")
 async def change_members(
     name: GroupPath, body: MembersBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> SavedGroupAnswer:
@@ -193,6 +197,7 @@ async def change_members(
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a group")
+@needs(Role.OPERATOR, action="groups.delete")
 async def delete_group(name: GroupPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> None:
     """Delete a group but not its members; groups that contain it lose it as a member. Needs the role operator."""
     await services.groups.delete(caller, name, info)

@@ -15,10 +15,12 @@ from app.api.auth import (
     new_router,
     services_of,
 )
+from app.core.access import Role
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
+from app.edge.limits import needs
 from app.services.invoke.invoke import MiddlewareListing
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
@@ -128,6 +130,7 @@ async def list_middleware(caller: CallerDep, services: ServicesDep, info: InfoDe
     responses={200: {"description": "The transformed context.", "content": described(_RESULT_SCHEMA)}},
     openapi_extra={"requestBody": {"required": True, "content": described(_INVOKE_SCHEMA, _EXAMPLES)}},
 )
+@needs(Role.INVOKER, Role.RESTORER, action="middleware.invoke")
 async def invoke_middleware(name: Name, request: Request, caller: CallerDep) -> Response:
     """Run one middleware on `context` and return items of the same shape. The call is recorded before the response."""
     services, info, facts = services_of(request), info_of(request), facts_of(request.scope)

@@ -10,9 +10,11 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, LimitQuery, Page, answer_page
+from app.core.access import Role
 from app.core.catalog.concerns import ConcernMapping
 from app.core.catalog.primitives import PrimitiveKind
 from app.core.errors import InvalidArgumentsError
+from app.edge.limits import needs
 from app.services.catalog.concern_changes import MappingInfo
 
 _MAX_NAME: Final = 2048
@@ -82,6 +84,7 @@ async def list_mappings(
     summary="Map primitives to concerns",
     responses={201: {"model": MappingAnswer, "description": "The mapping is new."}},
 )
+@needs(Role.OPERATOR, action="concerns.mappings.put")
 async def put_mapping(
     body: MappingBody, caller: CallerDep, services: ServicesDep, info: InfoDep, response: Response
 ) -> MappingAnswer:
@@ -104,6 +107,7 @@ async def get_mapping(
 
 
 @router.delete("/{kind}/{name:path}", status_code=204, summary="Remove a mapping")
+@needs(Role.OPERATOR, action="concerns.mappings.delete")
 async def delete_mapping(
     kind: KindPath, name: NamePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> None:

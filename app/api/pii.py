@@ -9,7 +9,9 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, info_of, new_router, services_of
 from app.api.fields import AnswerBody, Body
+from app.core.access import Role
 from app.core.contracts.engines import Candidate, Explanation, Span
+from app.edge.limits import needs
 
 _MOST_CHARACTERS = 200_000
 
@@ -71,6 +73,7 @@ _EXAMPLE = {
 
 
 @router.post("/explain", summary="Explain what is personal data in a text")
+@needs(Role.INVOKER, action="pii.explain")
 async def explain(
     body: Annotated[
         ExplainBody, FromBody(openapi_examples={"text": Example(summary="One sentence", value=_EXAMPLE)})

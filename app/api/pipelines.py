@@ -10,11 +10,13 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, info_of, json_object, new_router, services_of
 from app.api.fields import AnswerBody, CursorQuery, LimitQuery, Page, answer_page
+from app.core.access import Role
 from app.core.contracts.pipelines import Pipeline, PipelineDefinition, PipelineName
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
+from app.edge.limits import needs
 from app.services.invoke.pipelines import PipelineVersion
 
 _MAX_VERSION: Final = 2**53
@@ -104,6 +106,7 @@ async def get_pipeline(
 
 
 @router.put("/{name}", summary="Create or change a pipeline")
+@needs(Role.OPERATOR, action="pipelines.put")
 async def put_pipeline(
     name: PipelinePath,
     body: PipelineBody,
@@ -138,6 +141,7 @@ async def list_pipeline_versions(
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a pipeline")
+@needs(Role.OPERATOR, action="pipelines.delete")
 async def delete_pipeline(
     name: PipelinePath,
     caller: CallerDep,
@@ -174,6 +178,7 @@ async def delete_pipeline(
         },
     },
 )
+@needs(Role.INVOKER, Role.RESTORER, action="middleware.dry_run")
 async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Response:
     """Run the pipeline for this caller and store only the audit event. Handles are temporary."""
     services, info = services_of(request), info_of(request)

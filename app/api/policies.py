@@ -10,7 +10,9 @@ from pydantic import Field
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, LimitQuery, Page, TenantPath, answer_page
+from app.core.access import Role
 from app.core.contracts.policy import Policy
+from app.edge.limits import needs
 
 _MAX_VERSION: Final = 2**53
 _EXAMPLES: Final = {
@@ -49,6 +51,7 @@ async def get_own_policy(caller: CallerDep, services: ServicesDep, info: InfoDep
 
 
 @router.put("", summary="Change the policy of the caller's tenant")
+@needs(Role.OPERATOR, action="policy.put")
 async def put_own_policy(
     body: PolicyBody,
     caller: CallerDep,
@@ -70,6 +73,7 @@ async def get_policy(
 
 
 @router.put("/{tenant}", summary="Change a tenant's policy")
+@needs(Role.OPERATOR, action="policy.put")
 async def put_policy(
     tenant: TenantPath,
     body: PolicyBody,

@@ -17,8 +17,10 @@ from app.api.server_answers import (
     server_answer,
     trial_answer,
 )
+from app.core.access import Role
 from app.core.catalog.primitives import Disclosure, PrimitiveKind
 from app.core.catalog.servers import SECRET_FIELDS, SERVER_NAME, MCPServerSettings, ServerName
+from app.edge.limits import needs
 from app.services.servers.approval import WantedDefinition
 from app.services.servers.sealing import SubmittedServer
 
@@ -155,6 +157,7 @@ async def list_servers(
 
 
 @router.post("", status_code=201, summary="Add a server")
+@needs(Role.OPERATOR, action="servers.add")
 async def add_server(
     body: ServerBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
@@ -175,6 +178,7 @@ async def get_server(
 
 
 @router.put("/{name}", summary="Change a server")
+@needs(Role.OPERATOR, action="servers.put")
 async def put_server(
     name: ServerPath, body: ServerChange, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
@@ -187,12 +191,14 @@ async def put_server(
 
 
 @router.delete("/{name}", status_code=204, summary="Remove a server")
+@needs(Role.OPERATOR, action="servers.remove")
 async def remove_server(name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep) -> None:
     """Remove the server, its secrets and its approvals. Needs the role operator."""
     await services.servers.remove(caller, name, info)
 
 
 @router.post("/{name}/test", summary="Connect to a server once")
+@needs(Role.OPERATOR, action="servers.test")
 async def test_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TrialAnswer:
@@ -201,6 +207,7 @@ async def test_server(
 
 
 @router.post("/{name}/approve", summary="Approve what a server offers")
+@needs(Role.OPERATOR, action="servers.approve")
 async def approve_server(
     name: ServerPath,
     caller: CallerDep,
@@ -222,6 +229,7 @@ async def approve_server(
 
 
 @router.post("/{name}/pause", summary="Pause a server")
+@needs(Role.OPERATOR, action="servers.pause")
 async def pause_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:
@@ -231,6 +239,7 @@ async def pause_server(
 
 
 @router.post("/{name}/resume", summary="Resume a paused server")
+@needs(Role.OPERATOR, action="servers.resume")
 async def resume_server(
     name: ServerPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ServerAnswer:

@@ -13,9 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, limits_of, new_router
 from app.api.records import EVENTS, LINES, read_records, written
+from app.core.access import Role
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, InvalidRequestError, ServiceError
 from app.edge.facts import facts_of
-from app.edge.limits import RouteLimits, takes
+from app.edge.limits import RouteLimits, needs, takes
 from app.edge.problems import internal_error, log_cause, problem, problem_response
 
 _MIDDLEWARE: Final = "pii_restoration"
@@ -63,6 +64,7 @@ async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterato
         }
     },
 )
+@needs(Role.INVOKER, Role.RESTORER, action="middleware.restore_stream")
 @takes(RouteLimits(streamed=_STREAM_TYPES))
 async def restore_stream(
     request: Request,

@@ -15,6 +15,8 @@ from app.api.fields import (
     TenantPath,
     answer_page,
 )
+from app.core.access import Role
+from app.edge.limits import needs
 
 router = new_router("/tenants", "tenants")
 
@@ -60,6 +62,7 @@ async def list_tenants(
 
 
 @router.post("", status_code=201, summary="Create a tenant")
+@needs(Role.OPERATOR, action="tenant.create")
 async def create_tenant(
     body: TenantBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TenantAnswer:
@@ -76,6 +79,7 @@ async def get_tenant(
 
 
 @router.patch("/{tenant}", summary="Disable or enable a tenant")
+@needs(Role.OPERATOR, action="tenant.change")
 async def change_tenant(
     tenant: TenantPath, body: TenantChange, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> TenantAnswer:

@@ -9,8 +9,10 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Moment, Page
+from app.core.access import Role
 from app.core.content.handles import Handle
 from app.core.errors import NotFoundError
+from app.edge.limits import needs
 
 _MAX_VALUE = 100_000
 
@@ -93,6 +95,7 @@ async def list_scopes(
 
 
 @router.delete("/scopes/{scope:path}/entries/{handle}", summary="Erase a handle")
+@needs(Role.ERASER, action="vault.erase_handle")
 async def erase_handle(
     scope: ScopePath, handle: HandlePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
@@ -130,6 +133,7 @@ async def get_scope(scope: ScopePath, caller: CallerDep, services: ServicesDep, 
 
 
 @router.patch("/scopes/{scope:path}", summary="Set the expiry of a scope")
+@needs(Role.OPERATOR, Role.ERASER, action="vault.set_expiry")
 async def set_expiry(
     scope: ScopePath, body: ExpiryBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ScopeAnswer:
@@ -139,6 +143,7 @@ async def set_expiry(
 
 
 @router.delete("/scopes/{scope:path}", summary="Erase a scope")
+@needs(Role.ERASER, action="vault.erase_scope")
 async def erase_scope(
     scope: ScopePath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
@@ -147,6 +152,7 @@ async def erase_scope(
 
 
 @router.post("/erasures", status_code=201, summary="Erase a value everywhere")
+@needs(Role.ERASER, action="vault.erase_value")
 async def erase_value(
     body: ErasureBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:

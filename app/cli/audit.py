@@ -51,6 +51,9 @@ Action = Annotated[str | None, typer.Option(help="Name of an action, such as mid
 Outcome = Annotated[Ended | None, typer.Option(help="Outcome of the action.")]
 Scope = Annotated[str | None, typer.Option(help="Name of a vault scope.")]
 Request = Annotated[str | None, typer.Option("--request-id", help="Request id that a response carried.")]
+ClientRequest = Annotated[
+    str | None, typer.Option("--client-request-id", help="Request id that the client sent.")
+]
 
 
 @commands.command(
@@ -70,6 +73,7 @@ def query(
     outcome: Outcome = None,
     scope: Scope = None,
     request_id: Request = None,
+    client_request_id: ClientRequest = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of events to show.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
     *,
@@ -79,7 +83,7 @@ def query(
     from app.cli.host import caller_for, on_host
     from app.services.audit.export import described
 
-    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id)
+    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id, client_request_id)
     page = on_host(lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor))
     if json:
         show_lines(described(event) for event in page.items)
@@ -122,6 +126,7 @@ def export(
     outcome: Outcome = None,
     scope: Scope = None,
     request_id: Request = None,
+    client_request_id: ClientRequest = None,
     form: Annotated[
         ExportFormat, typer.Option("--format", help="Output format of the file.")
     ] = ExportFormat.JSONL,
@@ -132,7 +137,7 @@ def export(
 
     from app.cli.host import caller_for, on_host
 
-    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id)
+    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id, client_request_id)
 
     async def open_export(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), filters, form.value)
@@ -165,6 +170,7 @@ def _filters(
     outcome: Ended | None,
     scope: str | None,
     request_id: str | None,
+    client_request_id: str | None,
 ) -> "AuditQuery":
     from app.services.audit.audit import AuditQuery
 
@@ -177,4 +183,5 @@ def _filters(
         outcome=outcome.value if outcome else None,
         scope=scope,
         request_id=request_id,
+        client_request_id=client_request_id,
     )

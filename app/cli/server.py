@@ -18,6 +18,7 @@ from app.cli.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
 from app.core.errors import NotFoundError
+from app.edge.memory import tune_allocator
 from app.main import create_app
 from app.services.servers.upstreams import UpstreamService
 from app.settings import Settings
@@ -62,6 +63,7 @@ class DrainingServer(Server):
 
 def serve_here(settings: Settings, listener: socket.socket, *, greets: bool = True) -> int:
     """Serve on ``listener`` in this process until a signal; return the exit code."""
+    tune_allocator()
     app = create_app(settings)
     for chatty in ("uvicorn.error", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

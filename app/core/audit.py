@@ -44,3 +44,6 @@ OUTCOME_REFUSED = "refused"
 OUTCOME_FAILED = "failed"
 OUTCOME_SENT = "sent"
 """The request was passed on to a server behind this one; a second event records the result."""
+
+CLIENT_REQUEST_ID = "client_request_id"
+"""The detail of an event that has the caller's own id of the request; ``request_id`` is always ours."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 class RequestInfo:
     """Facts about one request, for records and time limits.
 
+    ``request_id`` is our own, ``client_request_id`` what the caller sent, which only records repeat.
     ``address`` is the peer's IP address as text, None if there is none (the command line). ``deadline`` is a time of
     the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit.
     """
@@ -15,3 +16,4 @@ class RequestInfo:
     traceparent: str | None
     address: str | None
     deadline: float
+    client_request_id: str | None = None

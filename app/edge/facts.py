@@ -5,6 +5,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.core.access import Caller
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 
@@ -23,31 +24,38 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a
 class RequestFacts:
     """One request: what it brought, and what the logs, metrics and traces say of it in the end.
 
-    ``request_id`` is the caller's own, if it is a sane one, else a new one; ``address`` is the peer's. ``is_mcp`` says
-    whether an MCP endpoint has this path: the one of all methods, the one of a ``group``, or the one that has
-    interceptors and nothing else. ``body`` are the bytes that the guard read, None where it read none; ``json`` is
-    their value. ``tenant``, ``key_id``, ``middleware`` and ``error_code`` are set by the surface that serves the
-    request.
+    ``request_id`` is always our own; ``client_request_id`` is what the caller sent, if it is a sane one. ``address`` is
+    the peer's. ``is_mcp`` says whether an MCP endpoint has this path: the one of all methods, the one of a ``group``,
+    or the one that has interceptors and nothing else. ``caller`` is there once the guard has checked the credential,
+    ``body`` are the bytes that it read then, None where it read none; ``json`` is their value, ``bytes_in`` their
+    number. ``tenant``, ``key_id``, ``middleware`` and ``error_code`` are set by who finds them out.
     """
 
     request_id: str
+    client_request_id: str | None = None
     traceparent: str | None = None
     address: str | None = None
     path: str = ""
     is_mcp: bool = False
     group: str | None = None
     interceptors_only: bool = False
+    caller: Caller | None = None
     body: bytes | None = None
     json: Any = None
+    bytes_in: int = 0
     tenant: str | None = None
     key_id: str | None = None
     middleware: str | None = None
     error_code: str | None = None
 
-    @property
-    def bytes_in(self) -> int:
-        """Return the size of the body that was read."""
-        return len(self.body) if self.body is not None else 0
+    def admit(self, caller: Caller) -> None:
+        """Take note of who asks."""
+        self.caller = caller
+        self.tenant, self.key_id = caller.tenant, caller.key_id
+
+    def forget_body(self) -> None:
+        """Drop the body and its value: the server keeps this record until the connection brings another request."""
+        self.body = self.json = None
 
     def info(self, deadline: float) -> RequestInfo:
         """Return what services are told of the request; ``deadline`` is in the event loop's time."""
@@ -56,6 +64,7 @@ class RequestFacts:
             traceparent=self.traceparent,
             address=self.address,
             deadline=deadline,
+            client_request_id=self.client_request_id,
         )
 
 
@@ -77,7 +86,8 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
     client, path = scope.get("client"), scope["path"]
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
-        request_id=wanted if _REQUEST_ID.fullmatch(wanted) else str(uuid7()),
+        request_id=str(uuid7()),
+        client_request_id=wanted if _REQUEST_ID.fullmatch(wanted) else None,
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,
         path=path,

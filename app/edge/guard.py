@@ -1,7 +1,7 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,8 +9,11 @@ from typing import Any, Final
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core.access import Caller
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
+from app.edge.bodies import Bodies, linger, replayed
+from app.edge.budget import Holding
 from app.edge.facts import GROUP_PATH, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
     PROBES,
@@ -18,21 +21,22 @@ from app.edge.limits import (
     DeclaredLimits,
     EdgeLimits,
     Headers,
+    Needs,
     Refused,
     check_origin,
-    check_type,
-    counted,
+    check_path,
     has_body,
-    linger,
-    read_json,
-    replayed,
 )
+from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.tracing import Tracer
 
 MCP_SURFACE: Final = "mcp_surface"
 """Under which the state of the lifespan holds what serves the MCP endpoints: before the routes of ``app`` are tried."""
+
+Gate = Callable[[RequestFacts, str | None, Needs | None], Awaitable[Caller]]
+"""Who presents this bearer key, and does the caller have a role that the route needs? It raises where not."""
 
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
@@ -71,17 +75,25 @@ class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
-    beside ``limits``, which hold for all; ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp.
+    beside ``limits``, which hold for all; ``gate`` is asked before a body is read, None: everybody may send one.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp.
     """
 
     app: ASGIApp
     limits: EdgeLimits = field(default_factory=EdgeLimits)
     routes: DeclaredLimits = field(default_factory=DeclaredLimits)
+    gate: Gate | None = None
     drain: Drain = field(default_factory=Drain)
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer | None = None
     rpc_codes: Mapping[str, int] = field(default_factory=dict)
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
+    bodies: Bodies = field(init=False)
+    freed: FreedMemory = field(default_factory=FreedMemory)
+
+    def __post_init__(self) -> None:
+        """Build what reads the bodies, within the limits."""
+        object.__setattr__(self, "bodies", Bodies.within(self.limits))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the server."""
@@ -94,7 +106,7 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = _Answer(send, facts.request_id, self.drain)
+        answer = _Answer(send, facts, self.drain)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
@@ -112,6 +124,8 @@ class EdgeGuard:
             exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
             raise
         finally:
+            facts.forget_body()
+            self.freed.after(facts.bytes_in)
             self.drain.running -= 1
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
@@ -119,14 +133,19 @@ class EdgeGuard:
     async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
+        holding: Holding | None = None
         try:
+            headers = self._checked(scope, facts)
             surface = scope.get("state", {}).get(MCP_SURFACE, self.app) if facts.is_mcp else self.app
-            await surface(scope, await self._admitted(scope, facts, receive), answer.send)
+            if has_body(scope["method"]):
+                await self._check_caller(scope, facts, headers)
+                holding = self.bodies.holding(facts.caller)
+                receive = await self._body(facts, headers, receive, holding)
+            await surface(scope, receive, answer.send)
         except Refused as refusal:
             answer.closing = True
-            if refusal.linger:
-                await linger(receive)
-            await self._refuse(facts, answer, refusal.error, refusal.status)
+            rest = receive if refusal.linger and not self._awaits_leave(scope) else None
+            await self._refuse(facts, answer, refusal.error, refusal.status, rest)
         except ServiceError as error:
             await self._refuse(facts, answer, error)
         except ClientGoneError:
@@ -134,30 +153,56 @@ class EdgeGuard:
         except Exception as error:  # noqa: BLE001 - the last net: nothing of an exception's text may leave
             log_bug(self.logger, error, facts.request_id)
             await self._refuse(facts, answer, internal_error())
+        finally:
+            if holding is not None:
+                holding.release()
 
-    async def _admitted(self, scope: Scope, facts: RequestFacts, receive: Receive) -> Receive:
-        """Check all that can be checked without knowing the route; return where the body is to be read."""
+    def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
+        """Check all that can be checked without knowing the caller or the route."""
         headers = Headers(scope["headers"])
-        path = facts.path
-        if self.drain.draining and path not in _ALWAYS_SERVED:
+        if self.drain.draining and facts.path not in _ALWAYS_SERVED:
             raise Refused(
                 OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
             )
-        check_origin(headers, path, self.limits)
-        if not has_body(scope["method"]):
-            return receive
-        streamed = self.routes.streamed_types(path, headers)
+        check_path(scope)
+        check_origin(headers, facts.path, self.limits)
+        return headers
+
+    async def _check_caller(self, scope: Scope, facts: RequestFacts, headers: Headers) -> None:
+        """Refuse who has no valid key, or no role for this route, before anything of the body is read."""
+        if self.gate is None:
+            return
+        try:
+            needed = self.routes.needs_of(scope["method"], facts.path)
+            facts.admit(await self.gate(facts, headers.bearer, needed))
+        except ServiceError as error:
+            if headers.announces_body:
+                raise Refused(error, linger=True) from None
+            raise
+
+    async def _body(
+        self, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding
+    ) -> Receive:
+        """Read the body, if there is one; return where it is to be read again, or for the first time."""
+        streamed = self.routes.streamed(facts.path, headers)
         if streamed is not None:
-            check_type(headers, streamed)
-            return counted(receive, self.limits)
-        body, value = await read_json(receive, headers, self.limits)
-        if body:
-            facts.body, facts.json = body, value
-        return replayed(body, receive)
+            return await self.bodies.streamed(receive, headers, streamed, holding)
+        return replayed(await self.bodies.json(receive, headers, facts, holding), receive)
+
+    @staticmethod
+    def _awaits_leave(scope: Scope) -> bool:
+        """Return whether the client sends its body only when it is told to, so that nothing is on its way."""
+        return any(name == b"expect" for name, _ in scope["headers"])
 
     async def _refuse(
-        self, facts: RequestFacts, answer: "_Answer", error: ServiceError, status: int | None = None
+        self,
+        facts: RequestFacts,
+        answer: "_Answer",
+        error: ServiceError,
+        status: int | None = None,
+        rest: Receive | None = None,
     ) -> None:
+        """Answer with the error; ``rest``: then take what the client still sends, lest it cannot read the answer."""
         facts.error_code = error.code
         if answer.started:
             return
@@ -169,6 +214,10 @@ class EdgeGuard:
         headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
         headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
         await answer.send({"type": "http.response.start", "status": status, "headers": headers})
+        if rest is not None:
+            await answer.send({"type": "http.response.body", "body": body, "more_body": True})
+            await linger(rest)
+            body = b""
         await answer.send({"type": "http.response.body", "body": body})
 
     def _rpc_error(self, error: ServiceError, request_id: str) -> bytes:
@@ -184,11 +233,13 @@ class EdgeGuard:
 class _Answer:
     """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
 
-    __slots__ = ("_drain", "_request_id", "_send", "bytes_out", "closing", "status")
+    __slots__ = ("_drain", "_ids", "_send", "bytes_out", "closing", "status")
 
-    def __init__(self, send: Send, request_id: str, drain: Drain) -> None:
+    def __init__(self, send: Send, facts: RequestFacts, drain: Drain) -> None:
         self._send = send
-        self._request_id = request_id.encode()
+        self._ids = [(b"x-request-id", facts.request_id.encode())]
+        if facts.client_request_id is not None:
+            self._ids.append((b"x-client-request-id", facts.client_request_id.encode()))
         self._drain = drain
         self.closing = False
         self.status = 0
@@ -204,7 +255,7 @@ class _Answer:
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
-            headers.append((b"x-request-id", self._request_id))
+            headers += self._ids
             if (self.closing or self._drain.draining) and b"connection" not in present:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
@@ -222,6 +273,7 @@ def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float
         bytes_in=facts.bytes_in,
         bytes_out=answer.bytes_out,
         request_id=facts.request_id,
+        client_request_id=facts.client_request_id,
         error_code=facts.error_code,
         tenant=facts.tenant,
         key_id=facts.key_id,

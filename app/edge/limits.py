@@ -1,23 +1,17 @@
-"""What the edge demands of a request before anything else looks at it: host, origin, type, size, time, JSON."""
+"""What the edge demands of the head of a request: host, origin, path, headers; and what routes declare of theirs."""
 
-import asyncio
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive
+from starlette.types import Scope
 
-from app.core.errors import (
-    DeadlineExceededError,
-    ForbiddenError,
-    InvalidRequestError,
-    ServiceError,
-    TooLargeError,
-)
-from app.core.strictjson import loads
+from app.core.access import Role
+from app.core.errors import ForbiddenError, InvalidRequestError, ServiceError
+from app.edge.budget import ByteLimits
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -25,9 +19,10 @@ PROBES: Final = frozenset({"/livez", "/readyz"})
 """Probes come under the address of the pod or host and tell nothing, so any Host may ask."""
 
 _DECLARED: Final = "sluice_route_limits"
+_NEEDED: Final = "sluice_route_needs"
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_THREAD_FROM_BYTES: Final = 1024 * 1024
-_LINGER_S: Final = 2.0
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+) *", re.IGNORECASE)
+_HIDDEN_SLASH = re.compile(rb"%2f|%5c|\\", re.IGNORECASE)
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]+)"?', re.IGNORECASE)
 
 
@@ -36,7 +31,8 @@ class EdgeLimits:
     """What the edge lets in; a name without a port allows any port.
 
     ``stream_idle_s`` bounds the pause between two pieces of a streamed body, ``body_timeout_s`` the whole of any
-    other body.
+    other body, and how long a large one waits for its turn. ``in_flight`` bounds the bodies that are held at once,
+    ``parsers`` the threads that parse large ones.
     """
 
     allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
@@ -45,6 +41,8 @@ class EdgeLimits:
     max_depth: int = 64
     body_timeout_s: float = 15
     stream_idle_s: float = 60
+    in_flight: ByteLimits = field(default_factory=ByteLimits)
+    parsers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +50,56 @@ class RouteLimits:
     """What a route takes beside, or instead of, the one JSON value that the edge reads for every other route.
 
     A body of a type in ``streamed`` passes through piece by piece, counted and timed; ``json``: the route takes JSON as
-    well, which the edge reads.
+    well, which the edge reads. ``whole``: the route collects the pieces, so that they count as held.
     """
 
     streamed: frozenset[str]
     json: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The roles of which a caller needs one before its body is read; ``action`` names the refusal in the record."""
+
+    roles: frozenset[Role]
+    action: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLimits:
-    """What the routes of an application declared, by the patterns of their paths."""
+    """What the routes of an application declared, by the patterns of their paths, and by their methods."""
 
     by_path: tuple[tuple[re.Pattern[str], RouteLimits], ...] = ()
+    by_method: Mapping[str, tuple[tuple[re.Pattern[str], Needs | None], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, routes: Iterable[BaseRoute]) -> "DeclaredLimits":
-        """Return what the endpoints of ``routes`` declare with ``takes``."""
-        declared = (
-            (route.path_regex, vars(route.endpoint).get(_DECLARED))
-            for route in routes
-            if isinstance(route, Route) and hasattr(route.endpoint, "__dict__")
-        )
-        return cls(tuple((pattern, limits) for pattern, limits in declared if limits is not None))
+        """Return what the endpoints of ``routes`` declare with ``takes`` and ``needs``."""
+        by_path: list[tuple[re.Pattern[str], RouteLimits]] = []
+        by_method: dict[str, tuple[tuple[re.Pattern[str], Needs | None], ...]] = {}
+        for route in routes:
+            if not isinstance(route, Route) or not hasattr(route.endpoint, "__dict__"):
+                continue
+            declared = vars(route.endpoint)
+            if _DECLARED in declared:
+                by_path.append((route.path_regex, declared[_DECLARED]))
+            for method in route.methods or ():
+                by_method[method] = (*by_method.get(method, ()), (route.path_regex, declared.get(_NEEDED)))
+        return cls(tuple(by_path), by_method)
 
-    def streamed_types(self, path: str, headers: "Headers") -> frozenset[str] | None:
-        """Return the types of a body that passes through piece by piece; None where the edge reads it, as JSON."""
+    def streamed(self, path: str, headers: "Headers") -> RouteLimits | None:
+        """Return the limits of a body that passes through piece by piece; None where the edge reads it, as JSON."""
         for pattern, limits in self.by_path:
             if pattern.match(path) and (not limits.json or headers.media_type in limits.streamed):
-                return limits.streamed
+                return limits
+        return None
+
+    def needs_of(self, method: str, path: str) -> Needs | None:
+        """Return what the route of a request needs before its body is read, None where it declares nothing."""
+        for pattern, needed in self.by_method.get(method, ()):
+            if pattern.match(path):
+                return needed
         return None
 
 
@@ -88,6 +108,19 @@ def takes(limits: RouteLimits) -> Callable[[Endpoint], Endpoint]:
 
     def declare(endpoint: Endpoint) -> Endpoint:
         vars(endpoint)[_DECLARED] = limits
+        return endpoint
+
+    return declare
+
+
+def needs(*roles: Role, action: str) -> Callable[[Endpoint], Endpoint]:
+    """Declare at a route's endpoint the roles of which callers need one, below the decorator that makes the route.
+
+    The use case requires them too: this only makes sure that the edge reads no body of a caller who will be refused.
+    """
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        vars(endpoint)[_NEEDED] = Needs(frozenset(roles), action)
         return endpoint
 
     return declare
@@ -110,18 +143,26 @@ class ClientGoneError(Exception):
 class Headers:
     """The few headers that the edge looks at; one that must be single and is repeated counts as wrong."""
 
-    _SINGLE = frozenset({b"host", b"content-type", b"content-length", b"content-encoding", b"origin"})
+    _SINGLE = frozenset(
+        {b"host", b"content-type", b"content-length", b"content-encoding", b"origin", b"authorization"}
+    )
 
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
         self._values: dict[bytes, str] = {}
         for name, value in raw:
             if name in self._SINGLE and name in self._values:
-                raise Refused(InvalidRequestError(f"The header {name.decode()} must not be repeated."))
+                raise Refused(InvalidRequestError(f"The header {name.decode()} must be sent once."))
             self._values[name] = value.decode("latin-1")
 
     def get(self, name: bytes) -> str:
         """Return the value of ``name`` (lower case), or an empty string."""
         return self._values.get(name, "")
+
+    @property
+    def bearer(self) -> str | None:
+        """Return the bearer token, None where there is none."""
+        match = _BEARER.fullmatch(self.get(b"authorization"))
+        return match[1] if match else None
 
     @property
     def media_type(self) -> str:
@@ -142,6 +183,14 @@ class Headers:
     def announces_body(self) -> bool:
         """Return whether the client says that a body follows."""
         return self.content_length > 0 or bool(self.get(b"transfer-encoding"))
+
+
+def check_path(scope: Scope) -> None:
+    """Refuse a path that hides a slash or a backslash: a proxy before this service may have read another path."""
+    if _HIDDEN_SLASH.search(scope.get("raw_path") or scope["path"].encode()):
+        raise Refused(
+            InvalidRequestError("The path has an encoded slash or a backslash; write a slash as it is.")
+        )
 
 
 def check_origin(headers: Headers, path: str, limits: EdgeLimits) -> None:
@@ -174,90 +223,9 @@ def check_type(headers: Headers, accepted: frozenset[str]) -> None:
         )
 
 
-async def read_json(receive: Receive, headers: Headers, limits: EdgeLimits) -> tuple[bytes, Any]:
-    """Return the whole body and its JSON value; (b"", None) where there is no body."""
-    if headers.content_length > limits.max_body_bytes:
-        raise Refused(_too_large(limits), linger=not headers.get(b"expect"))
-    accepted = frozenset({"application/json"})
-    if headers.announces_body:
-        check_type(headers, accepted)
-    try:
-        async with asyncio.timeout(limits.body_timeout_s):
-            body = await _whole(receive, limits)
-    except TimeoutError:
-        raise Refused(_too_slow(), HTTPStatus.REQUEST_TIMEOUT) from None
-    if not body:
-        return body, None
-    check_type(headers, accepted)
-    if len(body) > _THREAD_FROM_BYTES:
-        return body, await asyncio.to_thread(loads, body, max_depth=limits.max_depth)
-    return body, loads(body, max_depth=limits.max_depth)
-
-
-def counted(receive: Receive, limits: EdgeLimits) -> Receive:
-    """Return ``receive`` for a streamed body; it raises when the body grows too large or pauses too long."""
-    total = 0
-
-    async def next_piece() -> Message:
-        nonlocal total
-        try:
-            async with asyncio.timeout(limits.stream_idle_s):
-                message = await receive()
-        except TimeoutError:
-            raise _too_slow() from None
-        total += len(message.get("body", b""))
-        if total > limits.max_body_bytes:
-            raise _too_large(limits)
-        return message
-
-    return next_piece
-
-
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that gives ``body`` once and then what the server has to say."""
-    delivered = False
-
-    async def again() -> Message:
-        nonlocal delivered
-        if delivered:
-            return await receive()
-        delivered = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
-
-
-async def linger(receive: Receive) -> None:
-    """Take and drop what the client still sends, for a moment, so that it can read why it was refused."""
-    try:
-        async with asyncio.timeout(_LINGER_S):
-            more = True
-            while more:
-                message = await receive()
-                more = message["type"] == "http.request" and message.get("more_body", False)
-    except TimeoutError:
-        return
-
-
 def has_body(method: str) -> bool:
     """Return whether requests of ``method`` may carry a body that is looked at."""
     return method not in _BODILESS
-
-
-async def _whole(receive: Receive, limits: EdgeLimits) -> bytes:
-    chunks: list[bytes] = []
-    total = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientGoneError
-        chunk = message.get("body", b"")
-        total += len(chunk)
-        if total > limits.max_body_bytes:
-            raise Refused(_too_large(limits), linger=True)
-        chunks.append(chunk)
-        if not message.get("more_body", False):
-            return b"".join(chunks)
 
 
 def _listed(value: str, allowed: tuple[str, ...]) -> bool:
@@ -265,14 +233,3 @@ def _listed(value: str, allowed: tuple[str, ...]) -> bool:
         return False
     without_port = re.sub(r":\d{1,5}$", "", value)
     return any(name.lower() in (value, without_port) for name in allowed)
-
-
-def _too_large(limits: EdgeLimits) -> TooLargeError:
-    maximum = limits.max_body_bytes
-    return TooLargeError(
-        f"The body is larger than {maximum} bytes.", details={"limit": "body_bytes", "maximum": maximum}
-    )
-
-
-def _too_slow() -> DeadlineExceededError:
-    return DeadlineExceededError("The body did not arrive in time.")

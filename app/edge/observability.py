@@ -38,6 +38,7 @@ class FinishedRequest:
     bytes_in: int
     bytes_out: int
     request_id: str
+    client_request_id: str | None = None
     error_code: str | None = None
     tenant: str | None = None
     key_id: str | None = None
@@ -151,7 +152,7 @@ def log_request(logger: Any, exchange: FinishedRequest) -> None:
         "bytes_out": exchange.bytes_out,
         "request_id": exchange.request_id,
     }
-    for name in ("error_code", "tenant", "key_id", "middleware"):
+    for name in ("client_request_id", "error_code", "tenant", "key_id", "middleware"):
         value = getattr(exchange, name)
         if value is not None:
             fields[name] = value

@@ -78,6 +78,24 @@ class HttpSettings(Section):
         le=256 * MIB,
         description="Maximum size of a request body in bytes, counted before it is parsed.",
     )
+    max_bytes_in_flight: int = Field(
+        default=128 * MIB,
+        ge=1024,
+        description="Maximum bytes of all request bodies that a process holds at once; larger bodies wait for their "
+        "turn, at most `body_timeout_s`.",
+    )
+    max_tenant_bytes: int = Field(
+        default=64 * MIB, ge=1024, description="As `max_bytes_in_flight`, for the bodies of one tenant."
+    )
+    max_key_bytes: int = Field(
+        default=32 * MIB, ge=1024, description="As `max_bytes_in_flight`, for the bodies of one API key."
+    )
+    parsers: int = Field(
+        default=1,
+        ge=1,
+        le=8,
+        description="Threads per process that parse bodies larger than 128 KiB.",
+    )
     header_timeout_s: float = Field(
         default=10, gt=0, description="Time limit for sending the request line and headers, in seconds."
     )

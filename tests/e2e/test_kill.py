@@ -103,7 +103,7 @@ def recorded(service: Service) -> list[str]:
         trust_env=False,
     )
     assert answer.status_code == 200, answer.text
-    return re.findall(r'"request_id": ?"([^"]+)"', answer.text)
+    return re.findall(r'"client_request_id": ?"([^"]+)"', answer.text)
 
 
 def check(service: Service, acknowledged: Acknowledged) -> None:

@@ -11,6 +11,7 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 import app.middlewares
 from app.api.auth import RouteServices
+from app.api.gate import ServiceGate
 from app.api.surface import OPENAPI_PATH, install_rest
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
@@ -98,7 +99,8 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
         declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
         app_.state.route_services = services
-        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, drain, metrics)
+        gate = ServiceGate(lambda: services)
+        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, gate, drain, metrics)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
         with suppress(ConflictError):  # the first test of this database makes it

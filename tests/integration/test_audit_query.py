@@ -70,7 +70,7 @@ async def test_a_page_that_ends_with_the_last_event_has_no_next(replica: Replica
 
 async def test_each_filter_filters(replica: Replica, auditor: Caller, tenant: str) -> None:
     other = Caller(tenant, "0000000b", frozenset({Role.INVOKER}))
-    request = RequestInfo("req-7", None, None, 0)
+    request = RequestInfo("req-7", None, None, 0, client_request_id="theirs-of-the-client")
     plain = await recorded(replica, auditor, 2)
     (special,) = [
         replica.audit.new_event(
@@ -90,6 +90,7 @@ async def test_each_filter_filters(replica: Replica, auditor: Caller, tenant: st
         {"middleware": "pii_redaction"},
         {"scope": "chat"},
         {"request_id": "req-7"},
+        {"client_request_id": "theirs-of-the-client"},
         {"action": "special", "actor": "0000000b"},
     ]
     for one in asked:

@@ -6,10 +6,12 @@ import threading
 import time
 from typing import Any
 
+import httpx2
 from fastapi import FastAPI, Request
 from httpx2 import Client
 
 from app.api.errors import install_error_handlers
+from app.edge.budget import ByteLimits
 from app.edge.facts import facts_of
 from app.edge.guard import EdgeGuard
 from app.edge.limits import EdgeLimits
@@ -27,6 +29,7 @@ def make_guard(**limits: Any) -> EdgeGuard:
         return facts_of(request.scope).json
 
     @app.get("/slow")
+    @app.post("/slow")
     async def slow() -> str:
         await asyncio.sleep(0.6)
         return "done"
@@ -84,6 +87,64 @@ def test_a_dripping_body_is_cut_at_the_time_limit_for_the_whole() -> None:
             stop.set()
             thread.join()
         assert time.perf_counter() - started < 3
+
+
+def test_large_bodies_beyond_what_may_be_in_flight_wait_and_are_all_answered() -> None:
+    guard = make_guard(in_flight=ByteLimits(total=400_000, tenant=400_000, key=400_000))
+    body = b'["' + b"a" * 150_000 + b'"]'
+    most, answers = [0], []
+
+    def ask(port: int) -> None:
+        with Client(timeout=20) as http:
+            headers = {"content-type": "application/json"}
+            answers.append(http.post(f"http://127.0.0.1:{port}/echo", content=body, headers=headers))
+            most[0] = max(most[0], guard.bodies.budget.held)
+
+    with serving(guard) as port:
+        threads = [threading.Thread(target=ask, args=(port,)) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            most[0] = max(most[0], guard.bodies.budget.held)
+            time.sleep(0.001)
+    assert [answer.status_code for answer in answers] == [200] * 12
+    assert 0 < most[0] <= 350_000
+    assert guard.bodies.budget.held == 0
+
+
+def test_who_announces_much_and_sends_little_holds_it_for_a_while_and_delays_no_small_body() -> None:
+    guard = make_guard(body_timeout_s=1, in_flight=ByteLimits(total=800_000, tenant=800_000, key=200_000))
+    with serving(guard) as port, Client() as http:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as liar:
+            liar.sendall(HEAD + b"Content-Length: 150000\r\n\r\n[")
+            until = time.monotonic() + 5
+            while guard.bodies.budget.held < 150_000 and time.monotonic() < until:
+                time.sleep(0.01)
+            small = http.post(f"http://127.0.0.1:{port}/echo", json=["a"])
+            assert (small.status_code, small.elapsed.total_seconds() < 0.5) == (200, True)
+            assert liar.recv(65536).startswith(b"HTTP/1.1 408")
+        large = http.post(f"http://127.0.0.1:{port}/echo", json=["a" * 150_000])
+        assert large.status_code == 200
+    assert guard.bodies.budget.held == 0
+
+
+def test_a_body_that_finds_no_room_in_time_is_told_to_come_again() -> None:
+    guard = make_guard(body_timeout_s=0.3, in_flight=ByteLimits(total=100_000))
+    statuses = []
+    with serving(guard) as port, Client() as http:
+        large = ["a" * 90_000]
+        url = f"http://127.0.0.1:{port}/slow"
+        thread = threading.Thread(target=lambda: statuses.append(httpx2.post(url, json=large).status_code))
+        thread.start()
+        until = time.monotonic() + 5
+        while guard.bodies.budget.held == 0 and time.monotonic() < until:
+            time.sleep(0.005)
+        refused = http.post(url, json=large)
+        assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+        assert refused.headers["retry-after"] == "1"
+        thread.join(10)
+        assert http.post(url, json=large).status_code == 200
+    assert statuses == [200]
 
 
 def test_sixty_megabytes_are_refused_and_the_client_can_read_why() -> None:

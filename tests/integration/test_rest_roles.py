@@ -161,6 +161,26 @@ async def test_a_role_passes_where_it_may_and_is_refused_on_record_everywhere_el
     assert refused <= {event["request_id"] for event in recorded.json()["items"]}
 
 
+async def test_of_a_caller_without_the_role_no_body_is_parsed(rest: Rest) -> None:
+    """No such body is valid, so that a refusal for the role's sake alone shows that nobody looked at it."""
+    broken = {"content": b'{"a":', "headers": {"content-type": "application/json"}}
+    for name, request in requests_of(rest).items():
+        allowed = ALLOWED[name]
+        if request["method"] == "GET" or allowed is EVERYBODY:
+            continue
+        sent = {"method": request["method"], "path": request["path"], **broken}
+        if "headers" in request:
+            sent["headers"] = request["headers"]
+        answer = await rest.call(roles=AUDITOR, **sent)
+        if name == "PUT /api/v1/concerns/preferences/{key_id}":
+            assert answer.status_code == 400, "callers of every role may set their own preferences"
+        else:
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), name
+        if allowed and "application/x-ndjson" not in str(request.get("headers")):
+            seen = await rest.call(roles=[*allowed], **sent)
+            assert seen.status_code in {400, 415}, f"{allowed} at {name}: {seen.text}"
+
+
 @pytest.mark.parametrize("role", list(Role))
 async def test_in_the_tenant_system_only_operators_administer_tenants(rest: Rest, role: Role) -> None:
     for name, request in requests_of(rest).items():

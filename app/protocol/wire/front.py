@@ -165,10 +165,10 @@ class Front:
 
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
-        caller = await self._caller(turn)
+        caller = turn.facts.caller or await self._caller(turn)
         exchange = Exchange(caller, turn.info, self.sessions.service, turn.facts)
         turn.scope |= {SCOPE_KEY: exchange}
-        turn.facts.tenant, turn.facts.key_id = caller.tenant, caller.key_id
+        turn.facts.admit(caller)
         if exchange.group is not None and not await self.serves_group(exchange):
             raise RefusedError(
                 "There is no such group.", status=HTTPStatus.NOT_FOUND, name=NotFoundError.code

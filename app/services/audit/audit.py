@@ -9,7 +9,7 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from app.core.access import Caller, Role
-from app.core.audit import OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
 from app.core.errors import (
     AuditUnavailableError,
     InternalError,
@@ -117,9 +117,13 @@ class AuditService:
         request: RequestInfo | None,
         *,
         tenant: str | None = None,
+        details: Mapping[str, Any] | None = None,
         **fields: Any,
     ) -> AuditEvent:
         """Return an event with the current time; it enters the record of ``tenant`` (default: the caller's own)."""
+        about = dict(details or {})
+        if request is not None and request.client_request_id is not None:
+            about[CLIENT_REQUEST_ID] = request.client_request_id[:_MAX_NAME]
         return AuditEvent(
             tenant=tenant or caller.tenant,
             id=uuid7(),
@@ -130,6 +134,7 @@ class AuditService:
             outcome=outcome,
             request_id=request.request_id[:_MAX_NAME] if request else None,
             traceparent=request.traceparent[:_MAX_NAME] if request and request.traceparent else None,
+            details=about,
             **fields,
         )
 

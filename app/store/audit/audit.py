@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.audit import AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, AuditEvent
 from app.store.paging import paged
 from app.store.tables import audit_event
 
@@ -31,10 +31,12 @@ class AuditFilters:
     outcome: str | None = None
     scope_ref: str | None = None
     request_id: str | None = None
+    client_request_id: str | None = None
 
     def named(self) -> list[str]:
         """Return the names of the filters that are set."""
-        return [name for name in ("since", "until", *_EQUAL) if getattr(self, name) is not None]
+        names = ("since", "until", *_EQUAL, CLIENT_REQUEST_ID)
+        return [name for name in names if getattr(self, name) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ def _filtered(query: Select[Any], filters: AuditFilters) -> Select[Any]:
         wanted = getattr(filters, name)
         if wanted is not None:
             query = query.where(audit_event.c[name] == wanted)
+    if filters.client_request_id is not None:
+        theirs = audit_event.c.details[CLIENT_REQUEST_ID].as_string()
+        query = query.where(theirs == filters.client_request_id)
     if filters.since is not None:
         query = query.where(audit_event.c.at >= filters.since)
     if filters.until is not None:

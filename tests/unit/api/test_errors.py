@@ -113,7 +113,8 @@ async def test_a_bug_is_answered_by_its_id_alone_and_logged_without_its_text(
         answer = await http.get("/bug", headers={"x-request-id": "my-request-000001"})
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal_error"
-    assert answer.json()["request_id"] == "my-request-000001"
+    assert answer.json()["request_id"] == answer.headers["x-request-id"] != "my-request-000001"
+    assert answer.headers["x-client-request-id"] == "my-request-000001"
     seen = capsys.readouterr()
     logged = seen.out + seen.err
     assert "Jane-Canary" not in logged + answer.text

@@ -19,7 +19,8 @@ def declared() -> DeclaredLimits:
 
 
 def streamed(declared: DeclaredLimits, path: str, kind: str) -> frozenset[str] | None:
-    return declared.streamed_types(path, Headers([(b"content-type", kind.encode())]))
+    limits = declared.streamed(path, Headers([(b"content-type", kind.encode())]))
+    return limits.streamed if limits is not None else None
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 import structlog
@@ -62,7 +63,8 @@ async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -
     (line,) = lines()
     assert line["event"] == "request"
     assert line["route"] == "/things/{name}"
-    assert line["request_id"] == "request-00000001"
+    assert line["client_request_id"] == "request-00000001"
+    assert UUID(line["request_id"]).version == 7
     assert line["status"] == 200
     assert line["duration_ms"] >= 0
     assert "Jane-Canary" not in json.dumps(line)
@@ -72,7 +74,7 @@ async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
     assert await get(EdgeGuard(make_app()), "/things/bug", x_request_id="request-00000002") == 500
     bug, request = lines()
     assert bug["exception"] == "ValueError"
-    assert bug["request_id"] == "request-00000002"
+    assert bug["request_id"] == request["request_id"] != "request-00000002"
     assert any("test_observability.py" in place for place in bug["where"])
     assert request["error_code"] == "internal_error"
     assert "Jane-Canary" not in json.dumps([bug, request])
