@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Final
 
 import app.middlewares
@@ -60,6 +59,8 @@ from app.services.servers.tenant_upstreams import UpstreamRules
 from app.services.servers.upstreams import UpstreamService
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
+from app.services.vault.mark import MarkKeeper
+from app.services.vault.replay import ReplayService
 from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
@@ -67,6 +68,7 @@ from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
+from app.store.vault.mark_files import MarkFolder
 from app.upstream.connection import AggregatorOptions, Connection
 from app.upstream.link_probe import NetworkProbe
 
@@ -92,6 +94,7 @@ class Services:
     descriptions: DescriptionService
     disclosure: DisclosureService
     vault: VaultService
+    replay: ReplayService
     sessions: SessionService
     detector: PoolDetector
     registry: Registry
@@ -204,14 +207,12 @@ async def opened(
             publish=changes.tell,
         )
         disclosure = DisclosureService(database, audit, descriptions)
+        marks = MarkKeeper(database, mark_folder(settings), database.address)
         vault = VaultService(
-            database,
-            writer,
-            custodian,
-            audit,
-            _erasures(settings.key_file),
+            *(database, writer, custodian, audit, ErasureSink(settings.erasure_file)),
             settings.vault.default_ttl_s,
             policies=policies,
+            marks=marks,
         )
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
         for listener in (
@@ -288,6 +289,7 @@ async def opened(
             servers=servers,
             declarations=DeclarationService(database, audit, servers, pipelines, now),
             vault=vault,
+            replay=ReplayService(database, audit, custodian, marks, settings.erasure_files),
             sessions=sessions,
             detector=detector,
             registry=registry,
@@ -363,9 +365,9 @@ def _description_files(settings: Settings) -> DescriptionFiles | None:
     return DescriptionFiles(folder) if folder is not None else None
 
 
-def _erasures(key_file: Path) -> ErasureSink:
-    """Return the file that remembers erasures; it lies where the keys lie, not in the database's backups."""
-    return ErasureSink(key_file.with_name("erasures.jsonl"))
+def mark_folder(settings: Settings) -> MarkFolder:
+    """Return the folder of the marks; it lies where the keys lie, not in the database's backups."""
+    return MarkFolder(settings.erasure_file.parent, shared=settings.vault.mark is not None)
 
 
 def upstream_rules(settings: Settings) -> UpstreamRules:

@@ -15,7 +15,7 @@ import app
 from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
 from app.api.surface import OPENAPI_PATH, install_rest
-from app.assembly import Services, opened, utc_now
+from app.assembly import Services, mark_folder, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import MCP_SURFACE, Drain, EdgeGuard
@@ -36,6 +36,7 @@ from app.services.catalog.group_views import GroupViews
 from app.services.declare.declaration_files import read_file
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.interceptors import InterceptorService
+from app.services.vault.replay import refuse_vanished
 from app.settings import Settings
 from app.store import migrate
 
@@ -65,9 +66,17 @@ def create_app(
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncIterator[dict[str, Any]]:
         async with AsyncExitStack() as stack:
+            await asyncio.to_thread(
+                refuse_vanished,
+                settings.database.sqlite_file,
+                settings.database.url.get_secret_value(),
+                mark_folder(settings),
+            )
             services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
             )
+            await services.replay.recover()
+            await stack.enter_async_context(services.replay.marks.running())
             first_key = settings.auth.bootstrap_key
             service.state.first_key = await bootstrap(
                 services.access, first_key.get_secret_value() if first_key else None, settings.environment
@@ -252,6 +261,7 @@ def _checks(services: Services) -> dict[str, Callable[[], Awaitable[Any]]]:
     return {
         "database": services.database.ping,
         "keys": services.keyring.check,
+        "mark": services.replay.marks.ready,
         "schema": schema,
         "detector": detector,
         "upstreams": upstreams,

@@ -9,6 +9,7 @@ _SENTENCES = {
     "app.settings.ConfigurationError": "faults",
     "app.services.declare.declaration_files.FileError": "lines",
 }
+_BEHIND = "app.services.vault.mark.DatabaseBehindError"
 NO_DATABASE = "The database does not answer: check SLUICE_DATABASE__URL and that the database is running."
 
 
@@ -17,11 +18,11 @@ def explained(error: BaseException) -> tuple[int, list[str]] | None:
 
     Classes of heavy modules are matched by name, not imported: a module that was never imported raised no error.
     """
-    if isinstance(error, StoreUnavailableError):
+    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
+    if isinstance(error, StoreUnavailableError) and _BEHIND not in kinds:
         return UNREACHABLE, [NO_DATABASE]
     if isinstance(error, ServiceError):
         return FAILED, [error.message]
-    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
     for kind, sentences in _SENTENCES.items():
         if kind in kinds:
             return FAILED, list(getattr(error, sentences))
@@ -29,6 +30,7 @@ def explained(error: BaseException) -> tuple[int, list[str]] | None:
         "app.engines.cipher.KeyRingError",
         "app.store.dialects.UnsafeDatabaseError",
         "app.store.migrate.MigrationsMissingError",
+        "app.store.vault.mark_files.MarkUnreadableError",
     }:
         return FAILED, [str(error)]
     if "alembic.util.exc.CommandError" in kinds:

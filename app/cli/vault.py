@@ -1,6 +1,7 @@
 """``sluice vault``: manage scopes, erasure and keys of the vault on the host."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -220,6 +221,54 @@ def restore_epoch() -> None:
 
     epoch = on_host(lambda host: host.vault.restore_epoch(caller_for(SYSTEM_TENANT)))
     print(f"The restore epoch is now {epoch}; the service may start.")
+
+
+@commands.command(
+    "replay-erasures",
+    epilog="""Examples, after a restore from a backup and before the service starts:
+
+\b
+  sluice vault replay-erasures                          the files of this host
+  sluice vault replay-erasures a/erasures.jsonl b/erasures.jsonl""",
+)
+def replay_erasures(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Files of erasures, of all hosts; none: those that this host has.",
+        ),
+    ] = None,
+    *,
+    incomplete: Annotated[
+        bool,
+        typer.Option(
+            "--incomplete", help="Go on although the mark counts more erasures than the files have."
+        ),
+    ] = False,
+) -> None:
+    """Erase again what was erased after the backup, skip handle numbers, and renew the mark of the database.
+
+    The service does this by itself at its start where it has all files of erasures.
+    """
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+
+    caller = caller_for(SYSTEM_TENANT)
+    receipt = on_host(lambda host: host.replay.replay(caller, files or [], incomplete=incomplete))
+    print(
+        f"Repeated {receipt.repeated} erasures: {_counted(receipt.erased)}. {receipt.stored} were in the database. "
+        f"The restore epoch is now {receipt.epoch}; the service may start."
+    )
+    if receipt.foreign:
+        note(f"Skipped {receipt.foreign} erasures of other databases.")
+    if receipt.unreadable:
+        note(
+            f"Skipped {receipt.unreadable} lines that are no erasures: each was cut off while it was written."
+        )
+    note("Revoke the API keys that were revoked since the backup: they are valid again.")
 
 
 def _counted(counts: dict[str, int]) -> str:

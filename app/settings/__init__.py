@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
+from socket import gethostname
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -158,6 +159,18 @@ class Settings(BaseSettings):
         database = self.database.sqlite_file or Path("var/sluice.db")
         return self.keys.file or database.with_name("keyring.json")
 
+    @property
+    def erasure_file(self) -> Path:
+        """Return the file in which this host notes erasures: beside the keys, or by its name in the shared folder."""
+        if self.vault.mark is None:
+            return self.key_file.with_name("erasures.jsonl")
+        return self.vault.mark / f"erasures-{gethostname()}.jsonl"
+
+    @property
+    def erasure_files(self) -> list[Path]:
+        """Return patterns of the files that note erasures: this host's own, and in a shared folder all hosts'."""
+        return [self.key_file.with_name("erasures.jsonl"), self.erasure_file.with_name("erasures*.jsonl")]
+
     def check(self) -> None:
         """Raise ConfigurationError for unsafe combinations; the database checks what needs a connection."""
         faults = list(self._conflicts())
@@ -169,6 +182,8 @@ class Settings(BaseSettings):
     def _conflicts(self) -> Iterator[str]:
         if self.http.workers > 1 and self.database.sqlite_file is not None:
             yield "SQLite serves one process: set SLUICE_HTTP__WORKERS=1 or SLUICE_DATABASE__URL=postgresql://…"
+        if self.vault.mark is not None and not self.vault.mark.is_dir():
+            yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):
             yield "Development listens on loopback only: other addresses need SLUICE_ENVIRONMENT=production."
 

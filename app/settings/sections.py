@@ -196,7 +196,7 @@ class KeysSettings(Section):
 
 
 class VaultSettings(Section):
-    """How long originals are kept."""
+    """How long originals are kept, and what is remembered outside the database."""
 
     default_ttl_s: int = Field(
         default=30 * 24 * 3600,
@@ -207,6 +207,11 @@ class VaultSettings(Section):
         default=60,
         gt=0,
         description="Seconds between purges of expired scopes; an expired scope cannot be read even before.",
+    )
+    mark: Path | None = Field(
+        default=None,
+        description="Folder for the mark that shows whether the database was restored from a backup, and for the "
+        "files of erasures; all hosts share it, no backup of the database has it. Default: the key ring's folder.",
     )
 
 

@@ -17,7 +17,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.core.events import Changed
-from app.store.dialects import USUAL, WRITE, Patience, async_url, check_durability, make_engine
+from app.store.dialects import (
+    USUAL,
+    WRITE,
+    Patience,
+    address_of,
+    async_url,
+    check_durability,
+    make_engine,
+)
 from app.store.sqlite_file import SQLiteFile
 
 APP_ROLE = "sluice_app"
@@ -56,6 +64,7 @@ class Database:
 
     def __init__(self, url: str, *, pool_size: int = 8, patience: Patience = USUAL) -> None:
         self.url = async_url(url)
+        self.address = address_of(url)
         self.patience = patience
         self.dialect = self.url.get_backend_name()
         self._engine = make_engine(self.url, pool_size, patience)
@@ -65,6 +74,8 @@ class Database:
         self._pinged = 0.0
         self._file = SQLiteFile(Path(str(self.url.database))) if self.embedded else None
         self._shut: str | None = None
+        self.written = 0
+        """How often this process has committed a write."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,9 +100,14 @@ class Database:
             yield tx
 
     @asynccontextmanager
-    async def system_transaction(self, *, write: bool = True) -> AsyncIterator[AsyncConnection]:
-        """Open a transaction that sees all tenants: to look up a key, purge, re-wrap or manage tenants."""
-        async with self._begin(SYSTEM_ROLE, "", write=write) as tx:
+    async def system_transaction(
+        self, *, write: bool = True, quiet: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction that sees all tenants: to look up a key, purge, re-wrap or manage tenants.
+
+        ``quiet``: it stores nothing that a restore could lose, and ``written`` does not count it.
+        """
+        async with self._begin(SYSTEM_ROLE, "", write=write, quiet=quiet) as tx:
             yield tx
 
     def shut(self, reason: str) -> None:
@@ -121,6 +137,7 @@ class Database:
                 except BaseException:
                     await self._end_appender()
                     raise
+                self.written += 1
                 self.check_whole()
 
     async def _open_appender(self) -> tuple[AsyncConnection, Any]:
@@ -158,7 +175,7 @@ class Database:
         if time.monotonic() - self._pinged < _READINESS_S:
             return
         written = str(time.time_ns())
-        async with self.system_transaction() as tx:
+        async with self.system_transaction(quiet=True) as tx:
             stored = await tx.execute(text(_PING_EMBEDDED if self.embedded else _PING), {"written": written})
             if str(stored.scalar_one()) != written:
                 raise StoreUnavailableError("The database did not store what was written.")
@@ -198,7 +215,9 @@ class Database:
         self._listeners.append(listener)
 
     @asynccontextmanager
-    async def _begin(self, role: str, tenant: str, *, write: bool) -> AsyncIterator[AsyncConnection]:
+    async def _begin(
+        self, role: str, tenant: str, *, write: bool, quiet: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
         async with AsyncExitStack() as stack:
             stack.enter_context(_translated())
             if write and self.embedded:
@@ -208,6 +227,7 @@ class Database:
             try:
                 yield tx
                 await tx.commit()
+                self.written += write and not quiet
                 # What was read, and what was committed, belongs to a file that a restart would not find.
                 self.check_whole()
             except BaseException:

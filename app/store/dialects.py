@@ -62,6 +62,14 @@ def async_url(text_url: str) -> URL:
     return url
 
 
+def address_of(text_url: str) -> str:
+    """Return where the database at ``text_url`` is, without credentials or options."""
+    url = async_url(text_url)
+    if url.get_backend_name() == "sqlite":
+        return f"sqlite:{Path(str(url.database)).resolve()}"
+    return f"postgresql:{url.host or url.query.get('host') or 'localhost'}:{url.port or 5432}/{url.database}"
+
+
 def prepare_file(url: URL) -> None:
     """Create an SQLite file and its folder, readable by the owner only; keep what exists.
 

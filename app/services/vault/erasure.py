@@ -19,6 +19,7 @@ from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.audit.audit import AuditService
+from app.services.vault.mark import MarkKeeper
 from app.store.audit.audit import Transaction
 from app.store.database import Database
 from app.store.vault.allocation import ScopeRow
@@ -58,11 +59,17 @@ class ErasureSink:
 
     path: Path | None
 
-    async def append(self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace]) -> None:
-        """Write one line and return when it is on disk; if this fails, nothing is erased."""
+    async def append(
+        self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace], database: str | None = None
+    ) -> None:
+        """Write one line and return when it is on disk; if this fails, nothing is erased.
+
+        ``database`` names the history of the database: two services may share the file.
+        """
         if self.path is None:
             return
         line = {
+            "database": database,
             "tenant": tenant,
             "id": str(receipt.id),
             "kind": receipt.kind,
@@ -89,17 +96,20 @@ class ErasureService:
     audit: AuditService
     sink: ErasureSink
     now: Callable[[], datetime]
+    marks: MarkKeeper | None = None
 
     async def erase_scope(self, caller: Caller, scope: str, request: RequestInfo | None) -> ErasureReceipt:
         """See ``VaultService.erase_scope``."""
         async with self.audit.refusals(caller, "vault.erase_scope", request):
             caller.require(Role.ERASER)
+            history = await self._history()
             async with self.database.transaction(caller.tenant) as tx:
                 counts = await remove_scope(tx, caller.tenant, scope)
                 if counts is None:
                     raise NotFoundError("There is no such scope.")
                 receipt = self._receipt("scope", caller, scope, counts)
-                await self._note(tx, caller, receipt, [], request)
+                await self._note(tx, caller, receipt, [], request, history)
+        await self._count()
         self.key_keeper.forget(caller.tenant, scope)
         return receipt
 
@@ -110,12 +120,14 @@ class ErasureService:
         place = EntryPlace(scope, handle.label, handle.ordinal)
         async with self.audit.refusals(caller, "vault.erase_handle", request):
             caller.require(Role.ERASER)
+            history = await self._history()
             async with self.database.transaction(caller.tenant) as tx:
                 removed = await remove_entries(tx, caller.tenant, [place])
                 if not removed:
                     raise NotFoundError("There is no such handle in this scope.")
                 receipt = self._receipt("handle", caller, scope, {handle.label: 1})
-                await self._note(tx, caller, receipt, removed, request)
+                await self._note(tx, caller, receipt, removed, request, history)
+        await self._count()
         return receipt
 
     async def erase_value(self, caller: Caller, value: str, request: RequestInfo | None) -> ErasureReceipt:
@@ -126,13 +138,23 @@ class ErasureService:
                 raise InvalidArgumentsError(
                     "The value is empty; send the value to erase.", details={"pointer": "/value"}
                 )
+        history = await self._history()
         places = await self._places(caller.tenant, value)
         async with self.database.transaction(caller.tenant) as tx:
             removed = await remove_entries(tx, caller.tenant, places)
             counts = dict(Counter(place.label for place in removed))
             receipt = self._receipt("value", caller, None, counts)
-            await self._note(tx, caller, receipt, removed, request)
+            await self._note(tx, caller, receipt, removed, request, history)
+        await self._count()
         return receipt
+
+    async def _history(self) -> str | None:
+        """Return the name of the database's history, or raise where the database lacks earlier erasures."""
+        return None if self.marks is None else await self.marks.admit_erasure()
+
+    async def _count(self) -> None:
+        if self.marks is not None:
+            await self.marks.note_erasure()
 
     async def _places(self, tenant: str, value: str) -> list[EntryPlace]:
         """Look for ``value`` in each live scope, in short transactions."""
@@ -177,6 +199,7 @@ class ErasureService:
         receipt: ErasureReceipt,
         removed: Sequence[EntryPlace],
         request: RequestInfo | None,
+        history: str | None,
     ) -> None:
         """Store receipt and event, then append the line; the commit comes last, so a noted erasure can be redone."""
         await add_erasure(
@@ -200,7 +223,7 @@ class ErasureService:
             details={"receipt": str(receipt.id)},
         )
         await self.audit.record_with(tx, event)
-        await self.sink.append(caller.tenant, receipt, removed)
+        await self.sink.append(caller.tenant, receipt, removed, history)
 
 
 def _lookups(keys: ScopeKeys, label: str, value: str) -> tuple[bytes, bytes]:
@@ -226,9 +249,12 @@ def folded(text: str) -> bytes:
 
 def _append_durably(path: Path, line: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
     try:
-        os.write(descriptor, line)
+        # A write that was cut off must not take this line with it.
+        size = os.fstat(descriptor).st_size
+        cut_off = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        os.write(descriptor, b"\n" + line if cut_off else line)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -11,8 +11,12 @@ BATCH = 2000
 """Scopes per transaction, so that any number of scopes stays within the time limit of statements."""
 
 
-async def begin_epoch(database: Database, note: Callable[[Transaction, int], Awaitable[None]]) -> int:
+async def begin_epoch(
+    database: Database, note: Callable[[Transaction, int], Awaitable[None]], *, above: int = 0
+) -> int:
     """Make all ordinals jump and return the new epoch; ``note`` records it in the transaction that begins it.
+
+    ``above`` is the last epoch that is known outside the database.
 
     If it is interrupted, run it again: skipped ordinals do no harm.
     """
@@ -25,7 +29,7 @@ async def begin_epoch(database: Database, note: Callable[[Transaction, int], Awa
         highest = max(highest, ordinal)
         bounds.append(last)
     async with database.system_transaction() as tx:
-        epoch = await advance_restore_epoch(tx, highest)
+        epoch = await advance_restore_epoch(tx, highest, above)
         await note(tx, epoch)
     for after, end in pairwise(bounds):
         if end is not None:

@@ -4,7 +4,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from app.core.access import Caller, Role
@@ -20,6 +20,7 @@ from app.services.access.policies import PolicyService
 from app.services.audit.audit import AuditService
 from app.services.vault.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
 from app.services.vault.keyring import KeyringService, RewrapReceipt
+from app.services.vault.mark import MarkKeeper
 from app.services.vault.restore_epoch import begin_epoch
 from app.store.audit.audit import Transaction
 from app.store.audit.writer import GroupWriter
@@ -39,9 +40,8 @@ from app.store.vault.vault import (
 DEFAULT_TTL_S = 30 * 24 * 3600
 MAX_TTL_S = 100 * 366 * 24 * 3600
 MAX_PAGE = 1000
-_PURGE_BATCH = 100
-_PER_VALUE = 100
-"""The work for one original, in characters of text that cost the same."""
+_PURGE_BATCH = _PER_VALUE = 100
+"""Scopes purged in one transaction; and the work for one original, in characters of text that cost the same."""
 _SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _LISTERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER)
 _READERS = (*_LISTERS, Role.RESTORER)
@@ -110,11 +110,12 @@ class VaultService:
     default_ttl_s: int = DEFAULT_TTL_S
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     policies: PolicyService | None = None
+    marks: MarkKeeper | None = None
     erasures: ErasureService = field(init=False)
     keyring: KeyringService = field(init=False)
 
     def __post_init__(self) -> None:
-        erasures = ErasureService(self.database, self.key_keeper, self.audit, self.sink, self.now)
+        erasures = ErasureService(self.database, self.key_keeper, self.audit, self.sink, self.now, self.marks)
         object.__setattr__(self, "erasures", erasures)
         object.__setattr__(self, "keyring", KeyringService(self.database, self.key_keeper.provider, self.now))
 
@@ -292,16 +293,14 @@ class VaultService:
         async with self.audit.refusals(caller, "vault.rewrap", request):
             caller.require(Role.KEY_CUSTODIAN)
         receipt = await self.keyring.rewrap()
-        details = {"active": receipt.active, "rewrapped": receipt.rewrapped, "left": receipt.left}
-        event = self.audit.new_event(caller, "vault.rewrap", OUTCOME_OK, request, details=details)
+        event = self.audit.new_event(caller, "vault.rewrap", OUTCOME_OK, request, details=asdict(receipt))
         await self.audit.record(event)
         return receipt
 
     async def restore_epoch(self, caller: Caller, request: RequestInfo | None = None) -> int:
-        """Make ordinals jump after the database was restored from a backup; run before serving again.
+        """Make ordinals jump after a restore from a backup, and return the epoch; if interrupted, run it again.
 
-        Handles assigned after the backup are known to callers but lost here: none of their ordinals may be assigned
-        to another value. Works in batches; if it is interrupted, run it again. Returns the new epoch.
+        Handles assigned after the backup are known outside: their ordinals must not name other values.
         """
         async with self.audit.refusals(caller, "vault.restore_epoch", request):
             caller.require(Role.KEY_CUSTODIAN)

@@ -1,5 +1,6 @@
 """Queries on vault scopes and entries: read, list, expire, erase, re-wrap."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -150,18 +151,51 @@ async def remove_scope(tx: AsyncConnection, tenant: str, name: str) -> dict[str,
     return counts.get(name, {})
 
 
-async def remove_entries(tx: AsyncConnection, tenant: str, places: Sequence[EntryPlace]) -> list[EntryPlace]:
-    """Delete single entries and return those that existed. Their ordinals stay used."""
+async def remove_entries(
+    tx: AsyncConnection, tenant: str, places: Sequence[EntryPlace], *, until: datetime | None = None
+) -> list[EntryPlace]:
+    """Delete single entries (made by ``until``) and return those that existed. Their ordinals stay used."""
+    made = [] if until is None else [entry.c.created <= until]
     removed: list[EntryPlace] = []
     for start in range(0, len(places), 500):
         part = [(place.scope, place.label, place.ordinal) for place in places[start : start + 500]]
         result = await tx.execute(
             entry.delete()
-            .where(entry.c.tenant == tenant, tuple_(entry.c.scope, entry.c.type, entry.c.ordinal).in_(part))
+            .where(
+                entry.c.tenant == tenant,
+                tuple_(entry.c.scope, entry.c.type, entry.c.ordinal).in_(part),
+                *made,
+            )
             .returning(entry.c.scope, entry.c.type, entry.c.ordinal)
         )
         removed.extend(EntryPlace(*row) for row in result)
     return removed
+
+
+async def remove_older(
+    tx: AsyncConnection, tenant: str, name: str | None, places: Sequence[EntryPlace], until: datetime
+) -> dict[str, int]:
+    """Repeat an erasure of the moment ``until``: of the scope ``name``, or of entries; return counts by label.
+
+    What was made after it has another meaning and stays.
+    """
+    if name is None:
+        return dict(Counter(place.label for place in await remove_entries(tx, tenant, places, until=until)))
+    made = select(scope.c.created).where(scope.c.tenant == tenant, scope.c.id == name)
+    first = select(func.min(entry.c.created)).where(entry.c.tenant == tenant, entry.c.scope == name)
+    moments = [(await tx.execute(query)).scalar_one_or_none() for query in (made, first)]
+    if any(moment is not None and moment > until for moment in moments):
+        return {}
+    return await remove_scope(tx, tenant, name) or {}
+
+
+async def list_receipts(tx: AsyncConnection, ids: Sequence[UUID]) -> set[UUID]:
+    """Return which of ``ids`` are receipts of any tenant."""
+    receipts: set[UUID] = set()
+    for start in range(0, len(ids), 500):
+        query = select(erasure.c.id).where(erasure.c.id.in_(ids[start : start + 500]))
+        receipts.update(row.id for row in await tx.execute(query))
+    return receipts
 
 
 async def add_erasure(
@@ -254,13 +288,14 @@ async def find_highest_ordinal(
     return highest, (rows[-1].tenant, rows[-1].id) if rows else None
 
 
-async def advance_restore_epoch(tx: AsyncConnection, highest: int) -> int:
+async def advance_restore_epoch(tx: AsyncConnection, highest: int, above: int = 0) -> int:
     """Begin and return a new epoch, whose ordinals are above all that a lost commit may have used.
 
-    ``highest`` is the highest counter still stored; ``lift_scopes`` applies the epoch to existing scopes.
+    ``highest`` is the highest counter still stored, and ``above`` the last epoch known outside; ``lift_scopes``
+    applies the epoch to existing scopes.
     """
     stored = await tx.execute(select(installation.c.value).where(installation.c.name == "restore_epoch"))
-    epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE) + 1
+    epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE, above) + 1
     # Lost ordinals may be higher than the highest stored counter, so leave ample room above it.
     epoch += 1 if epoch * EPOCH_STRIDE - highest < EPOCH_STRIDE // 2 else 0
     await tx.execute(installation.delete().where(installation.c.name == "restore_epoch"))

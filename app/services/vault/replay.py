@@ -1,0 +1,258 @@
+"""Erase again what was erased after a backup that the database was restored from, before anything is served."""
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.request import RequestInfo
+from app.engines.cipher import KeyKeeper
+from app.services.audit.audit import AuditService
+from app.services.vault.mark import COMMAND, DatabaseBehindError, MarkKeeper, Standing
+from app.services.vault.restore_epoch import begin_epoch
+from app.store.audit.audit import Transaction
+from app.store.database import Database
+from app.store.dialects import address_of
+from app.store.locks import only_here
+from app.store.vault.mark_files import MarkFolder
+from app.store.vault.vault import EntryPlace, add_erasure, list_receipts, remove_older
+
+START: Final = Caller(SYSTEM_TENANT, "start", frozenset())
+"""Who acts, in the record, when a start repeats erasures by itself."""
+_LOCK: Final = "sluice replay erasures"
+_WAIT_S: Final = 0.5
+_SKEW: Final = timedelta(minutes=2)
+"""How far the clocks of two hosts may differ: an entry may seem younger than its erasure."""
+
+log = logging.getLogger("sluice.vault")
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureLine:
+    """One line of a file of erasures; ``database`` names the history that it belongs to (None: an older release)."""
+
+    database: str | None
+    tenant: str
+    id: UUID
+    kind: str
+    at: datetime
+    actor: str
+    scope: str | None
+    places: tuple[EntryPlace, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReceipt:
+    """What became of the lines of the files, counted; ``erased`` are values by label.
+
+    ``repeated`` were unknown to the database, ``stored`` were not, ``foreign`` belong to another database, and
+    ``unreadable`` are no erasures: a write that was cut off, whose erasure was never confirmed.
+    """
+
+    repeated: int
+    stored: int
+    foreign: int
+    unreadable: int
+    erased: dict[str, int]
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayService:
+    """Repeats erasures; ``at_hand`` are patterns of the files of erasures that this host has."""
+
+    database: Database
+    audit: AuditService
+    key_keeper: KeyKeeper
+    marks: MarkKeeper
+    at_hand: Sequence[Path]
+
+    async def recover(self) -> None:
+        """Advance the mark of a sound database, or make a restored one fit to serve, or raise ``DatabaseBehindError``.
+
+        Of several processes that start at once, one does it and the others wait.
+        """
+        while True:
+            async with only_here(self.database, _LOCK) as mine:
+                if mine:
+                    await self._recover()
+                    return
+            await asyncio.sleep(_WAIT_S)
+
+    async def replay(
+        self,
+        caller: Caller,
+        files: Sequence[Path],
+        *,
+        incomplete: bool = False,
+        request: RequestInfo | None = None,
+    ) -> ReplayReceipt:
+        """Erase again what ``files`` list (none: those at hand), begin a new epoch and renew the mark.
+
+        Raise ``DatabaseBehindError`` where the mark counts more erasures than database and files, unless
+        ``incomplete``.
+        """
+        async with self.audit.refusals(caller, "vault.replay_erasures", request):
+            caller.require(Role.KEY_CUSTODIAN)
+        standing = await self.marks.standing()
+        read = await asyncio.to_thread(_read, files or self._present(), _line(standing), older=True)
+        return await self._replay(caller, standing, read, request, incomplete=incomplete)
+
+    def _present(self) -> list[Path]:
+        return sorted({file for pattern in self.at_hand for file in pattern.parent.glob(pattern.name)})
+
+    async def _recover(self) -> None:
+        standing = await self.marks.standing()
+        if not standing.behind:
+            self.marks.check_mark(standing)
+            await self.marks.step()
+            return
+        if standing.position is None:
+            raise _vanished(self.marks.address)
+        # Lines of older releases name no database: only a person can say that they belong to this one.
+        read = await asyncio.to_thread(_read, self._present(), _line(standing), older=False)
+        receipt = await self._replay(START, standing, read, None, incomplete=False)
+        log.warning(
+            "The database was restored from a backup: %s erasures were repeated, and epoch %s begins. "
+            "API keys that were revoked since the backup are valid again: revoke them.",
+            receipt.repeated,
+            receipt.epoch,
+        )
+
+    async def _replay(
+        self,
+        caller: Caller,
+        standing: Standing,
+        read: tuple[dict[UUID, ErasureLine], int, int],
+        request: RequestInfo | None,
+        *,
+        incomplete: bool,
+    ) -> ReplayReceipt:
+        lines, foreign, unreadable = read
+        async with self.database.system_transaction(write=False) as tx:
+            stored = await list_receipts(tx, list(lines))
+        new = sorted((line for id_, line in lines.items() if id_ not in stored), key=lambda line: line.at)
+        self._check_complete(standing, len(new), incomplete=incomplete)
+        erased: Counter[str] = Counter()
+        for line in new:
+            erased.update(await self._erase(caller, line, request))
+        epoch = await self._begin_epoch(caller, standing, request)
+        mark = standing.mark
+        await self.marks.step(line=mark.line if mark else None, above=mark.step if mark else 0)
+        return ReplayReceipt(len(new), len(stored), foreign, unreadable, dict(erased), epoch)
+
+    def _check_complete(self, standing: Standing, new: int, *, incomplete: bool) -> None:
+        counted = standing.mark.erasures if standing.mark is not None else 0
+        present = (standing.position.erasures if standing.position is not None else 0) + new
+        if present < counted and not incomplete:
+            raise DatabaseBehindError(
+                f"The database was restored from a backup. Its mark counts {counted} erasures, but database and "
+                f"files of erasures have {present}: whoever was erased since would come back. Collect the "
+                f"erasures*.jsonl of all hosts and run {COMMAND}, then start again "
+                "(--incomplete goes on without them)."
+            )
+
+    async def _erase(self, caller: Caller, line: ErasureLine, request: RequestInfo | None) -> dict[str, int]:
+        """Repeat one erasure, with its receipt and an event, in one transaction; return what was still there."""
+        async with self.database.transaction(line.tenant) as tx:
+            counts = await remove_older(
+                tx, line.tenant, line.scope if line.kind == "scope" else None, line.places, line.at + _SKEW
+            )
+            await add_erasure(tx, line.tenant, line.id, line.kind, line.at, line.actor, line.scope, counts)
+            event = self.audit.new_event(
+                caller,
+                "vault.replay_erasure",
+                OUTCOME_OK,
+                request,
+                tenant=line.tenant,
+                scope_ref=None if line.scope is None else self.audit.scope_ref(line.tenant, line.scope),
+                counts=counts,
+                details={"receipt": str(line.id)},
+            )
+            await self.audit.record_with(tx, event)
+        if line.scope is not None:
+            self.key_keeper.forget(line.tenant, line.scope)
+        return counts
+
+    async def _begin_epoch(self, caller: Caller, standing: Standing, request: RequestInfo | None) -> int:
+        async def note(tx: Transaction, epoch: int) -> None:
+            event = self.audit.new_event(
+                caller, "vault.restore_epoch", OUTCOME_OK, request, details={"epoch": epoch}
+            )
+            await self.audit.record_with(tx, event)
+
+        above = standing.mark.epoch if standing.mark is not None else 0
+        return await begin_epoch(self.database, note, above=above)
+
+
+def refuse_vanished(file: Path | None, url: str, folder: MarkFolder) -> None:
+    """Raise ``DatabaseBehindError`` where a SQLite file is gone that a mark remembers, before a new one is made."""
+    if file is not None and not file.exists() and folder.find_at(address_of(url)) is not None:
+        raise _vanished(address_of(url))
+
+
+def _vanished(address: str) -> DatabaseBehindError:
+    """Return the error for a database that is new although its mark remembers another one at its place."""
+    return DatabaseBehindError(
+        f"There is a mark of the database {address}, but the database itself is gone or empty. Restore it from a "
+        f"backup; or begin anew, after which no handle number is given twice, with {COMMAND}."
+    )
+
+
+def _line(standing: Standing) -> str | None:
+    named = standing.position or standing.mark
+    return named.line if named is not None else None
+
+
+def _read(
+    files: Sequence[Path], line: str | None, *, older: bool
+) -> tuple[dict[UUID, ErasureLine], int, int]:
+    """Return the erasures of the history ``line`` (None: of any) by id; then how many are foreign and unreadable.
+
+    ``older``: take lines that name no history too.
+    """
+    lines: dict[UUID, ErasureLine] = {}
+    foreign = unreadable = 0
+    for written in _written(files):
+        parsed = _parsed(written)
+        if parsed is None:
+            unreadable += 1
+        elif line is not None and parsed.database != line and not (older and parsed.database is None):
+            foreign += 1
+        else:
+            lines[parsed.id] = parsed
+    return lines, foreign, unreadable
+
+
+def _written(files: Sequence[Path]) -> Iterator[bytes]:
+    for file in files:
+        with file.open("rb") as opened:
+            yield from (line for line in opened if line.strip())
+
+
+def _parsed(written: bytes) -> ErasureLine | None:
+    try:
+        read: dict[str, Any] = json.loads(written)
+        at = datetime.fromisoformat(read["at"])
+        return ErasureLine(
+            database=read.get("database"),
+            tenant=str(read["tenant"]),
+            id=UUID(read["id"]),
+            kind=str(read["kind"]),
+            at=at,
+            actor=str(read["actor"]),
+            scope=read["scope"],
+            places=tuple(
+                EntryPlace(str(scope), str(label), int(ordinal)) for scope, label, ordinal in read["erased"]
+            ),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
