@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from app.core.errors import InvalidArgumentsError, ServiceError, TooLargeError
+from app.engines.documents.parsing import bounded
 
 UNPACKED_BYTES: Final = 200 * 1024 * 1024
 _WIDEST: Final = 1000
@@ -22,7 +23,7 @@ def docx_text(data: bytes) -> tuple[str | None, str]:
     try:
         _check_size(data)
         document = docx.Document(io.BytesIO(data))
-        lines = list(_lines(document.iter_inner_content()))
+        lines = list(bounded(_lines(document.iter_inner_content())))
         title = document.core_properties.title or None
     except (ServiceError, MemoryError):
         raise

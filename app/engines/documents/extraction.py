@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.errors import InvalidArgumentsError, TooLargeError
+from app.core.errors import InvalidArgumentsError
 from app.engines.documents.docx_text import docx_text
 from app.engines.documents.html_text import html_text
+from app.engines.documents.parsing import LONGEST_TEXT, too_long
 from app.engines.documents.pdf_text import pdf_text
 
 DOCX: Final = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -24,9 +25,6 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
     "docx": DOCX,
 }
 """Media types by file name extension, used where the given media type is unspecific."""
-LONGEST_TEXT: Final = 20_000_000
-"""Most characters of a document; about forty times the longest novel."""
-
 _UNSPECIFIC = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
@@ -71,10 +69,7 @@ def extracted(data: bytes, media_type: str, name: str = "") -> Extracted:
         )
     title, text = reader(data, media_type)
     if len(text) > LONGEST_TEXT:
-        raise TooLargeError(
-            "The document's text is too long; split it into several documents.",
-            details={"limit": LONGEST_TEXT},
-        )
+        raise too_long()
     text = _UNPRINTED.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
         raise InvalidArgumentsError(

@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from app.core.errors import InvalidArgumentsError, ServiceError, TooLargeError
+from app.engines.documents.parsing import bounded
 
 MOST_PAGES: Final = 5000
 _HYPHENATED = re.compile(r"(?<=[a-z])-\n(?=[a-z])")
@@ -38,7 +39,8 @@ def _read(reader: Any) -> tuple[str | None, str]:
         raise TooLargeError(
             "The PDF has too many pages; split it into several documents.", details={"limit": MOST_PAGES}
         )
-    pages = [_HYPHENATED.sub("", page.extract_text() or "").strip() for page in reader.pages]
+    texts = (_HYPHENATED.sub("", page.extract_text() or "").strip() for page in reader.pages)
+    pages = list(bounded(texts))
     title = reader.metadata.title if reader.metadata is not None else None
     return (str(title) if title else None), "\n\n".join(page for page in pages if page)
 

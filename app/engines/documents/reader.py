@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,10 @@ SHORT_S: Final = 20
 LONG_S: Final = 90
 """Time limit for others; less than the time after which a document counts as abandoned by its process."""
 
+STALLED_S: Final = 30
+"""Time limit for one part of a document, such as a page: a parser that needs longer will not end in time."""
+
+_TOLD_BYTES: Final = 4096
 _PLAIN: Final = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 _PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _FEW_TAGS: Final = 4000
@@ -26,11 +32,18 @@ _PASSED_ON: Final = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "LD_LIBRARY_PATH",
 
 
 class DocumentReader:
-    """Extracts texts; formats that may expand are read in separate processes, at most ``at_once`` at a time."""
+    """Extracts texts; formats that may expand are read in separate processes, at most ``at_once`` at a time.
 
-    def __init__(self, *, short_s: int = SHORT_S, long_s: int = LONG_S, at_once: int = 2) -> None:
+    A process that reads nothing for ``stalled_s`` seconds is ended before its time.
+    """
+
+    def __init__(
+        self, *, short_s: int = SHORT_S, long_s: int = LONG_S, stalled_s: float = STALLED_S, at_once: int = 2
+    ) -> None:
+        self.at_once = at_once
         self._short_s = short_s
         self._long_s = long_s
+        self._stalled_s = stalled_s
         self._turns = asyncio.Semaphore(at_once)
 
     async def read(self, data: bytes, media_type: str, name: str = "") -> Extracted:
@@ -41,29 +54,53 @@ class DocumentReader:
         limit_s = self._short_s if len(data) <= SMALL_BYTES else self._long_s
         named = media_type if media_type_of(media_type, "") == kind else kind
         async with self._turns:
-            return _result(await _run_process(data, named, limit_s))
+            return _result(await _run_process(data, named, limit_s, self._stalled_s))
 
 
-async def _run_process(data: bytes, media_type: str, limit_s: int) -> bytes:
-    """Return the output of the process; empty where it was killed or failed."""
+async def _run_process(data: bytes, media_type: str, limit_s: int, stalled_s: float) -> bytes:
+    """Return the output of the process; empty where it was killed, failed or did not get on."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "app.engines.documents.reading_process"),
         *(media_type, str(limit_s), str(os.getpid())),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
         env=_environment(),
     )
     try:
-        async with asyncio.timeout(limit_s):
-            answer, _ = await process.communicate(data)
-    except TimeoutError:
+        async with asyncio.timeout(limit_s), asyncio.TaskGroup() as group:
+            group.create_task(_watch(process, stalled_s))
+            sending = group.create_task(_send(process, data))
+            answer = await _all_of(process)
+            sending.cancel()
+    except (TimeoutError, ExceptionGroup):
         answer = b""
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     return answer
+
+
+async def _send(process: Process, data: bytes) -> None:
+    assert process.stdin is not None  # noqa: S101 - it was made a pipe
+    with suppress(BrokenPipeError, ConnectionResetError):
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+
+
+async def _all_of(process: Process) -> bytes:
+    assert process.stdout is not None  # noqa: S101 - it was made a pipe
+    return await process.stdout.read()
+
+
+async def _watch(process: Process, stalled_s: float) -> None:
+    """Return when the process ends; raise TimeoutError where it tells nothing for too long."""
+    assert process.stderr is not None  # noqa: S101 - it was made a pipe
+    async with asyncio.timeout(stalled_s) as patience:
+        while await process.stderr.read(_TOLD_BYTES):
+            patience.reschedule(asyncio.get_running_loop().time() + stalled_s)
 
 
 def _result(answer: bytes) -> Extracted:

@@ -10,7 +10,6 @@ from app.core.contracts.engines import Embedder
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.engines.documents.chunking import chunked
 from app.engines.documents.extraction import Extracted, media_type_of
-from app.engines.documents.reader import DocumentReader
 from app.engines.documents.words import count_words
 from app.services.documents.retrieval import embedder_name
 from app.store.documents.collection_documents import StoredChunk, embedded_text
@@ -23,6 +22,8 @@ _OVERLAP: Final = 150
 _AT_ONCE: Final = 32
 _LONGEST_TITLE: Final = 300
 
+Read = Callable[[bytes, str, str], Awaitable[Extracted]]
+"""Returns the text of a document: called with its bytes, media type and name."""
 Progress = Callable[[int, int], Awaitable[None]]
 """Called with the number of finished chunks and the number of all."""
 
@@ -46,10 +47,10 @@ async def read_document(
     embedder: Embedder | None,
     progress: Progress | None = None,
     *,
-    reader: DocumentReader,
+    read: Read,
 ) -> ReadDocument:
     """Return the document's chunks with their vectors; without vectors if the embedder is not available."""
-    extracted = await reader.read(body, media_type, details.external_id)
+    extracted = await read(body, media_type, details.external_id)
     document = await asyncio.to_thread(_cut, details, extracted, media_type)
     if len(document.chunks) > MAX_CHUNKS:
         raise TooLargeError(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 from app.core.access import Caller, Role
@@ -27,9 +28,10 @@ from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.engines.documents.reader import DocumentReader
 from app.services.audit.audit import AuditService
-from app.services.documents.chunking import RULES, Progress, ReadDocument, read_document
+from app.services.documents.chunking import RULES, Progress, Read, ReadDocument, read_document
 from app.services.documents.collections import require_collection
 from app.services.documents.retrieval import DOCUMENTS_CHANGED
+from app.services.documents.turns import FairReader, Turns
 from app.store.changes import announce
 from app.store.database import Database
 from app.store.documents.collection_documents import (
@@ -45,9 +47,9 @@ from app.store.documents.ingestions import (
     claim_ingestion,
     count_waiting,
     find_ingestion,
-    find_waiting,
     finish_ingestion,
     list_ingestions,
+    list_oldest_waiting,
     note_progress,
     remove_finished,
 )
@@ -58,6 +60,10 @@ INLINE_BYTES: Final = 64 * 1024
 MAX_DOCUMENTS: Final = 1_000_000
 MAX_CHUNKS_HELD: Final = 5_000_000
 MAX_WAITING: Final = 1000
+LONGEST_S: Final = 900
+"""Time limit of a document that is read in the background, with its vectors."""
+_AT_ONCE: Final = 2
+"""Documents that a process reads in the background at once, each of another tenant."""
 _ATTEMPTS: Final = 3
 _SILENT: Final = timedelta(minutes=2)
 _KEPT: Final = timedelta(days=7)
@@ -103,6 +109,10 @@ class IngestionService:
     replaced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while the database files may still have words of replaced documents."""
     reader: DocumentReader = field(default_factory=DocumentReader)
+    """Reads in the background, where turns bound how much is read at once."""
+    prompt: FairReader = field(default_factory=lambda: FairReader(DocumentReader()))
+    """Reads what a caller waits for."""
+    turns: Turns = field(default_factory=Turns)
 
     async def add(
         self,
@@ -125,7 +135,7 @@ class IngestionService:
                 return await self._record_unchanged(caller, stored, request)
             if len(submitted.body) > INLINE_BYTES if background is None else background:
                 return await self._queue(caller, submitted, request)
-            read = await self._read(submitted, progress)
+            read = await self._read(submitted, progress, partial(self.prompt.read, caller.tenant))
             return await self._store(caller, submitted, read, request)
 
     async def ingestion(
@@ -163,15 +173,17 @@ class IngestionService:
             yield
 
     async def work(self) -> bool:
-        """Read one waiting document; return whether there was one."""
+        """Read one waiting document, of the tenant whose turn it is; return whether there was one."""
         async with self.database.system_transaction(write=False) as tx:
-            ingestion = await find_waiting(tx, silent_since=self.now() - _SILENT)
-        if ingestion is None:
+            oldest = await list_oldest_waiting(tx, silent_since=self.now() - _SILENT)
+        tenant = self.turns.choose(oldest)
+        if tenant is None:
             return False
-        async with self.database.transaction(ingestion.tenant) as tx:
-            body = await claim_ingestion(tx, ingestion, self.now())
-        if body is not None:
-            await self._finish(ingestion, body)
+        with self.turns.reading(tenant):
+            async with self.database.transaction(tenant) as tx:
+                body = await claim_ingestion(tx, oldest[tenant], self.now())
+            if body is not None:
+                await self._finish(oldest[tenant], body)
         return True
 
     async def purge(self) -> None:
@@ -183,6 +195,11 @@ class IngestionService:
             await scrub_index(self.database)
 
     async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_AT_ONCE):
+                group.create_task(self._work_on())
+
+    async def _work_on(self) -> None:
         while True:
             self.more.clear()
             try:
@@ -204,7 +221,7 @@ class IngestionService:
         )
         try:
             _check_attempts(ingestion)
-            read = await self._read(submitted, self._progress_of(ingestion))
+            read = await self._read_in_time(submitted, self._progress_of(ingestion))
             await self._store(caller, submitted, read, None, waiting=ingestion)
         except StoreUnavailableError:
             raise
@@ -278,14 +295,19 @@ class IngestionService:
         self.more.set()
         return Ingested("queued", None, waiting)
 
-    async def _read(self, submitted: Submitted, progress: Progress | None) -> ReadDocument:
+    async def _read_in_time(self, submitted: Submitted, progress: Progress) -> ReadDocument:
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                return await self._read(submitted, progress, self.reader.read)
+        except TimeoutError:
+            raise TooLargeError(
+                "Reading the document took too long; split it into several documents.",
+                details={"limit": "seconds", "maximum": LONGEST_S},
+            ) from None
+
+    async def _read(self, submitted: Submitted, progress: Progress | None, read: Read) -> ReadDocument:
         return await read_document(
-            submitted.details,
-            submitted.body,
-            submitted.media_type,
-            self.embedder,
-            progress,
-            reader=self.reader,
+            *(submitted.details, submitted.body, submitted.media_type, self.embedder, progress), read=read
         )
 
     async def _store(
@@ -328,7 +350,8 @@ _UNKNOWN: Final = ("internal_error", "The document could not be read; the log ha
 
 
 def _check_attempts(ingestion: StoredIngestion) -> None:
-    if ingestion.attempts >= _ATTEMPTS:
+    # One interruption may be a restart; a document that ended two processes before its first chunk is given up.
+    if ingestion.attempts >= (_ATTEMPTS if ingestion.done else _ATTEMPTS - 1):
         raise InvalidArgumentsError(
             "The service stopped each time while it read this document; split the document."
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import Row, Select, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.documents.tables import ingestion
@@ -66,17 +66,20 @@ async def count_waiting(tx: AsyncConnection, tenant: str) -> int:
     return len((await tx.execute(query)).all())
 
 
-async def find_waiting(tx: AsyncConnection, *, silent_since: datetime) -> StoredIngestion | None:
-    """Return the oldest ingestion that waits, or that runs without progress since a moment (system transactions)."""
+async def list_oldest_waiting(tx: AsyncConnection, *, silent_since: datetime) -> dict[str, StoredIngestion]:
+    """Return the oldest ingestion of each tenant that waits, or runs without progress since a moment.
+
+    For system transactions.
+    """
     column = ingestion.c
     abandoned = (column.state == "running") & (column.updated < silent_since)
-    query = _ingestions().where((column.state == "queued") | abandoned).order_by(column.id).limit(1)
-    row = (await tx.execute(query)).one_or_none()
-    return _ingestion(row) if row is not None else None
+    oldest = select(func.min(column.id)).where((column.state == "queued") | abandoned).group_by(column.tenant)
+    rows = await tx.execute(_ingestions().where(column.id.in_(oldest)))
+    return {row.tenant: _ingestion(row) for row in rows}
 
 
 async def claim_ingestion(tx: AsyncConnection, waiting: StoredIngestion, moment: datetime) -> bytes | None:
-    """Claim an ingestion from ``find_waiting`` and return its content; None where another process was faster."""
+    """Claim an ingestion from ``list_oldest_waiting`` and return its content; None where another process was faster."""
     column = ingestion.c
     named = (column.tenant == waiting.tenant) & (column.id == waiting.id)
     unchanged = named & (column.attempts == waiting.attempts) & (column.state == waiting.state)
