@@ -15,7 +15,7 @@ from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.engines import Embedder, Engines
 from app.core.contracts.registry import Registry, RegistryError
 from app.engine_wiring import chosen_engines, pool_detector, remote_options
-from app.engines.cipher import KeyKeeper, KeyRing
+from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.documents.chunk_index import IndexOptions
 from app.engines.grounding.checker import RuleChecker
@@ -24,6 +24,7 @@ from app.engines.grounding.packages import read_index
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, Rules, unobserved
+from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access.access import AccessService
 from app.services.access.policies import PolicyService, argument_check
@@ -116,7 +117,7 @@ utc_now: Final = partial(datetime.now, UTC)
 """Returns the present moment."""
 
 
-def key_ring(settings: Settings) -> KeyRing:
+def key_ring(settings: Settings) -> KeyProvider:
     """Return the ring that wraps the data keys; development makes its own, production is given one."""
     if settings.keys.ring is not None:
         return KeyRing.parse(settings.keys.ring.get_secret_value())
@@ -127,7 +128,7 @@ def key_ring(settings: Settings) -> KeyRing:
                 f"There is no key ring: set SLUICE_KEYS__RING, or put one at {path} (docs/operations.md says how)."
             ]
         )
-    return KeyRing.create(path)
+    return RingFile(path, KeyRing.create(path))
 
 
 async def bring_forward(settings: Settings) -> None:

@@ -37,7 +37,7 @@ from app.services.declare.declaration_files import read_file
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.interceptors import InterceptorService
 from app.services.vault.replay import refuse_vanished
-from app.settings import Settings
+from app.settings import ConfigurationError, Settings
 from app.store import migrate
 
 FILE_ACTOR = "file"
@@ -75,6 +75,8 @@ def create_app(
             services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
             )
+            await stack.enter_async_context(services.keyring.running())
+            await _refuse_lonely_mark(services)
             await services.replay.recover()
             await stack.enter_async_context(services.replay.marks.running())
             first_key = settings.auth.bootstrap_key
@@ -132,6 +134,18 @@ def create_app(
         rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
     )
     return service
+
+
+async def _refuse_lonely_mark(services: Services) -> None:
+    """Raise ``ConfigurationError`` where several hosts serve in production and each would keep a mark of its own."""
+    settings = services.settings
+    if settings.environment != "production" or settings.vault.mark is not None:
+        return
+    others = await services.keyring.other_hosts()
+    if others:
+        hosts = ", ".join(others)
+        fault = f"{hosts} serves from this database too: let SLUICE_VAULT__MARK name a folder that all hosts share."
+        raise ConfigurationError([fault])
 
 
 async def _declare(services: Services) -> None:

@@ -156,11 +156,11 @@ def new_ring() -> None:
     epilog="""Example, with one host:
 
 \b
-  sluice vault rotate-keys      then restart the service, then:
+  sluice vault rotate-keys      wait ten seconds, then:
   sluice vault rewrap
 
-With several hosts: `rotate-keys --prepare`, copy the file to all, restart them, then
-`rotate-keys --activate 2`, copy and restart again, then `rewrap`; see docs/operations.md.""",
+With several hosts: `rotate-keys --prepare`, copy the file to all, wait ten seconds, then
+`rotate-keys --activate 2`, copy and wait again, then `rewrap`; see docs/operations.md.""",
 )
 def rotate_keys(
     activate: Annotated[
@@ -188,7 +188,8 @@ def rotate_keys(
     ring.save(path)
     print(f"{path} has versions {', '.join(map(str, sorted(ring.versions)))}; version {ring.active} wraps.")
     note(
-        "Restart the service, then run `sluice vault rewrap`. Back the file up: without it nothing can be restored."
+        "The service reads it within ten seconds; then run `sluice vault rewrap`. "
+        "Back the file up: without it nothing can be restored."
     )
 
 

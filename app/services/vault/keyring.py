@@ -1,12 +1,20 @@
-"""Check that the key ring and the database belong together, and move data keys to another key version."""
+"""Check that the key ring and the database belong together, read it again, and move data keys to another version."""
 
+import asyncio
+import logging
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from socket import gethostname
+from typing import Final
 
 from app.core.access import SYSTEM_TENANT
+from app.core.background import meanwhile
+from app.core.errors import ConflictError, StoreUnavailableError
 from app.engines.cipher import CANARY, KEY_BYTES, KeyProvider, KeyRingError, RecordKeys
+from app.engines.ring_file import RingFile
 from app.store.database import Database
 from app.store.vault.keys import (
     add_canary,
@@ -16,10 +24,17 @@ from app.store.vault.keys import (
     remove_canary,
     rewrap_tenant_keys,
 )
+from app.store.vault.processes import ServingProcess, announce_process, list_processes, remove_process
 from app.store.vault.vault import count_by_version, rewrap_scopes
 
 AUDIT_PURPOSE = "audit"
+REREAD_S: Final = 5.0
+"""Seconds between two looks at the file of the ring."""
+_LOOKS_PER_WORD: Final = 4
+"""After so many looks, the process says again that it lives."""
 _BATCH = 500
+
+log = logging.getLogger("sluice.vault")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,8 @@ class KeyringService:
     database: Database
     provider: KeyProvider
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    process: str = field(default_factory=lambda: secrets.token_hex(8))
+    host: str = field(default_factory=gethostname)
 
     async def start(self) -> RecordKeys:
         """Check the ring against the canaries, then return the keys of the audit record, which are made once.
@@ -45,22 +62,78 @@ class KeyringService:
         Raise ``KeyRingError`` if a version is missing or has another key than before: the service would then make
         originals unreadable one by one.
         """
+        await self._agree(self.provider)
+        return await self._record_keys()
+
+    async def _agree(self, provider: KeyProvider) -> None:
+        """Check that ``provider`` has every key in use, as it was, and store the canary of its active version."""
         async with self.database.system_transaction() as tx:
             stored = await list_canaries(tx)
             used = await count_by_version(tx)
-            for version in sorted(used.keys() - self.provider.versions):
+            for version in sorted(used.keys() - provider.versions):
                 raise KeyRingError(
                     f"Key version {version} is not in the key ring, but {used[version]} keys depend on it."
                 )
             for version, wrapped in stored.items():
-                if version not in self.provider.versions:
+                if version not in provider.versions:
                     await remove_canary(tx, version)
-                elif self.provider.unwrap(version, wrapped) != CANARY:
+                elif provider.unwrap(version, wrapped) != CANARY:
                     raise KeyRingError(f"Key version {version} has another key than before.")
-            if self.provider.active not in stored:
-                version, wrapped = self.provider.wrap(CANARY)
+            if provider.active not in stored:
+                version, wrapped = provider.wrap(CANARY)
                 await add_canary(tx, version, wrapped, self.now())
-        return await self._record_keys()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Announce this process, and read the ring's file again when it changes, while the body runs."""
+        await self.announce()
+        async with meanwhile(self._run(), name="key ring"):
+            yield
+        with suppress(StoreUnavailableError):
+            async with self.database.system_transaction(quiet=True) as tx:
+                await remove_process(tx, [self.process])
+
+    async def announce(self) -> None:
+        """Tell the other processes which keys this one holds."""
+        serving = ServingProcess(self.process, self.host, self.provider.versions)
+        async with self.database.system_transaction(quiet=True) as tx:
+            await announce_process(tx, serving)
+
+    async def other_hosts(self) -> list[str]:
+        """Return the names of the other hosts that serve from this database."""
+        async with self.database.system_transaction(write=False) as tx:
+            processes = await list_processes(tx)
+        return sorted({process.host for process in processes} - {self.host})
+
+    async def reread(self) -> bool:
+        """Adopt the ring in the file where it changed, and return whether it did.
+
+        A ring that does not belong to the database is refused and logged; the process stays with its own.
+        """
+        if not isinstance(self.provider, RingFile):
+            return False
+        try:
+            ring = await asyncio.to_thread(self.provider.changed)
+            if ring is None:
+                return False
+            await self._agree(ring)
+        except KeyRingError as error:
+            self.provider.refuse()
+            log.error("The changed key ring is not used: %s", error)  # noqa: TRY400 - the sentence says it all
+            return False
+        self.provider.adopt(ring)
+        log.info("The key ring was read again; version %s wraps.", ring.active)
+        await self.announce()
+        return True
+
+    async def _run(self) -> None:
+        looks = 0
+        while True:
+            await asyncio.sleep(REREAD_S)
+            looks += 1
+            with suppress(StoreUnavailableError):
+                if not await self.reread() and looks % _LOOKS_PER_WORD == 0:
+                    await self.announce()
 
     async def check(self) -> None:
         """Unwrap the canary of the active version (readiness), or raise ``KeyRingError``.
@@ -71,7 +144,7 @@ class KeyringService:
             stored = await list_canaries(tx)
         if not self.provider.versions >= stored.keys():
             raise KeyRingError(
-                "Another process uses a key that this process does not have: restart this process."
+                "Another process uses a key that this process does not have: copy the key ring to this host."
             )
         wrapped = stored.get(self.provider.active)
         if wrapped is None or self.provider.unwrap(self.provider.active, wrapped) != CANARY:
@@ -84,8 +157,19 @@ class KeyringService:
         return sum(count for version, count in used.items() if version != self.provider.active)
 
     async def rewrap(self) -> RewrapReceipt:
-        """Wrap every key with the active version in short batches, while the service keeps running."""
+        """Wrap every key with the active version in short batches, while the service keeps running.
+
+        Raise ConflictError where a process that serves lacks this version: it could open nothing that was re-wrapped.
+        """
         active = self.provider.active
+        async with self.database.system_transaction(write=False) as tx:
+            processes = await list_processes(tx)
+        lacking = sorted({process.host for process in processes if active not in process.versions})
+        if lacking:
+            raise ConflictError(
+                f"A process on {', '.join(lacking)} lacks key version {active}, or ended less than a minute ago: "
+                "copy the key ring there, wait ten seconds, and try again."
+            )
         async with self.database.system_transaction() as tx:
             rewrapped = await rewrap_tenant_keys(tx, active, self._rewrapped)
         while True:
