@@ -133,6 +133,9 @@ async def test_who_configures_nothing_sees_everything_unless_the_policy_applies_
     }
     await host.update({"security": "high", "cost": "minimal"})
     assert await host.names() == ["encryptData", "validateData"]
+    stopped = dict.fromkeys(["security", "cost", "performance"])
+    assert (await host.update(stopped)).result["concerns"] == {}
+    assert await host.names() == ALL
 
 
 @covers("CB-NO-ACCESS")

@@ -110,7 +110,7 @@ def effective(
                     decided[name] = nearest
     if apply_defaults:
         for name, definition in definitions.items():
-            if decided.get(name) is None:
+            if name not in decided:  # null is a decision, too: this concern does not filter
                 decided[name] = definition.default
     configuration = {name: decided[name] for name in sorted(decided) if decided[name] is not None}
     frozen: Mapping[str, Any] = MappingProxyType(configuration)
@@ -171,7 +171,7 @@ def updated(
     result = effective([update], definitions)
     removed = {name: None for name, value in update.values.items() if value is None and name in definitions}
     if replace:
-        return {_UPDATE_SOURCE: dict(result.configuration), _REPLACED_MARK: True}, result.warnings
+        return {_UPDATE_SOURCE: {**removed, **result.configuration}, _REPLACED_MARK: True}, result.warnings
     before = {
         name: value for name, value in remembered.get(_UPDATE_SOURCE, {}).items() if name in definitions
     }

@@ -63,11 +63,24 @@ def test_defaults_count_only_where_the_operator_says_so():
     layers = [Layer({"security": "high", "cost": None})]
     assert effective(layers, ALL).configuration == {"security": "high"}
     assert effective(layers, ALL, apply_defaults=True).configuration == {
-        "cost": "any",
         "latency": 10,
         "region": "eu",
         "security": "high",
     }
+
+
+def test_null_stops_a_default_from_every_source():
+    for layers in (
+        [Layer({"cost": None}, "/_meta")],
+        session_layers(updated({}, Layer({"cost": None}), ALL)[0]),
+        session_layers(updated({}, Layer({"cost": None, "region": "eu"}), ALL, replace=True)[0]),
+        session_layers(with_handshake({}, "initialize", {"cost": None})),
+    ):
+        assert set(effective(layers, ALL, apply_defaults=True).configuration) == {
+            "latency",
+            "region",
+            "security",
+        }
 
 
 def test_the_fingerprint_follows_what_filters():
