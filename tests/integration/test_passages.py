@@ -279,6 +279,24 @@ async def test_prompts_and_resources_pass_too(desk: Desk) -> None:
     assert filled["contents"][0]["text"] == "[PERSON_1]"
 
 
+async def test_uris_are_redacted_unless_the_step_says_otherwise(desk: Desk) -> None:
+    uri = f"https://x.example/{SSN}?who=1"
+
+    async def answer(*_: Any) -> dict[str, Any]:
+        link = {"type": "resource_link", "name": "n", "uri": uri}
+        return {"content": [link], "structuredContent": {"plain": "https://x.example/7", "uri": uri}}
+
+    desk.server("crm", answer=answer)
+    await desk.allow(passages=[passage()])
+    made = await desk.call("crm__find", {})
+    await desk.allow(passages=[passage(results=[{"name": "pii_redaction", "arguments": {"uris": "report"}}])])
+    kept = await desk.call("crm__find", {})
+
+    assert SSN not in str(made)
+    assert made["structuredContent"]["plain"] == "https://x.example/7"
+    assert kept["content"][0]["uri"] == uri
+
+
 async def test_what_a_server_says_of_its_failure_is_cleaned_too(desk: Desk) -> None:
     await desk.allow(passages=[passage()])
 

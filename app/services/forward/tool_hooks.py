@@ -20,6 +20,9 @@ from app.middlewares.pii_restoration import PiiRestoration
 from app.services.invoke.invoke import InvokeService
 
 SCOPE_META: Final = "dev.sluice/scope"
+_URIS: Final[Mapping[str, Any]] = {"uris": "change"}
+"""Nobody reads a tool's result before the model does, so its links are redacted like its texts."""
+
 _INTERNAL: Final = -32603
 
 
@@ -172,6 +175,18 @@ class HookedCall:
         return asyncio.get_running_loop().time() + self.limit_s
 
     def _scoped(self, step: Step, redactions: Mapping[str, Mapping[str, Any]], *, again: bool) -> Step:
+        """Return a redaction step that changes URIs, in the scope of this call, unless it says otherwise."""
+        scoped = self._in_scope(step, redactions, again=again)
+        if step.name in redactions:
+            return Step(name=step.name, arguments={**_URIS, **scoped.arguments})
+        inner = {
+            name: {**_URIS, **scoped.arguments.get(name, {})}
+            for name, own_arguments in redactions.items()
+            if "uris" not in own_arguments
+        }
+        return Step(name=step.name, arguments={**scoped.arguments, **inner})
+
+    def _in_scope(self, step: Step, redactions: Mapping[str, Mapping[str, Any]], *, again: bool) -> Step:
         """Return a redaction step in the scope of this call; a further one (``again``) keeps the handles of the first.
 
         ``redactions`` are those that the step runs, each with its own arguments: the step itself, or steps of a
