@@ -33,6 +33,7 @@ from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.primitives import Primitives
 from app.services.access.bootstrap import bootstrap
 from app.services.catalog.group_views import GroupViews
+from app.services.catalog.server_instructions import ServerInstructions
 from app.services.declare.declaration_files import read_file
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.interceptors import InterceptorService
@@ -227,6 +228,7 @@ def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | 
             expect=aggregated.expect,
             opening=(aggregated.tasks.advertise,) if aggregated.tasks is not None else (),
             subscriptions=services.subscriptions,
+            instructions=ServerInstructions(services.listing, services.upstreams).of,
             calls_back=lambda tenant: alone and serves(tenant),
         )
     )

@@ -58,6 +58,13 @@ class CustomPolicy(BaseModel):
     )
 
 
+def _as_plain_array(schema: dict[str, Any]) -> None:
+    """Show an optional list as the proposal does: some hosts read the type of an argument and no alternatives."""
+    array = next(form for form in schema.pop("anyOf") if form["type"] == "array")
+    schema.pop("default", None)
+    schema.update(array)
+
+
 class ContentModerationArguments(ScanningArguments):
     """What to judge, how strictly, and what to do about it; a tenant's policy may fix any of them."""
 
@@ -66,6 +73,7 @@ class ContentModerationArguments(ScanningArguments):
         max_length=26,
         description="Names of policies: violence, harassment, hate, sexual, self_harm, illicit and those of "
         "customPolicies; default: all of them.",
+        json_schema_extra=_as_plain_array,
     )
     level: Level = Field(
         default="enterprise",

@@ -23,7 +23,13 @@ from app.protocol.methods.interceptors import ALONE, INTERCEPTORS, INVOKES, Inte
 from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
 from app.protocol.methods.subscriptions import Listen
 from app.protocol.wire.callbacks import ClientCallbacks
-from app.protocol.wire.capabilities import CONTEXT_MIDDLEWARE, GROUPS, Capabilities, FeatureSource
+from app.protocol.wire.capabilities import (
+    CONTEXT_MIDDLEWARE,
+    GROUPS,
+    Capabilities,
+    FeatureSource,
+    InstructionSource,
+)
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.front import Front, ServesGroup
@@ -131,6 +137,7 @@ class McpParts:
     concerns: ConcernService | None = None
     groups: GroupViews | None = None
     interceptors: InterceptorService | None = None
+    instructions: InstructionSource | None = None
     calls_back: CallsBack = lambda _tenant: True
     traced: bool = False
     direct: bool = True
@@ -202,6 +209,8 @@ def _own_methods(parts: McpParts) -> _OwnMethods:
         methods |= InterceptorMethods(parts.interceptors, parts.groups).methods()
         features.append(INTERCEPTORS)
     capabilities = Capabilities(tuple(features), tuple(sources), (INTERCEPTORS,))
+    if parts.instructions is not None:
+        capabilities = replace(capabilities, instructions=parts.instructions)
     return _OwnMethods(methods, capabilities, serves_group)
 
 

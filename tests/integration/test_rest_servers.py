@@ -110,6 +110,7 @@ async def test_a_server_goes_from_pending_over_test_and_approval_to_served(
         "namespace": True,
         "roots": False,
         "definitions": "pinned",
+        "instructions": False,
         "timeoutS": 60,
     }
     assert {key: added.json()[key] for key in body | {"state": 0, "origin": 0, "approved": 0}} == {

@@ -228,6 +228,12 @@ async def test_a_policy_recommends_mode_failure_rule_and_order(served: Served) -
         config = {"policies": ["x"], "customPolicies": [{"name": "x", "terms": ["bluebird"]}]}
         denied = await invoke(wire, {**params, "payload": {"context": ["bluebird"]}, "config": config})
         assert denied.result["valid"] is False
+        # The members of the proposal's ValidationResult, and of its messages, and no others.
+        members = {"interceptor", "type", "phase", "durationMs", "info", "valid", "severity", "messages"}
+        assert set(denied.result) - {"_meta", "resultType"} == members, "beside those of the revision"
+        assert all(set(message) == {"path", "message", "severity"} for message in denied.result["messages"])
+        assert moderation["configSchema"]["properties"]["policies"]["type"] == "array"
+        assert "anyOf" not in moderation["configSchema"]["properties"]["policies"]
 
 
 @covers("IC-PIPELINE", "IC-FORM")
@@ -276,7 +282,7 @@ async def test_alone_there_is_nothing_but_interceptors(served: Served) -> None:
         async with served.client(revision, "/interceptors") as wire:
             reply = await wire.call("server/discover") if wire.modern else await wire.open()
             shown = reply.result["capabilities"]
-            assert set(shown) <= {"extensions", "experimental"} and set(shown["extensions"]) == {EXTENSION}
+            assert set(shown) == {"extensions"} and set(shown["extensions"]) == {EXTENSION}
             assert "timestamp_injector" in await listed(wire)
             params = {"name": "audit_logging", "event": "tools/list", "phase": "request", "payload": {}}
             assert (await invoke(wire, params)).result["valid"] is True

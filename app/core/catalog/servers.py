@@ -62,6 +62,10 @@ class MCPServerSettings(BaseModel):
         "record, except a name that another server has, a changed readOnlyHint or destructiveHint, and a new or "
         "changed x-mcp-header.",
     )
+    instructions: bool = Field(
+        default=False,
+        description="Whether the server's instructions for models are passed on, cleaned, among those of this service.",
+    )
     timeout_s: float = Field(
         default=60,
         gt=0,

@@ -34,6 +34,14 @@ class Feature:
 FeatureSource = Callable[[Caller], Awaitable[Feature | None]]
 """Tells what is served to a caller; None: nothing."""
 
+InstructionSource = Callable[[Caller, str | None], Awaitable[Sequence[str]]]
+"""Returns what servers advise models, for a caller at the endpoint of a group."""
+
+
+async def _no_instructions(_caller: Caller, _group: str | None) -> Sequence[str]:
+    return ()
+
+
 CONTEXT_MIDDLEWARE: Final = Feature("contextMiddleware", {}, {})
 GROUPS: Final = Feature("groups", {"listChanged": True}, {"listChanged": True})
 
@@ -50,6 +58,7 @@ class Capabilities:
     sources: tuple[FeatureSource, ...] = ()
     alone: tuple[Feature, ...] = ()
     """What the endpoint of interceptors says, and nothing else."""
+    instructions: InstructionSource = _no_instructions
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Let the SDK answer, then complete what it says about capabilities."""
@@ -61,6 +70,8 @@ class Capabilities:
             else:
                 features = await self._served_to(exchange.caller)
                 shown = _completed(result["capabilities"], features, handshake=handshake)
+                texts = await self.instructions(exchange.caller, exchange.group)
+                result = {**result, "instructions": "\n\n".join([result["instructions"], *texts])}
             return {**result, "capabilities": shown}
         return result
 
@@ -75,7 +86,11 @@ def _completed(shown: Mapping[str, Any], features: Sequence[Feature], *, handsha
     for feature in features:
         if feature.identifier is None:
             capabilities[feature.key] = feature.value
-    if handshake:
-        experimental = {feature.identifier or feature.key: dict(feature.extension) for feature in features}
+    # A feature with an identifier of its own is declared under `extensions` and nowhere else: the interceptors' text
+    # moved there from `experimental`.
+    experimental = {
+        feature.key: dict(feature.extension) for feature in features if feature.identifier is None
+    }
+    if handshake and experimental:
         capabilities["experimental"] = {**shown.get("experimental", {}), **experimental}
     return capabilities

@@ -27,6 +27,7 @@ from app.core.catalog.servers import SEPARATOR
 from app.core.errors import ServiceError
 from app.core.events import Changed
 from app.core.tools.disclosure import ToolDescription, short_form
+from app.core.tools.server_texts import cleaned_definition
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.group_trees import GroupTrees
@@ -228,7 +229,7 @@ def _primitive(
     described: ToolDescription | None,
 ) -> Primitive:
     groups = tree.direct(offer.kind, name, offer.server)
-    definition = {**offer.definition, NAME_FIELD[offer.kind]: name}
+    definition = {**cleaned_definition(offer.definition), NAME_FIELD[offer.kind]: name}
     server_meta = definition.pop("_meta", None)
     meta: dict[str, Any] = dict(server_meta) if isinstance(server_meta, Mapping) else {}
     # Only we set groups: a server that could name groups would place its tools where access is granted. The same

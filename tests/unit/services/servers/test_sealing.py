@@ -61,6 +61,7 @@ def test_what_is_shown_has_the_names_of_secrets_and_no_value():
         "namespace": False,
         "roots": False,
         "definitions": "pinned",
+        "instructions": False,
         "timeoutS": 5.0,
     }
 
