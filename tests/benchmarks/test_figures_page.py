@@ -2,8 +2,11 @@
 
 import pytest
 
+from tests.benchmarks.quality import coverage_page
+from tests.benchmarks.quality.identifiers import Figures
 from tests.benchmarks.speed.page import updated
 from tests.benchmarks.speed.report import table
+from tests.pii_identifiers import KINDS
 
 PAGE = """# Figures
 
@@ -55,3 +58,17 @@ def test_writing_the_same_tables_twice_changes_nothing():
 def test_a_page_without_a_place_for_tables_is_refused():
     with pytest.raises(ValueError, match="figures: begin"):
         updated("# Figures\n", [], "Measured today.")
+
+
+def test_the_page_of_coverage_has_the_figures_of_every_class():
+    page = coverage_page.PAGE.read_text(encoding="utf-8")
+
+    assert coverage_page.shown(page) == set(KINDS)
+    assert "0.50 / 0.25 (birth date)" in coverage_page.updated(
+        page, dict.fromkeys(KINDS, Figures(4, 1, 1, 1))
+    )
+
+
+def test_a_class_that_was_not_measured_is_refused():
+    with pytest.raises(KeyError):
+        coverage_page.updated("| 1.00 / 1.00 (shoe size) |", dict.fromkeys(KINDS, Figures(4, 1, 1, 1)))

@@ -19,93 +19,99 @@ _LETTERS: Final = str.maketrans({"ß": "ss", "ø": "o", "ı": "i", "đ": "d", "�
 
 _WORDS: Final[frozenset[str]] = frozenset(
     """
-    2fa aadhaar aadhar aba abarouting abgabenkontonummer ablaufdatum abn abonne account accountname acct
-    achternaam acn acra address adhaar admis admise admission admitted adoazonosito adoazonositoja adoszam
-    adres adresse adt afa afiliacion afip afm age ahcip ahv ahvn13 ajokortti alter alumni alumno aluno alv
-    amka aniversario anmeldename anniversaire anschrift apellido apellidos aplieciba apolice appointment arac
-    arbn arzt arztnummer arztpraxis asmens asmenskodas associate assurance aufenthaltstitel aufgenommen
-    aufnahmedatum ausweis ausweisnr ausweisnummer auth authentication authorization autokennzeichen avis avs
-    azonosito badge bangou bankkonto bankleitzahl bankrekening bankrouting banque bday behandelnder
-    behandlungsort beneficiary benutzer benutzerkennung benutzername betriebsstatte betriebsstatten
-    betriebsstattennummer beveiligingscode bic biometric birth birthdate birthday bis bitcoin blz born branch
-    breitengrad brn bsb bsn bsnnummer bsnr btc btw buletin burger burgerservice burgerservicenummer cadastro
-    caduca caducidad candidate card carnet cartao cartea carteira case cbu ccn cdl cedula cell cellphone
-    cellular cellulare celular cep certificate cf cgc chart chassis checking chi cid cidadao cie cif cipc
-    cisla cislem cislo cislom citizen ciudadania civica clabe claim claimant clave clearing client cliente cms
-    cnh cni cnie cnp cnpj cnpul codicefiscale cognome compleanno compte conducao conducir conduire consumer
-    conta contact conto contract contrasena contribuinte contribuyente contribuyentes coord coordenadas
-    coordinate coordinates coordonnees coords cpf cpfcnpj cpr cprnr cprnummer credentials creditcard crn
-    crypto cryptogramme csc cuenta cui cuil cuit cumpleanos curp customer cv2 cvc cvc2 cvn cvv cvv2 davcna
+    2fa aadhaar aadhar aaid aba abarouting abgabenkontonummer ablaufdatum abn abonne accession account
+    accountname acct achternaam acn acra address adhaar adherent admis admise admission admitted adoazonosito
+    adoazonositoja adoszam adres adresse adt advertising afa afiliacion afiliado afip afm age aged ahcip ahv
+    ahvn13 ajokortti alter alumni alumno aluno alv amka aniversario anmelde anmeldename anniversaire anschrift
+    apellido apellidos aplieciba apolice appointment approbations arac arbn arzt arztnummer arztpraxis
+    asegurado asmens asmenskodas associate assurance assure aufenthaltstitel aufgenommen aufnahmedatum ausweis
+    ausweisnr ausweisnummer auth authentication authorization autokennzeichen avis avs azonosito badge bangou
+    bankkonto bankleitzahl bankrekening bankrouting banque bastidor bday behandelnder behandlungsort
+    beneficiario beneficiary benutzer benutzerkennung benutzername bescheinigungs bestatigungs betriebsstatte
+    betriebsstatten betriebsstattennummer beveiligingscode bic biometric birth birthdate birthday bis bitcoin
+    blz born branch breitengrad brn bsb bsn bsnnummer bsnr btc btw buletin burger burgerservice
+    burgerservicenummer cadastro caduca caducidad candidate card cardano carnet cartao cartea carteira case
+    cbu ccn cdl cedula cell cellphone cellular cellulare celular cep certificate certification cf cgc chart
+    chassi chassis chassisnummer checking chi cid cidadao cie cif cipc cisla cislem cislo cislom citizen
+    ciudadania civica clabe claim claimant clave clearing client cliente clinica cms cnh cni cnie cnp cnpj
+    cnpul codicefiscale cognome compleanno compte conducao conducir conduire consumer conta contact conto
+    contract contrasena contrat contribuinte contribuyente contribuyentes coord coordenadas coordinate
+    coordinates coordonnees coords coverage cpf cpfcnpj cpr cprnr cprnummer credential credentials creditcard
+    crn crypto cryptogramme csc cuenta cui cuil cuit cumpleanos curp customer cv2 cvc cvc2 cvn cvv cvv2 davcna
     davcne davcno ddv dea death debitcard deceased decede decedee deceduto deces decesso device dfa dha
-    diagnosed diagnosis dic died dimesso dimissione direccion discharge discharged discord dl dls dmv dni
-    dninif dnr dnummer dob document documento dod dogum dokument domicile domicilio dovoljenje dowod dowodem
-    dowodu dozvola dph driver driving durchwahl dvla ecard edad edinen egk egn ehliyet eid ein einkommensteuer
-    einzelkauffrau einzelkaufmann elector eleitor eleitoral emp empleado employee employer emsa emso enatis
-    endereco engedely enotna enrollment enrolment entlassen entlassung estudiante eta etudiant exp expiration
-    expire expires expiring expiry face facharzt facsimile fahrerlaubnis fahrerlaubnisklasse
-    fahrerlaubnisnummer fahrgestellnummer faleceu fallecida fallecido fallecimiento fallecio familienname fax
-    festnetz fev fingerprint first fisc fiscaal fiscal fiscale fnr fodelsdag fodelsedatum fodselsnr
-    fodselsnummer fodselsnummeret forename forerkort foretagsnummer frn fuehrerschein fuehrerscheinnummer
-    fuhrerausweis fuhrerschein fuhrerscheininhaber fuhrerscheinnummer funcionario geb geboorte geboortedatum
-    geboren gebruikersnaam geburt geburtsdatum geburtstag geheimnummer geheimzahl geldig geo gestorben
-    gesundheitskarte gewerbesteuer github gps grazhdanski group gsis gst gstin gueltig guichet gultig
-    habilitacao handle handy handynummer hauptbetriebsstatte hausarzt hcn health henkilokortti
+    diagnosed diagnosis dic died dimesso dimissione diploma direccion discharge discharged discord dl dls dmv
+    dna dni dninif dnr dnummer dob document documento dod dogecoin dogum dokument domicile domicilio dossier
+    dovoljenje dowod dowodem dowodu dozvola dph driver driving durchwahl dvla ecard edad edinen egk egn ehic
+    ehliyet ehr eid ein einkommensteuer einzelkauffrau einzelkaufmann eircode elector eleitor eleitoral emp
+    empleado employee employer emr emsa emso enatis encounter endereco engedely enotna enrollee enrollment
+    enrolment entlassen entlassung esn estudiante eta etudiant exp expiration expire expires expiring expiry
+    face facharzt facial facsimile fahrerlaubnis fahrerlaubnisklasse fahrerlaubnisnummer fahrgestell
+    fahrgestellnummer fahrzeug faleceu fallecida fallecido fallecimiento fallecio familienname fax festnetz
+    fev fingerprint first fisc fiscaal fiscal fiscale fnr fodelsdag fodelsedatum fodselsnr fodselsnummer
+    fodselsnummeret forename forerkort foretagsnummer frn fuehrerschein fuehrerscheinnummer fuhrerausweis
+    fuhrerschein fuhrerscheininhaber fuhrerscheinnummer funcionario gaid gait geb geboorte geboortedatum
+    geboren gebruikers gebruikersnaam geburt geburtsdatum geburtstag geheimnummer geheimzahl geldig geo gerate
+    gestorben gesundheitskarte gewerbesteuer github gps grazhdanski group gsis gst gstin gueltig guichet
+    gultig habilitacao handle handset handy handynummer hauptbetriebsstatte hausarzt hcn health henkilokortti
     henkilotunnuksella henkilotunnuksen henkilotunnukseni henkilotunnus hetu hic hicn hkic hkid hmpo hmrc
     holder hospital hospitalise hospitalised hospitalisee hospitalized hotline houjin iban ibig iccid idade
     identidad identidade identifiant identificacao identificacion identifikacijski identifikationsnummer
     identita identitate identite identiteitskaart identiteitskaartnummer identiteitsnommer identitetskort
-    identnummer identyfikacji idnumber ifsc igazolvany igazolvanyszam imei immatriculation immunization impots
-    imsi incident indirizzo ingresado ingreso insee instagram insurance insz internacao internado
-    intracommunautaire ird iris irs isiku isikukood isikukoodi isikukoodiga isikutunnistus iskaznica itin itr
-    iva izkaznica jazdy jedinstveni jele jelem jmbg jogositvany juhiluba juridica kaart karta kartenprufnummer
-    kartya kassenarzt kassenarztliche kayit kba kbv kennwort kennzeichen kenteken kfz kimligi kimlik klant
-    klantnummer kmkr koda kodas kodo kods kodu konto kontonummer kood koordinaten korekort korkort
-    korperschaftsteuer kortele kozossegi kraftfahrt krankenkasse krankenkassennummer krankenversichertennummer
-    krankenversicherung krankenversicherungsnummer kreditkarte kunde kunden kundennr kundennummer kvnr laboral
-    landline langengrad lanr lat latitud latitude latitudine latlng latlon learner leeftijd libreta licence
-    licencia license licenza lng location login logon lon longitud longitude longitudine loyalty magstripe
-    maiden maladie maticna maticni matricola matricula matriculation matricule matrikelnummer mbi med
-    medewerkernummer medicaid medical medicare meid member micr mitarbeiter mitarbeiternummer mobiel mobil
-    mobile mobilnummer mobiltelefon momsnummer momsreg monotributo motorista movil mrn msisdn msp mva mwst
-    mynumber nachname nacida nacido nacimiento nacio nacional naf naissance narozeni nas nascida nascido
+    identnummer identyfikacji idfa idfv idnumber ifsc igazolvany igazolvanyszam imei immatriculation
+    immatricule immunization implant impots imsi incident indirizzo ingresado ingreso insee instagram
+    insurance insured insz internacao internado intracommunautaire ipp ird iris irs isiku isikukood isikukoodi
+    isikukoodiga isikutunnistus iskaznica itin itr iva izkaznica jazdy jedinstveni jele jelem jmbg jogositvany
+    juhiluba juridica kaart karta kartenprufnummer kartya kassenarzt kassenarztliche kayit kba kbv kennwort
+    kennzeichen kenteken kfz kimligi kimlik klant klantnummer kmkr koda kodas kodo kods kodu konto kontonummer
+    kood koordinaten korekort korkort korperschaftsteuer kortele kozossegi kraftfahrt krankenkasse
+    krankenkassen krankenkassennummer krankenversichertennummer krankenversicherung krankenversicherungsnummer
+    kreditkarte kunde kunden kundennr kundennummer kvnr laboral landline langengrad lanr lat latitud latitude
+    latitudine latlng latlon learner leeftijd libreta licence licencia license licenza litecoin lng location
+    login logon lon longitud longitude longitudine loyalty magstripe maiden maladie maticna maticni matricola
+    matricula matriculation matricule matrikel matrikelnummer mbi med medewerkernummer medicaid medical
+    medicare meid member membership micr mitarbeiter mitarbeiternummer mitglieds mitgliedsnummer mobiel mobil
+    mobile mobilnummer mobiltelefon momsnummer momsreg monero monotributo motorista movil mrn msisdn msp mva
+    mwst mynumber nachname nacida nacido nacimiento nacio nacional naf naissance narozeni nas nascida nascido
     nascimento nascita nass nata nationaal national nationalid nationalnummer nationalregisternummer natis
-    nato navs13 nebenbetriebsstatte nee nhi nhs nib nic nick nickname nie niedergelassener nif nimc nin nino
-    nip nipc nir nis niss nit npi nric nss nuip numaram numarasi nummernschild nuss nutzername obcana
-    obcanskeho obcansky obcianskeho obciansky obito officer ohg ohip oib ontslag operated opgenomen opname
-    organisationsnr organisationsnummer orgnr osebna osobistego osobisty osobistym osobna osobni otp overleden
-    paciente pag pager pan parola partita partitaiva pasaport pasaporte pasep pases pasnummer paso paspoort
-    paspoortnummer pass passaporte passaporto passcode passe passed passeport passi passinumero passnr
-    passnummer passphrase passport passportno passwd password passwords passwort pasu paszport paszportu
-    patente patient patienten patientennummer patientid payroll paziente pazymejimas pdv permanent permis
-    permiso permit perso personal personalausweis personalausweisnr personalausweisnummer personalnummer
-    personas personaskods personbeteckning personbeteckningen personeelsnummer personnel personnr personnummer
-    personnummret persoonsnummer pesel peselu pessoa pessoas ph philhealth phn phone phones pin pincode pis
-    pispasep piva plaka plakasi plan plate plz pnr poblacion podatkowej podatkowy police policennummer policy
-    policyholder polisnummer poliza polizza porezni portable position postal postcode postleitzahl potni pps
-    ppsn prawo praxisadresse praxisnummer praxisstandort preauthorization prenom prescription preukaz preukazu
-    procedure provider prufnummer prufziffer prukaz prukazu psp pupil putovnica pvm pvn pw pwd ramq record
-    referral registerauszug registergericht registration regon reisepass reisepassnummer rekening
-    rekeningnummer rentenversicherung rentenversicherungsnummer residencia resident retina revenue rezept rfc
-    rg rib ricoverato ricovero ridicsky rijbewijs rijbewijsnummer rijksregister rijksregisternummer rodne
-    rodnecislo rodneho rodnym routing rrn rsi rtn rto rue rufnummer rut rvnr samordningsnummer sante sars
-    scadenza schaden schadennummer schadenummer screenname secu securite security seguranca seguridad seguro
-    senha serial serie seriennummer shenfenzheng sicherheitscode sicurezza sim sin siniestro sinistre sinistro
-    skattenummer skype slack sn sobrenome soc social sociale sofi sofinummer soleil sotu sozialversicherung
-    sozialversicherungsausweis sozialversicherungsnummer ssn ssns sss staff standort sterbedatum steuer
-    steuerbescheid steuerid steueridentifikationsnummer steueridnr steuerliche
-    steuerlicheidentifikationsnummer steuernr steuernummer steuerveranlagung stevilka stevilke stevilko stnr
-    strasse street student studente studentnummer subscriber surgery surname svenskt svnr svnummer swift
-    sygesikring syntymaaika szam szama szamom szemelyi szemelyigazolvany taj tajszam tal tan tapatybes targa
-    tarjeta tarsadalombiztositasi tasit tax taxid taxpayer tckn tel telecopie telefax telefon telefone
-    telefonnummer telefono telefoonnummer telegram telemovel telephone teudat tfn thru tic tin titulo tnin
-    todestag track traffic transit transplant treated tributaria tributario trn tva uae udid uid uidai uimhir
-    umid umsatzsteuer umsatzsteueridentifikationsnummer unica unico upsp urodzenia urodzin urodzony user
-    userid username ust ustid ustidnr usuario utente utilisateur utlevel utlevelszam utr vaccinated
-    vaccination vaditaja vairuotojo valid validade vat vatandaslik vatin vatnumber vehicle vencimento
-    vencimiento vereinigung verfallsdatum verification verjaardag verschreibung versicherten versichertenkarte
-    versichertennr versichertennummer versicherungsnummer versicherungsschein verstorben vertragsarzt
-    vertragsarztpraxis vertragsnummer vervaldatum vezetoi vin vitale vodicsky voiceprint voornaam vorname
-    voter vozacka voznisko vrn vsnr wachtwoord wallet whatsapp worker zehut zip zipcode
+    nato navs13 nebenbetriebsstatte nee nhc nhi nhs nib nic nick nickname nie niedergelassener nif nimc nin
+    nino nip nipc nir nis niss nit notary npi nric nss nuip numaram numarasi nummernschild nuss nutzer
+    nutzername obcana obcanskeho obcansky obcianskeho obciansky obito officer ohg ohip oib ontslag operated
+    opgenomen opname organisationsnr organisationsnummer orgnr osebna osobistego osobisty osobistym osobna
+    osobni otp overleden pacemaker paciente pag pager pan parola partita partitaiva pasaport pasaporte pasep
+    pases pasnummer paso paspoort paspoortnummer pass passaporte passaporto passcode passe passed passeport
+    passi passinumero passnr passnummer passphrase passport passportno passwd password passwords passwort pasu
+    paszport paszportu patente patient patienten patientennummer patientid payroll paziente pazymejimas pdv
+    permanent permis permiso permit perso personal personalausweis personalausweisnr personalausweisnummer
+    personalnummer personas personaskods personbeteckning personbeteckningen personeelsnummer personnel
+    personnr personnummer personnummret persoonsnummer pesel peselu pessoa pessoas ph phantom philhealth phn
+    phone phones pin pincode pis pispasep piva placa plaka plakasi plan plaque plate plz pnr poblacion
+    podatkowej podatkowy police policennummer policy policyholder polisnummer poliza polizza polkadot porezni
+    portable position postal postale postcode postleitzahl postnummer potni pps ppsn prawo praxisadresse
+    praxisnummer praxisstandort preauthorization prenom prescription preukaz preukazu procedure prontuario
+    provider prufnummer prufziffer prukaz prukazu psp pupil putovnica pvm pvn pw pwd ramq record referral
+    registerauszug registergericht registration regon reisepass reisepassnummer rekening rekeningnummer
+    rentenversicherung rentenversicherungsnummer residencia resident retina revenue rezept rfc rg rib
+    ricoverato ricovero ridicsky rijbewijs rijbewijsnummer rijksregister rijksregisternummer ripple rodne
+    rodnecislo rodneho rodnym routing rrn rsi rtn rto rue rufnummer rut rvnr samordningsnummer sanitaria sante
+    sars scadenza schaden schadennummer schadenummer screenname secu securite security seguranca seguridad
+    seguro senha serial serie serien seriennummer serienummer shenfenzheng sicherheitscode sicurezza sim sin
+    siniestro sinistre sinistro skattenummer skype slack sn sobrenome soc social sociale sofi sofinummer
+    solana soleil sotu sozialversicherung sozialversicherungsausweis sozialversicherungsnummer specimen ssn
+    ssns sss staff standort sterbedatum steuer steuerbescheid steuerid steueridentifikationsnummer steueridnr
+    steuerliche steuerlicheidentifikationsnummer steuernr steuernummer steuerveranlagung stevilka stevilke
+    stevilko stnr strasse street student studente studentnummer subscriber surgery surname svenskt svnr
+    svnummer swift sygesikring syntymaaika szam szama szamom szemelyi szemelyigazolvany taj tajszam tal tan
+    tapatybes targa tarjeta tarsadalombiztositasi tasit tax taxid taxpayer tckn tel telaio telecopie telefax
+    telefon telefone telefonnummer telefono telefoonnummer telegram telemovel telephone teudat tfn thru tic
+    tin titulo tnin todestag track traffic transit transplant treated tributaria tributario trn tron trx tva
+    uae udid uhid uid uidai uimhir umid umsatzsteuer umsatzsteueridentifikationsnummer unica unico upsp
+    urodzenia urodzin urodzony user userid username ust ustid ustidnr usuario utente utilisateur utlevel
+    utlevelszam utr vaccinated vaccination vaditaja vairuotojo valid validade vat vatandaslik vatin vatnumber
+    vehicle vencimento vencimiento vereinigung verfallsdatum verificacao verificacion verification verjaardag
+    verschreibung versicherten versichertenkarte versichertennr versichertennummer versicherungsnummer
+    versicherungsschein verstorben vertragsarzt vertragsarztpraxis vertragsnummer vervaldatum verzekerden
+    verzekerdennummer vezetoi vin visa vitale vodicsky voice voiceprint voornaam vorname voter vozacka
+    voznisko vrm vrn vsnr wacht wachtwoord wallet whatsapp worker xrp zehut zertifikats zip zipcode
     """.split()  # noqa: SIM905 - a list of hundreds of short strings reads worse
 )
 """Words that a detector of personal data relies on, in lower case and without accents."""
@@ -117,7 +123,10 @@ _PHRASES: Final = re.compile(
     rf"|(?:ni|rsi|bis|kv|rv|sv|st|ic|hr|tc|pas|person|moms|org|arc|fin|d) {_NUMBER_OF}|unique identifier|registro geral"
     r"|(?:emirates|estonian|foreigner|hong kong|israeli|latvian|lithuanian|malta|maltese|nigeria|rsa|sa|singapore|smart|south african"
     r"|taiwan|thai|multi ?purpose|e) id|id (?:card|number|nommer|document)|cartes? (?:nationale|d identit[ea])|d identite"
-    r"|numero (?:d identification|spi))\b"
+    r"|numero (?:d identification|spi)|one time (?:code|password|pin|passcode)|(?:access|door|sms|login) code|frequent flyer"
+    rf"|(?:clock|bar|tag|reg|bank) (?:id|{_NUMBER_OF}|code)|car reg|date of service|asset tag|kenn wort|logged in as"
+    rf"|(?:machine|terminal|chip|equipment|asset|vendor|android|hardware) (?:id|{_NUMBER_OF}|serial)"
+    r"|(?:finger|thumb|palm|voice) print|hand geometry)\b"
 )
 """Words that tell something only together."""
 
