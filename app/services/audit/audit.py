@@ -4,11 +4,13 @@ Without a record there is no answer: an event that cannot be stored raises Audit
 withholds its result. (``audit.on_failure = spool`` will replace that error in ``AuditService.record``.)
 """
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -33,12 +35,20 @@ from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
-from app.store.audit.audit import AuditFilters, Transaction, find_event, list_events
+from app.store.audit.audit import (
+    AuditFilters,
+    Transaction,
+    find_event,
+    list_events,
+    unfinished_writers,
+)
 from app.store.audit.writer import GroupWriter, add_audit_rows
 from app.store.database import Database
 
 MAX_PAGE = 1000
 _EXPORT_PAGE = 500
+_HORIZON_S = 10.0
+_HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CURSOR_VERSION = b"\x01"
 _CONTENT = b"content"
@@ -188,7 +198,10 @@ class AuditService:
         limit: int = 100,
         cursor: str | None = None,
     ) -> AuditPage:
-        """Return a page of the caller's own tenant; needs the role auditor and is itself recorded."""
+        """Return a page of the caller's own tenant; needs the role auditor and is itself recorded.
+
+        The pages from the first on hold every event whose writing had begun before it was asked for.
+        """
         async with self.refusals(caller, "audit.query", request):
             caller.require(Role.AUDITOR)
             if not 1 <= limit <= MAX_PAGE:
@@ -197,6 +210,8 @@ class AuditService:
                 )
             before = _position(cursor) if cursor is not None else None
             filters = self._store_filters(caller.tenant, query)
+        if before is None:
+            await self._horizon(caller.tenant)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             recorded_events = await list_events(tx, caller.tenant, filters, before=before, limit=limit + 1)
         page, following = page_of(recorded_events, limit, lambda recorded: _cursor(recorded.event.id))
@@ -208,7 +223,10 @@ class AuditService:
     async def export(
         self, caller: Caller, query: AuditQuery, form: ExportFormat, request: RequestInfo | None = None
     ) -> AsyncIterator[bytes]:
-        """Return the pieces of an export, newest event first; recorded before its first piece."""
+        """Return the pieces of an export, newest event first; recorded before its first piece.
+
+        It holds every event whose writing had begun before, whatever the clocks of their hosts said.
+        """
         async with self.refusals(caller, "audit.export", request):
             caller.require(Role.AUDITOR)
             if form not in ("jsonl", "csv"):
@@ -219,7 +237,8 @@ class AuditService:
         details = {"filters": ",".join(filters.named()), "format": form}
         event = self.new_event(caller, "audit.export", OUTCOME_OK, request, details=details)
         await self.record(event)
-        return self._pieces(caller.tenant, filters, form, before=event.id)
+        await self._horizon(caller.tenant)
+        return self._pieces(caller.tenant, filters, form, event.id)
 
     async def kept_content(self, caller: Caller, event_id: UUID, request: RequestInfo | None = None) -> bytes:
         """Return the content that an event keeps sealed; needs both the roles auditor and restorer."""
@@ -246,17 +265,38 @@ class AuditService:
         await self.record(self.new_event(caller, "audit.content", OUTCOME_OK, request, details=details))
         return content
 
+    async def _horizon(self, tenant: str) -> None:
+        """Wait for the end of the transactions that are adding to the record now: their events may have any id."""
+        unfinished: frozenset[str] | None = None
+        until = time.monotonic() + _HORIZON_S
+        while True:
+            async with self.database.transaction(tenant, write=False) as tx:
+                writers = await unfinished_writers(tx)
+            unfinished = writers if unfinished is None else unfinished & writers
+            if not unfinished:
+                return
+            if time.monotonic() > until:
+                raise StoreUnavailableError(
+                    "A transaction that adds to the record does not end, so that it cannot be read completely.",
+                    retry_after_s=1.0,
+                )
+            await asyncio.sleep(_HORIZON_STEP_S)
+
     async def _pieces(
-        self, tenant: str, filters: AuditFilters, form: ExportFormat, *, before: UUID
+        self, tenant: str, filters: AuditFilters, form: ExportFormat, own: UUID
     ) -> AsyncIterator[bytes]:
+        """Yield all events but the ``own`` one of this export."""
+        before: UUID | None = None
         head, write_page = exporter(form)
         if head:
             yield head
         while True:
             async with self.database.transaction(tenant, write=False) as tx:
                 recorded_events = await list_events(tx, tenant, filters, before=before, limit=_EXPORT_PAGE)
+            events = [recorded.event for recorded in recorded_events if recorded.event.id != own]
+            if events:
+                yield write_page(events)
             if recorded_events:
-                yield write_page([recorded_event.event for recorded_event in recorded_events])
                 before = recorded_events[-1].event.id
             if len(recorded_events) < _EXPORT_PAGE:
                 return

@@ -19,6 +19,13 @@ Transaction: TypeAlias = AsyncConnection
 _EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
+_WRITERS = text(
+    """SELECT virtualtransaction FROM pg_locks
+    WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND relation = 'audit_event'::regclass
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> pg_backend_pid()"""
+)
+
+
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
     """Which events to return; None does not filter. ``since`` is inclusive, ``until`` is exclusive."""
@@ -57,10 +64,24 @@ async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> Record
 async def list_events(
     tx: AsyncConnection, tenant: str, filters: AuditFilters, *, before: UUID | None, limit: int
 ) -> Sequence[RecordedEvent]:
-    """Return the events made before the event ``before``, newest first; ids sort by time."""
+    """Return the events whose ids are below ``before`` (None: all), the highest first.
+
+    Ids are unique and never change, so that pages which follow each other hold every event that was there when the
+    first was read, whatever the clocks did that made them.
+    """
     query = select(audit_event).where(audit_event.c.tenant == tenant)
     query = paged(_filtered(query, filters), audit_event.c.id, behind=before, limit=limit, newest_first=True)
     return [_recorded(row) for row in await tx.execute(query)]
+
+
+async def unfinished_writers(tx: AsyncConnection) -> frozenset[str]:
+    """Return the transactions of other connections that have added to the record and have not ended.
+
+    Each name is of one transaction alone. SQLite has none: there a reader sees all that was written before it.
+    """
+    if tx.dialect.name != "postgresql":
+        return frozenset()
+    return frozenset((await tx.execute(_WRITERS)).scalars())
 
 
 async def make_partitions(tx: AsyncConnection, months: int = 3) -> None:
