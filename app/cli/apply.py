@@ -44,7 +44,8 @@ def apply(
     plan = on_host(
         lambda services: services.declarations.apply(
             caller_for(tenant or services.settings.upstreams.tenant), declaration, dry_run=dry_run
-        )
+        ),
+        begins=not dry_run,
     )
     for warning in plan.warnings:
         note(f"Warning: {warning}")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.terminal import confirm
+from app.cli.terminal import confirm, fail, note
 
 commands = typer.Typer(
     help="Upgrade or downgrade the database schema.", no_args_is_help=True, rich_markup_mode=None
@@ -33,7 +33,7 @@ def current() -> None:
     """Show the revision of the database and whether it is the newest."""
     from app.store import migrate
 
-    url = _url()
+    url = _url(reads=True)
     revision = migrate.current(url)
     if revision is None:
         print("The database is empty: run `sluice db upgrade`.")
@@ -53,12 +53,17 @@ def downgrade(
     from app.store import migrate
 
     confirm(f"Downgrading to {revision} can delete data. Continue?", yes=yes)
-    url = _url()
+    url = _url(reads=True)
     migrate.downgrade(url, revision)
     print(f"The database is at revision {migrate.current(url) or 'base (empty)'}.")
 
 
-def _url() -> str:
+def _url(*, reads: bool = False) -> str:
+    """Return the URL of the database, and say which it is; ``reads``: a file that is not there is no database."""
     from app.settings import load
 
-    return load().database.url.get_secret_value()
+    database = load().database
+    if reads and database.sqlite_file is not None and not database.sqlite_file.is_file():
+        fail(f"There is no {database.display_name}: run `sluice db upgrade`, or set SLUICE_DATABASE__URL.")
+    note(f"sluice: using {database.display_name}")
+    return database.url.get_secret_value()

@@ -58,7 +58,9 @@ def add(
     if not files:
         fail("No files of a supported type were found: .txt, .md, .html, .pdf or .docx.", USAGE)
     counts, faults = _in_tenant(
-        tenant, lambda services, caller: _add_all(services, caller, files, collection, source, access or [])
+        tenant,
+        lambda services, caller: _add_all(services, caller, files, collection, source, access or []),
+        begins=True,
     )
     print(", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "nothing done")
     if faults:
@@ -332,8 +334,10 @@ def _described(document: "DocumentInfo") -> dict[str, object]:
     return {name: getattr(document, name) for name in names}
 
 
-def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
+def _in_tenant(
+    tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]], *, begins: bool = False
+) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must exist; ``begins`` as in ``on_host``."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
@@ -341,4 +345,4 @@ def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]
         await services.tenants.get(caller_for(SYSTEM_TENANT), tenant)
         return await work(services, caller_for(tenant))
 
-    return on_host(worked)
+    return on_host(worked, begins=begins)

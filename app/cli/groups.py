@@ -140,6 +140,7 @@ def import_(
         plan = _in_tenant(
             tenant,
             lambda groups, caller: groups.import_document(caller, body, form, dry_run=dry_run, prune=prune),
+            begins=not dry_run,
         )
     except ServiceError as error:
         place = error.details.get("pointer")
@@ -158,8 +159,10 @@ def import_(
     _show_plan(plan, dry_run=dry_run)
 
 
-def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
+def _in_tenant(
+    tenant: str, work: Callable[["GroupService", "Caller"], Awaitable[T]], *, begins: bool = False
+) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must exist; ``begins`` as in ``on_host``."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
@@ -168,7 +171,7 @@ def _in_tenant(tenant: str, work: Callable[["GroupService", "Caller"], Awaitable
         host.groups.catalog = None  # without connections, a command cannot check what the servers offer
         return await work(host.groups, caller_for(tenant))
 
-    return on_host(worked)
+    return on_host(worked, begins=begins)
 
 
 def _show_plan(plan: "GroupPlan", *, dry_run: bool) -> None:

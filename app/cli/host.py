@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.assembly import Services, opened
-from app.cli.terminal import fail
+from app.cli.terminal import fail, note
 from app.core.access import COMMAND_LINE, DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
 from app.edge.observability import configure_logging
 from app.services.access.bootstrap import bootstrap
 from app.settings import Settings, load
+from app.store import migrate
 
 T = TypeVar("T")
 ACTOR = COMMAND_LINE
@@ -23,10 +24,18 @@ def caller_for(tenant: str) -> Caller:
     return Caller(tenant, ACTOR, frozenset(Role))
 
 
-def on_host(work: Callable[[Services], Awaitable[T]]) -> T:
-    """Run ``work`` with the services of this host's settings."""
+def on_host(work: Callable[[Services], Awaitable[T]], *, begins: bool = False) -> T:
+    """Run ``work`` with the services of this host's settings, and say which database that is.
+
+    ``begins``: the command makes sense on a new installation, so that it may create its database and key ring; all
+    others refuse where there is none.
+    """
     settings = load()
     configure_logging("error", settings.telemetry.log_format)
+    name = settings.database.display_name
+    if not begins:
+        _require_installation(settings, name)
+    note(f"sluice: using {name}")
     return asyncio.run(_worked(settings, work))
 
 
@@ -38,6 +47,22 @@ def ring_file() -> Path:
             "The key ring is in SLUICE_KEYS__RING, not in a file. Add a comma and 2:<base64 of 32 random bytes> there."
         )
     return settings.key_file
+
+
+def _require_installation(settings: Settings, name: str) -> None:
+    """End the command where it would have to create what it is about to read."""
+    file = settings.database.sqlite_file
+    if file is not None and not file.is_file():
+        fail(
+            f"There is no {name}: start the service once, or set SLUICE_DATABASE__URL to the database it uses."
+        )
+    if not migrate.is_head(settings.database.url.get_secret_value()):
+        fail(f"The schema of {name} is not this release's: run `sluice db upgrade` first.")
+    if settings.keys.ring is None and not settings.key_file.is_file():
+        fail(
+            f"There is no key ring at {settings.key_file}, and this command creates none: set SLUICE_KEYS__FILE or "
+            "SLUICE_KEYS__RING to the one that the service uses."
+        )
 
 
 async def _worked(settings: Settings, work: Callable[[Services], Awaitable[T]]) -> T:

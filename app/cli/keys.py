@@ -60,7 +60,8 @@ def create(
             expires=expires,
             cidrs=cidr or [],
             override_unions=override_unions,
-        )
+        ),
+        begins=True,
     )
     note(f"Key {created.info.id} of tenant {tenant} ({_roles(created.info)}); it is shown only once:")
     print(created.key)

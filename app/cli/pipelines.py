@@ -93,6 +93,7 @@ def put(
             lambda services, caller: services.pipelines.put(
                 caller, pipeline, expected_version=expected_version
             ),
+            begins=True,
         )
     except ServiceError as error:
         place = error.details.get("pointer")
@@ -192,8 +193,10 @@ def _read(file: str) -> "Pipeline":
         fail(f"{file}: {first['msg']} (at /{'/'.join(map(str, first['loc']))})")
 
 
-def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
+def _in_tenant(
+    tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]], *, begins: bool = False
+) -> T:
+    """Run ``work`` as the host's caller in ``tenant``, which must exist; ``begins`` as in ``on_host``."""
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
@@ -201,4 +204,4 @@ def _in_tenant(tenant: str, work: Callable[["Services", "Caller"], Awaitable[T]]
         await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
         return await work(host, caller_for(tenant))
 
-    return on_host(worked)
+    return on_host(worked, begins=begins)

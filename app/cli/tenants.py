@@ -23,7 +23,7 @@ def create(
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
 
-    created = on_host(lambda host: host.tenants.create(caller_for(SYSTEM_TENANT), name))
+    created = on_host(lambda host: host.tenants.create(caller_for(SYSTEM_TENANT), name), begins=True)
     print(f"Tenant {created.name} is created.")
     note(f"Create a key for it: sluice keys create --tenant {created.name} --role invoker")
 

@@ -158,6 +158,15 @@ class DatabaseSettings(Section):
             return None
         return Path(unquote(rest.partition("?")[0]).removeprefix("/"))
 
+    @property
+    def display_name(self) -> str:
+        """Return what people may read of where the database is: never a password."""
+        if self.sqlite_file is not None:
+            return f"SQLite database {self.sqlite_file.absolute()}"
+        parts = urlsplit(self.url.get_secret_value())
+        place = f"{parts.hostname or 'localhost'}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return f"PostgreSQL database {place}"
+
 
 class AuthSettings(Section):
     """How callers authenticate."""
