@@ -62,7 +62,15 @@ def create_app(
     configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
     drain, metrics = Drain(), Metrics()
     readiness = Readiness(drain)
-    tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
+    try:
+        tracer = tracer_to(settings.telemetry.otlp_endpoint, app.__version__)
+    except ModuleNotFoundError:
+        # Said here and not by the import: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_TELEMETRY__OTLP_ENDPOINT is set, but the extra otel is not installed: "
+            "pip install 'sluice[otel]', or unset the variable."
+        )
+        raise ConfigurationError([sentence]) from None
 
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncIterator[dict[str, Any]]:

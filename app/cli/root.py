@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
@@ -42,6 +43,14 @@ EPILOG = (
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from app import __version__
+
+        print(f"sluice {__version__}")
+        raise typer.Exit
+
+
 def build() -> typer.Typer:
     """Return the command line; each subcommand has a file of its own."""
     root = typer.Typer(
@@ -50,10 +59,11 @@ def build() -> typer.Typer:
         epilog=EPILOG,
         rich_markup_mode=None,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     )
+    root.callback()(_options)
     root.command("serve", epilog=serve.EPILOG)(serve.serve)
     root.command("apply", epilog=apply.EPILOG)(apply.apply)
     root.command("invoke", epilog=invoke.EPILOG)(invoke.invoke)
@@ -71,6 +81,15 @@ def build() -> typer.Typer:
     root.add_typer(audit.commands, name="audit")
     root.add_typer(vault.commands, name="vault")
     return root
+
+
+def _options(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Take the options of all commands; the help of the root stands above."""
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -39,6 +39,19 @@ class Redaction:
     type: str
 
 
+def _text_of(item: Json) -> str | None:
+    if isinstance(item, str):
+        return item
+    kind = item.get("type") if isinstance(item, Mapping) and "role" not in item else None
+    if kind == "text":
+        return str(item["text"])
+    if kind in {"image", "audio"}:
+        return None
+    raise ValueError(
+        "This context has messages or other items that are no plain text: read content instead of text."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class InvokeResult:
     """The context after a middleware, in its original shape, and the middleware's metadata."""
@@ -48,10 +61,12 @@ class InvokeResult:
 
     @property
     def text(self) -> str:
-        """Return the text of all plain text items, joined by line feeds."""
-        return "\n".join(
-            item["text"] for item in self.content if isinstance(item, Mapping) and item.get("type") == "text"
-        )
+        """Return the text of all plain text items, joined by line feeds; images and audio have none.
+
+        Raise ValueError where an item has text that this would leave out, such as a message or a tool call: read
+        ``content`` then.
+        """
+        return "\n".join(text for item in self.content if (text := _text_of(item)) is not None)
 
 
 @dataclass(frozen=True, slots=True)
