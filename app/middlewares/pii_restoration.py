@@ -5,9 +5,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.core.content.context import Context, Edit, Reveal
-from app.core.content.handles import HANDLES_LEFT, Handle, HandleMatch, count_handles, find_handles
-from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
-from app.core.content.positions import LEFT_CONTEXT, in_active_position
+from app.core.content.handles import HANDLES_LEFT, Handle, count_handles, find_handles
+from app.core.content.leaf_positions import judged_handles
+from app.core.content.leaves import REPORTED_PLACES, LeafPlace
 from app.core.contracts.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop
@@ -28,8 +28,8 @@ class PiiRestorationArguments(Arguments):
     )
     positions: Literal["safe", "all"] = Field(
         default="safe",
-        description="safe: never restore in URLs, link and image targets, HTML tags and tool arguments; all: restore "
-        "everywhere, only for text that you trust.",
+        description="safe: never restore in addresses, link targets, HTML tags and what they run, formulas, commands "
+        "that send, and tool calls; all: restore everywhere, only for text that you trust.",
     )
     tools: list[str] = Field(
         default=[], description="Tools whose arguments are restored even if positions is safe."
@@ -58,20 +58,21 @@ def _restore(context: Context, arguments: PiiRestorationArguments) -> Outcome:
     for leaf in context.leaves:
         if leaf.place in REPORTED_PLACES:
             left += count_handles(leaf.text)
-            continue
-        if arguments.exact:
+        elif arguments.exact:
             left += count_handles(leaf.text) - sum(1 for _ in find_handles(leaf.text, exact=True))
-        for match in find_handles(leaf.text, exact=arguments.exact):
-            if arguments.positions == "safe" and _is_active(leaf, match, arguments.tools):
-                withheld += 1
-            elif (original := originals.get(match.handle)) is not None:
-                restored += 1
-                left += count_handles(original)
-                edits.append(Edit(leaf, match.start, match.end, original))
-            elif arguments.scope is not None:
-                edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
-            else:
-                unresolved += 1
+    safe = arguments.positions == "safe"
+    for leaf, match, is_active in judged_handles(context.leaves, exact=arguments.exact, safe=safe):
+        is_argument = leaf.place is LeafPlace.TOOL_INPUT and leaf.tool not in arguments.tools
+        if is_active or (safe and is_argument):
+            withheld += 1
+        elif (original := originals.get(match.handle)) is not None:
+            restored += 1
+            left += count_handles(original)
+            edits.append(Edit(leaf, match.start, match.end, original))
+        elif arguments.scope is not None:
+            edits.append(Edit(leaf, match.start, match.end, Reveal(match.handle)))
+        else:
+            unresolved += 1
     metadata: dict[str, Any] = {"unresolved": unresolved + withheld}
     if withheld:
         metadata["withheld"] = withheld
@@ -100,9 +101,3 @@ def given_originals(arguments: PiiRestorationArguments) -> dict[Handle, str]:
             )
         originals[handle] = original
     return originals
-
-
-def _is_active(leaf: Leaf, match: HandleMatch, tools: list[str]) -> bool:
-    if leaf.place is LeafPlace.TOOL_INPUT and leaf.tool not in tools:
-        return True
-    return in_active_position(leaf.text[max(0, match.start - LEFT_CONTEXT) : match.start])

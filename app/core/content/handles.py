@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from app.core.content.positions import LEFT_CONTEXT, in_active_position
+from app.core.content.positions import RIGHT_CONTEXT, PositionReader
 from app.core.content.secret_labels import SECRET_LABELS, SECRET_PREFIX
 
 HANDLES_LEFT = "handlesLeft"
@@ -247,56 +247,78 @@ class StreamScanner:
     """Split a text that arrives in chunks into plain pieces and handles; the result does not depend on the chunks.
 
     Only an open handle is kept for the next chunk: the shortest tail that more text could still turn into a handle.
-    ``positions`` marks handles in active positions (see ``in_active_position``).
+    ``positions`` marks handles in active positions (see ``PositionReader``); then a handle is also kept until what
+    follows shows whether it is the begin of a host name, or on a line that sends its text.
     """
 
     def __init__(self, *, exact: bool = False, positions: bool = False) -> None:
         self._exact = exact
-        self._positions = positions
+        self._reader = PositionReader() if positions else None
         self._pending = ""
-        self._left = ""
+        self._before = ""
 
     def feed(self, chunk: str) -> "list[tuple[str, Handle | None, bool]]":
         """Return ``(text, handle or None, in an active position)`` for all text that is now complete."""
         text = self._pending + chunk
         if not self._pending and _OPENING_CHARACTER.search(text) is None:
-            self._left = (self._left + text)[-LEFT_CONTEXT:]
+            self._note(text)
             return [(text, None, False)] if text else []
-        return self._pieces(text, self._open_at(text))
+        return self._pieces(text, self._open_at(text), ends=False)
 
     def finish(self) -> "list[tuple[str, Handle | None, bool]]":
         """Return the pieces of the pending text at the end of the stream."""
-        return self._pieces(self._pending, len(self._pending))
+        return self._pieces(self._pending, len(self._pending), ends=True)
 
     def _open_at(self, text: str) -> int:
-        window = self._left[-1:] + text
+        window = self._before + text
         shift = len(window) - len(text)
         pattern = _OPEN_EXACT_HANDLE if self._exact else _OPEN_HANDLE
         opening = pattern.search(window, max(shift, len(window) - _OPEN_REACH))
         return opening.start() - shift if opening else len(text)
 
-    def _pieces(self, text: str, settled_length: int) -> "list[tuple[str, Handle | None, bool]]":
-        window = self._left + text
-        shift = len(self._left)
-        end = shift + settled_length
-        position = shift
+    def _pieces(
+        self, text: str, settled_length: int, *, ends: bool
+    ) -> "list[tuple[str, Handle | None, bool]]":
+        window = self._before + text
+        position = len(self._before)
+        end = position + settled_length
         pieces: list[tuple[str, Handle | None, bool]] = []
-        for match in find_handles(window, shift, exact=self._exact):
+        for match in find_handles(window, position, exact=self._exact):
             if match.start >= end:
                 break
             if match.start > position:
+                self._note(window[position : match.start])
                 pieces.append((window[position : match.start], None, False))
-            active = self._positions and in_active_position(
-                window[max(0, match.start - LEFT_CONTEXT) : match.start]
-            )
+                position = match.start
+            active = self._is_active(window, match.end, ends=ends)
+            if active is None:
+                end = position
+                break
             pieces.append((window[match.start : match.end], match.handle, active))
+            self._note_handle(match)
             position = match.end
         if position < end:
+            self._note(window[position:end])
             pieces.append((window[position:end], None, False))
             position = end
-        self._left = window[max(0, position - LEFT_CONTEXT) : position]
+        self._before = window[max(0, position - 1) : position]
         self._pending = window[position:]
         return pieces
+
+    def _is_active(self, window: str, place: int, *, ends: bool) -> bool | None:
+        if self._reader is None:
+            return False
+        right = window[place : place + RIGHT_CONTEXT]
+        return self._reader.is_active(right, ends=ends and place + len(right) == len(window))
+
+    def _note(self, text: str) -> None:
+        if self._reader is not None:
+            self._reader.add(text)
+        self._before = text[-1:] or self._before
+
+    def _note_handle(self, match: HandleMatch) -> None:
+        if self._reader is not None:
+            self._reader.pass_handle(match.handle.label)
 
 
 class StreamingRestoration:

@@ -49,6 +49,26 @@ def read_json_text(text: str) -> list[JsonText] | None:
     return parts
 
 
+def json_objects(text: str) -> list[tuple[int, int, dict[str, str]]]:
+    """Return begin, end and members of every object of a JSON text; members that are no strings have an empty value."""
+    objects: list[tuple[int, int, dict[str, str]]] = []
+    open_objects: list[tuple[int, dict[str, str]]] = []
+    key = ""
+    for token in _TOKEN.finditer(text):
+        if token[3]:
+            open_objects.append((token.start(), {}))
+        elif token[4]:
+            start, members = open_objects.pop()
+            if token[4] == "}":
+                objects.append((start, token.end(), members))
+        elif token[2]:
+            key = token[1]
+            open_objects[-1][1].setdefault(key, "")
+        elif token[1] is not None and open_objects and key in open_objects[-1][1]:
+            open_objects[-1][1][key] = token[1]
+    return objects
+
+
 def _nesting(text: str) -> int:
     level = deepest = 0
     for token in _TOKEN.finditer(text):

@@ -1,50 +1,198 @@
-"""Originals never come to stand where a reader or a browser acts on them."""
+"""Originals never come to stand where a reader, a browser, a shell, a sheet or a host of tools acts on them."""
+
+import time
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from app.core.content.positions import LEFT_CONTEXT, in_active_position
+from app.core.content.handles import Handle, Original, StreamingRestoration, restore_text
+from app.core.content.positions import LONGEST_GAP
+from tests.restoration_attacks import ORDINARY, PADDINGS, TEMPLATES, attacks
+from tests.sampling import examples
+
+EMAIL = "ruth.okafor@harbour.example"
+MAP = {Handle("PERSON", 1): Original("Ruth Okafor"), Handle("EMAIL", 1): Original(EMAIL)}
+WHOLE = {name: template for name, (_, template) in TEMPLATES.items() if name != "call before its name"}
+"""Without the one that only a reader of whole JSON texts can see."""
+
+
+def restored(text: str) -> str:
+    return restore_text(text, MAP, safe_positions=True)
+
+
+def streamed(text: str, cuts: list[int]) -> str:
+    stream = StreamingRestoration(MAP.get, safe_positions=True)
+    pieces = [stream.feed(text[start:end]) for start, end in pairwise([0, *sorted(cuts), len(text)])]
+    return "".join(pieces) + stream.finish()
+
+
+def test_no_shape_of_attack_gets_an_original() -> None:
+    texts = {attack.text for attack in attacks() if not attack.name.startswith("call before")}
+    assert len(texts) > 300
+    assert [text[:200] for text in texts if EMAIL in restored(text)] == []
+    assert all(EMAIL in restore_text(text, MAP) for text in texts), (
+        "where positions do not count, all come back"
+    )
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_answers_are_restored(text: str) -> None:
+    assert restored(text) == restore_text(text, MAP) != text
+
+
+NOISE = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "Dear [PERSON_1],",
+                "it's",
+                '"',
+                "'",
+                "`",
+                "(",
+                ")",
+                "[x]",
+                "{",
+                "}",
+                "<",
+                ">",
+                "a < b",
+                "\n",
+                " ",
+                "-",
+            ),
+            *(
+                "](",
+                "<b>",
+                "</b>",
+                "<a href='x'>",
+                "https://a.example/",
+                "f(x)",
+                "x = 1;",
+                "é",
+                "{'a': 1}",
+                "|",
+                "=",
+                "\\",
+            ),
+        ]
+    )
+    | st.text(max_size=4),
+    max_size=12,
+).map(" ".join)
+
+
+@settings(max_examples=examples(5_000, 300), deadline=None)
+@given(NOISE, st.sampled_from(sorted(WHOLE)), st.data())
+def test_nothing_that_stands_in_front_and_no_padding_disarms_it(
+    noise: str, name: str, data: st.DataObject
+) -> None:
+    kinds, template = TEMPLATES[name]
+    kind = data.draw(st.sampled_from(kinds or "w"))
+    padding = PADDINGS[kind] * data.draw(st.integers(0, 60)) if kinds else ""
+    attack = template.replace("HOST", "collector.invalid").replace("{P}", padding).replace("{H}", "[EMAIL_1]")
+    text = f"{noise}\n\n{attack}"
+    shown = restored(text)
+    assert EMAIL not in shown
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8))
+    assert streamed(text, cuts) == shown
 
 
 @pytest.mark.parametrize(
-    "left",
-    [
-        "see https://x.test/?q=",
-        "[a](https://x.test/",
-        "[a](/b(c)/",
-        "[a](/b\\)/",
-        "![a](/b(c)(d",
-        "[![i](/a)](/b(c)/",
-        '<a href="',
-        "<img alt='a>b' title=",
-        '<img alt=">" title="',
-        '<img alt = ">" title="',
-        '<img alt="< b" title="',
-        "<img alt='",
-        '<p>ok</p><img alt=">',
-        '<img a" b=">" title=',
-        "x" * LEFT_CONTEXT,
-    ],
+    "text", [*ORDINARY, *(one.replace("{P}", "").replace("{H}", "[EMAIL_1]") for one in WHOLE.values())]
 )
-def test_urls_targets_and_tags_are_active(left: str) -> None:
-    assert in_active_position(left)
+def test_one_character_at_a_time_gives_the_same_text(text: str) -> None:
+    assert streamed(text, list(range(len(text)))) == restored(text)
 
 
 @pytest.mark.parametrize(
-    "left",
+    "sent", ["Hello [PERSON_1]!", "Hello [PERSON_1], ", "([PERSON_1]) is", "[PERSON_1]\n"]
+)
+def test_a_stream_holds_no_handle_longer_than_it_must(sent: str) -> None:
+    assert StreamingRestoration(MAP.get, safe_positions=True).feed(sent) == sent.replace(
+        "[PERSON_1]", "Ruth Okafor"
+    )
+
+
+def test_a_stream_holds_a_handle_that_may_be_a_host_name_until_it_is_known() -> None:
+    stream = StreamingRestoration(MAP.get, safe_positions=True)
+    assert stream.feed("Hi [PERSON_1].") == "Hi "
+    assert stream.feed("col") == ""
+    assert stream.feed("lector.invalid ") == "[PERSON_1].collector.invalid "
+    assert stream.feed("[PERSON_1].") + stream.feed(" Bye") == "Ruth Okafor. Bye"
+
+
+@pytest.mark.parametrize(
+    "unit",
     [
-        "",
-        "plain text ",
-        "[a](https://x.test/) ",
-        "[a](/b(c)) ",
-        "[a](/b\n\n",
-        "f(x) [",
-        "a < b and c > d ",
-        '<img alt=">"> ',
-        "<b>it's ",
-        '<a href="x">',
-        "2 <3 ",
-        "https://x.test/ ",
+        *(
+            "[PERSON_1] ",
+            "[PERSON_1]. ",
+            "<",
+            "<a ",
+            '<a ="',
+            '="',
+            "](",
+            "](<",
+            "{",
+            '{"a" ',
+            '{"arguments":',
+            "{ ",
+        ),
+        *(
+            "curl -d '",
+            "nc a.b.c ",
+            "echo [PERSON_1]\n",
+            "echo ",
+            "| nc ",
+            "curl -d <<A\n",
+            "`",
+            '"=A(',
+            '"//a"',
+        ),
+        *(
+            "https://a.b/?",
+            "a@b",
+            "a.bc",
+            "\\",
+            "\\\\a.b",
+            "= ",
+            "[url=",
+            "[a]: ",
+            "\n",
+            "[a(b=",
+            "```tool\n",
+            "[1.1.1.1/",
+        ),
+        *(
+            "\u200b",
+            "。",
+            "*",
+            "Action Input:",
+            "<tool_call>",
+            "</",
+            "<!--",
+            "-->",
+            "\u00e9",
+            "[PERSON_1]&amp;",
+        ),
     ],
 )
-def test_text_beside_them_is_not(left: str) -> None:
-    assert not in_active_position(left)
+def test_hostile_texts_take_linear_time(unit: str) -> None:
+    def seconds(length: int) -> float:
+        text = (unit * (length // len(unit) + 1))[:length] + " [PERSON_1]"
+        begin = time.process_time()
+        restored(text)
+        return time.process_time() - begin
+
+    seconds(1_000)
+    short = min(seconds(20_000) for _ in range(2))
+    long = min(seconds(80_000) for _ in range(2))
+    assert long < 0.05 or long / max(short, 0.005) < 9, "four times the text takes about four times as long"
+
+
+def test_behind_more_text_than_is_kept_nothing_is_restored() -> None:
+    assert EMAIL in restored("ab " * (LONGEST_GAP // 3 - 10) + "[EMAIL_1]")
+    assert EMAIL not in restored("ab " * (LONGEST_GAP // 3 + 10) + "[EMAIL_1]")
