@@ -93,7 +93,7 @@ def test_restored_text_arrives_while_the_rest_is_still_being_written(service: Se
         stream.send({"text": "Dear [PERSON_1], "})
         assert b"Jane Smith" in stream.until(b"Jane Smith")
         stream.send({"text": "write to [EMA"})
-        stream.send({"text": "IL_1]."})
+        stream.send({"text": "IL_1]. "})  # the blank shows that no host name follows
         assert b"jane@example.com" in stream.until(b"jane@example.com")
         stream.end()
         assert b'{"done":true}' in stream.until(b"0\r\n\r\n")
