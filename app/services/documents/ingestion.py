@@ -350,8 +350,7 @@ _UNKNOWN: Final = ("internal_error", "The document could not be read; the log ha
 
 
 def _check_attempts(ingestion: StoredIngestion) -> None:
-    # One interruption may be a restart; a document that ended two processes before its first chunk is given up.
-    if ingestion.attempts >= (_ATTEMPTS if ingestion.done else _ATTEMPTS - 1):
+    if ingestion.attempts >= _ATTEMPTS:
         raise InvalidArgumentsError(
             "The service stopped each time while it read this document; split the document."
         )
