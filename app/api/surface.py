@@ -77,9 +77,11 @@ def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) ->
     install_error_handlers(app)
     for router in _ROUTERS:
         app.include_router(router)
-    app.include_router(health_router(readiness, metrics))
+    health = health_router(readiness, metrics)
+    app.include_router(health)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
-    return DeclaredLimits.of(route for router in _ROUTERS for route in router.routes)
+    routed = (route for router in (*_ROUTERS, health) for route in router.routes)
+    return DeclaredLimits.of([*routed, *app.routes])
 
 
 def _document(app: FastAPI) -> dict[str, Any]:

@@ -57,6 +57,12 @@ class ConflictError(SluiceError):
     default_code = "conflict"
 
 
+class PreconditionRequiredError(SluiceError):
+    """The change does not say on which version it is based."""
+
+    default_code = "precondition_required"
+
+
 class InvalidRequestError(SluiceError):
     """The bytes were not a valid request."""
 

@@ -46,6 +46,12 @@ class ConflictError(ServiceError):
     code = "conflict"
 
 
+class PreconditionRequiredError(ServiceError):
+    """The change does not say on which version it is based, so it could undo somebody else's."""
+
+    code = "precondition_required"
+
+
 class InvalidRequestError(ServiceError):
     """The bytes are not a valid request: malformed JSON, or a wrong type, encoding, host or origin."""
 

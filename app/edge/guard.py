@@ -139,6 +139,8 @@ class EdgeGuard:
             surface = scope.get("state", {}).get(MCP_SURFACE, self.app) if facts.is_mcp else self.app
             if has_body(scope["method"]):
                 await self._check_caller(scope, facts, headers)
+            self._check_query(scope, facts)
+            if has_body(scope["method"]):
                 holding = self.bodies.holding(facts.caller)
                 receive = await self._body(facts, headers, receive, holding)
             await surface(scope, receive, answer.send)
@@ -179,6 +181,13 @@ class EdgeGuard:
             if headers.announces_body:
                 raise Refused(error, linger=True) from None
             raise
+
+    def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
+        """Refuse names in the query that the route does not read."""
+        query = scope.get("query_string", b"")
+        fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
+        if fault is not None:
+            raise Refused(fault, linger=has_body(scope["method"]))
 
     async def _body(
         self, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding

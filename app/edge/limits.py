@@ -12,6 +12,7 @@ from starlette.types import Scope
 from app.core.access import Role
 from app.core.errors import ForbiddenError, InvalidRequestError, ServiceError
 from app.edge.budget import ByteLimits
+from app.edge.queries import KnownQueries
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -72,10 +73,12 @@ class DeclaredLimits:
 
     by_path: tuple[tuple[re.Pattern[str], RouteLimits], ...] = ()
     by_method: Mapping[str, tuple[tuple[re.Pattern[str], Needs | None], ...]] = field(default_factory=dict)
+    queries: KnownQueries = field(default_factory=KnownQueries)
 
     @classmethod
     def of(cls, routes: Iterable[BaseRoute]) -> "DeclaredLimits":
-        """Return what the endpoints of ``routes`` declare with ``takes`` and ``needs``."""
+        """Return what the endpoints of ``routes`` declare with ``takes`` and ``needs``, and which queries they read."""
+        routes = list(routes)
         by_path: list[tuple[re.Pattern[str], RouteLimits]] = []
         by_method: dict[str, tuple[tuple[re.Pattern[str], Needs | None], ...]] = {}
         for route in routes:
@@ -86,7 +89,7 @@ class DeclaredLimits:
                 by_path.append((route.path_regex, declared[_DECLARED]))
             for method in route.methods or ():
                 by_method[method] = (*by_method.get(method, ()), (route.path_regex, declared.get(_NEEDED)))
-        return cls(tuple(by_path), by_method)
+        return cls(tuple(by_path), by_method, KnownQueries.of(routes))
 
     def streamed(self, path: str, headers: "Headers") -> RouteLimits | None:
         """Return the limits of a body that passes through piece by piece; None where the edge reads it, as JSON."""

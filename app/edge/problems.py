@@ -20,6 +20,7 @@ PROBLEMS: Final[Mapping[str, tuple[int, str]]] = {
     "forbidden": (403, "Not allowed"),
     "not_found": (404, "Not found"),
     "conflict": (409, "Conflicts with what is stored"),
+    "precondition_required": (428, "Say on which version the change is based"),
     "invalid_request": (400, "Not a valid request"),
     "invalid_arguments": (422, "Wrong arguments"),
     "too_large": (413, "Too large"),

@@ -40,11 +40,13 @@ def tidied(documented: Service) -> Iterator[Service]:
     yield documented
     headers = {"Authorization": f"Bearer {documented.key}"}
     with httpx2.Client(base_url=documented.url, headers=headers, trust_env=False) as client:
-        assert client.put("/api/v1/policies", json={}).status_code == 200
+        version = client.get("/api/v1/policies").json()["version"]
+        assert client.put(f"/api/v1/policies?expected_version={version}", json={}).status_code == 200
         for kind in ("pipelines", "groups", "tool-descriptions", "collections", "concerns"):
             for entry in client.get(f"/api/v1/{kind}").json()["items"]:
                 path = f"/api/v1/{kind}/{entry.get(kind.removesuffix('s'), entry)['name']}"
-                assert client.delete(path, params={"force": "true"}).status_code == 204
+                params = {"force": "true"} if kind == "concerns" else {}
+                assert client.delete(path, params=params).status_code == 204
         servers = client.get("/api/v1/servers").json()["items"]
         for server in servers:
             if server["origin"] == "api":

@@ -190,7 +190,7 @@ PATHS: tuple[tuple[str, str], ...] = (
     ("DELETE", "/api/v1/keys/zzzzzzzz"),
     ("POST", "/api/v1/keys/zzzzzzzz/rotate"),
     ("GET", "/api/v1/tenants/%00"),
-    ("GET", "/api/v1/policies/%2e%2e"),
+    ("GET", "/api/v1/policies?tenant=%2e%2e"),
     ("GET", "/" + "a" * 7000),
     ("GET", "/%ff%fe"),
     ("GET", "/..%2f..%2fetc/passwd"),

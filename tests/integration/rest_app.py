@@ -81,6 +81,12 @@ class Rest:
             options["json"] = body
         return await self.http.request(method, path, headers=sent, **options)
 
+    async def put_policy(self, policy: Any, *, roles: Iterable[Role | str] = ()) -> Response:
+        """Replace the tenant's policy, whichever version holds."""
+        version, _ = await self.services.policies.get(self.tenant)
+        path = f"/api/v1/policies?expected_version={version}"
+        return await self.call("PUT", path, policy, roles=roles)
+
     async def invoke(
         self, name: str, context: Any, arguments: Any = None, *, roles: Iterable[Role | str] = ()
     ) -> Response:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from httpx2 import Client
+from httpx2 import Client, Response
 from pydantic import SecretStr
 
 from app.core.access import ApiKey
@@ -35,6 +35,11 @@ class Service:
     directory: Path
     log: io.StringIO
     http: Client
+
+    def put_policy(self, policy: Any) -> Response:
+        """Replace the tenant's policy, whichever version holds."""
+        version = self.http.get("/api/v1/policies").json()["version"]
+        return self.http.put(f"/api/v1/policies?expected_version={version}", json=policy)
 
 
 @contextmanager

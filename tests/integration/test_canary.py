@@ -104,7 +104,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     with running_service(tmp_path, warm=True) as service:
         ran = Run(service)
         generous = {"audit_content": True, "limits": {"requests_per_second": 1000, "burst": 100_000}}
-        assert service.http.put("/api/v1/policies", json=generous).status_code == 200
+        assert service.put_policy(generous).status_code == 200
         for value in CANARIES:
             through_every_position(ran, value)
         for value in CANARIES[::10]:

@@ -347,9 +347,7 @@ async def test_the_answer_and_the_record_say_that_the_fallback_served(rest, choo
 async def test_the_fallback_serves_within_the_policy_s_time_limit(rest, chooser):
     async with engine_server(dripping) as server:
         install(rest, chooser.moderator(remote(server, timeout_s=100), FakeModerator()))
-        put = await rest.call(
-            "PUT", "/api/v1/policies", {"timeouts_ms": {"content_moderation": 3000}}, roles=["operator"]
-        )
+        put = await rest.put_policy({"timeouts_ms": {"content_moderation": 3000}}, roles=["operator"])
         assert put.status_code == 200, put.text
         answer = await rest.invoke("content_moderation", ["I will kill you"])
         assert (answer.status_code, answer.json()["metadata"]["degraded"]) == (200, True)

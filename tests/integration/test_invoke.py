@@ -34,7 +34,7 @@ async def events(rest: Rest) -> list[dict[str, Any]]:
 
 
 async def put_policy(rest: Rest, **policy: Any) -> None:
-    answer = await rest.call("PUT", "/api/v1/policies", policy, roles=["operator"])
+    answer = await rest.put_policy(policy, roles=["operator"])
     assert answer.status_code == 200, answer.text
 
 
@@ -162,5 +162,5 @@ async def test_a_middleware_over_its_time_limit_is_refused_and_on_record(rest: R
 
 
 async def test_a_time_limit_for_a_middleware_that_does_not_exist_is_refused(rest: Rest) -> None:
-    answer = await rest.call("PUT", "/api/v1/policies", {"timeouts_ms": {"nope": 5}}, roles=["operator"])
+    answer = await rest.put_policy({"timeouts_ms": {"nope": 5}}, roles=["operator"])
     assert (answer.status_code, answer.json()["pointer"]) == (422, "/timeouts_ms/nope")

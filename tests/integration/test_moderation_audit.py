@@ -42,7 +42,7 @@ async def test_a_blocked_call_is_on_record_with_what_it_was_blocked_for(rest: Re
 
 async def test_a_tenant_s_policy_fixes_level_and_action(rest: Rest) -> None:
     fixed = {"content_moderation": {"level": "regulated", "action": "block"}}
-    answer = await rest.call("PUT", "/api/v1/policies", {"fixed_arguments": fixed}, roles=["operator"])
+    answer = await rest.put_policy({"fixed_arguments": fixed}, roles=["operator"])
     assert answer.status_code == 200, answer.text
     refused = await rest.invoke("content_moderation", ["hello"], {"level": "consumer"})
     assert refused.json()["code"] == "blocked_by_policy"

@@ -84,7 +84,7 @@ async def test_callers_choose_what_the_pipeline_and_the_policy_leave_open(rest: 
     assert await refused({"timestamp_injector": {}}) == ("invalid_arguments", "/arguments")
     assert await refused({"scope": "a b"}) == ("invalid_arguments", "/arguments/scope")
     fixed = {"fixed_arguments": {"tell": {"text": "Fixed: "}, "pii_redaction": {"return_mapping": False}}}
-    await rest.call("PUT", "/api/v1/policies", fixed, roles=["operator"])
+    await rest.put_policy(fixed, roles=["operator"])
     assert (await run(rest, ["x"]))["content"] == ["Fixed: x"]
     assert await refused({"tell": {"text": "Mine"}}) == ("blocked_by_policy", "/arguments/tell/text")
     mapping = {"pii_redaction": {"returnMapping": True}}
@@ -94,16 +94,16 @@ async def test_callers_choose_what_the_pipeline_and_the_policy_leave_open(rest: 
 async def test_the_policy_allows_a_pipeline_by_its_own_name(each: Rest) -> None:
     await put(each, "pii_redaction")
     policy = {"allowed_middlewares": ["to_model"]}
-    assert (await each.call("PUT", "/api/v1/policies", policy, roles=["operator"])).status_code == 200
+    assert (await each.put_policy(policy, roles=["operator"])).status_code == 200
     assert (await run(each, ["Jane Smith"]))["content"] == ["[PERSON_1]"]
     step = await each.invoke("pii_redaction", ["x"], roles=[Role.INVOKER])
     assert step.json()["code"] == "blocked_by_policy"
     policy = {"allowed_middlewares": ["pii_redaction"]}
-    await each.call("PUT", "/api/v1/policies", policy, roles=["operator"])
+    await each.put_policy(policy, roles=["operator"])
     refused = await each.invoke("to_model", ["x"], roles=[Role.INVOKER])
     assert refused.json()["code"] == "blocked_by_policy"
     unknown = {"allowed_middlewares": ["to_nobody"]}
-    assert (await each.call("PUT", "/api/v1/policies", unknown, roles=["operator"])).status_code == 422
+    assert (await each.put_policy(unknown, roles=["operator"])).status_code == 422
 
 
 async def test_versions_count_on_and_a_stale_change_is_refused(each: Rest) -> None:

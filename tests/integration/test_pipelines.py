@@ -135,7 +135,7 @@ async def test_refusals_are_never_skipped(rest: Rest) -> None:
 
 async def test_the_request_s_own_time_limit_is_not_a_step_s(rest: Rest) -> None:
     await put(rest, {"name": "tell", "arguments": {"fail": "hang"}, "on_error": "skip"})
-    await rest.call("PUT", "/api/v1/policies", {"timeouts_ms": {"to_model": 50}}, roles=["operator"])
+    await rest.put_policy({"timeouts_ms": {"to_model": 50}}, roles=["operator"])
     late = await rest.invoke("to_model", [TEXT], roles=[Role.INVOKER])
     assert late.json()["code"] == "deadline_exceeded"
 

@@ -192,8 +192,10 @@ async def test_another_tenants_things_look_as_if_they_were_not_there(rest: Rest)
         ("GET", f"/api/v1/keys/{key_id}", None),
         ("DELETE", f"/api/v1/keys/{key_id}", None),
         ("POST", f"/api/v1/keys/{key_id}/rotate", None),
-        ("GET", f"/api/v1/policies/{rest.tenant}", None),
-        ("PUT", f"/api/v1/policies/{rest.tenant}", {}),
+        ("GET", f"/api/v1/policies?tenant={rest.tenant}", None),
+        ("GET", f"/api/v1/policies/versions?tenant={rest.tenant}", None),
+        ("PUT", f"/api/v1/policies?tenant={rest.tenant}&expected_version=0", {}),
+        ("PATCH", f"/api/v1/policies?tenant={rest.tenant}&expected_version=0", {}),
     ):
         answer = await rest.call(method, path, body, tenant=other)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
@@ -235,25 +237,27 @@ async def test_a_disabled_tenant_is_refused_until_it_is_enabled_again(rest: Rest
 async def test_policies_have_versions_and_a_change_that_was_overtaken_is_refused(rest: Rest) -> None:
     path = "/api/v1/policies"
     assert (await rest.call("GET", path, roles=["operator"])).json()["version"] == 0
-    first = await rest.call("PUT", path, {"scope_ttl_s": 60}, roles=["operator"])
+    first = await rest.call("PUT", f"{path}?expected_version=0", {"scope_ttl_s": 60}, roles=["operator"])
     assert first.json()["version"] == 1
     late = await rest.call("PUT", f"{path}?expected_version=0", {}, roles=["operator"])
     assert (late.status_code, late.json()["details"]) == (409, {"version": 1})
     assert (await rest.call("PUT", f"{path}?expected_version=1", {}, roles=["operator"])).json()[
         "version"
     ] == 2
-    versions = await rest.call("GET", f"{path}/{rest.tenant}/versions?limit=1", roles=["operator"])
+    versions = await rest.call("GET", f"{path}/versions?limit=1", roles=["operator"])
     assert versions.json()["items"][0]["version"] == 2
-    older = await rest.call("GET", f"{path}/{rest.tenant}/versions?cursor=2", roles=["operator"])
+    older = await rest.call("GET", f"{path}/versions?tenant={rest.tenant}&cursor=2", roles=["operator"])
     assert [version["policy"]["scope_ttl_s"] for version in older.json()["items"]] == [60]
-    wrong = await rest.call("PUT", path, {"allowed_middlewares": ["nothing"]}, roles=["operator"])
+    wrong = await rest.call(
+        "PUT", f"{path}?expected_version=2", {"allowed_middlewares": ["nothing"]}, roles=["operator"]
+    )
     assert (wrong.status_code, wrong.json()["pointer"]) == (422, "/allowed_middlewares/0")
 
 
 async def test_administration_is_held_to_a_rate_that_neither_policy_nor_invocations_touch(rest: Rest) -> None:
     few = Traffic(plain=Limits(requests_per_second=0.01, burst=2))
     rest.app.state.route_services = replace(rest.services, requests=few)
-    await rest.call("PUT", "/api/v1/policies", {"limits": {"requests_per_second": 0.01, "burst": 1}})
+    await rest.put_policy({"limits": {"requests_per_second": 0.01, "burst": 1}})
     assert (await rest.call("GET", "/api/v1/policies")).status_code == 200
     for path in ("keys", "vault/scopes", "audit/events", "audit/export", "tenants", "middleware"):
         answer = await rest.call("GET", f"/api/v1/{path}")

@@ -136,7 +136,7 @@ async def test_a_policy_decides_what_may_run_and_how(rest: Rest) -> None:
         "allowed_middlewares": ["pii_redaction"],
         "fixed_arguments": {"pii_redaction": {"mode": "mask"}},
     }
-    stored = await rest.call("PUT", "/api/v1/policies", policy, roles=["operator"])
+    stored = await rest.put_policy(policy, roles=["operator"])
     assert (stored.status_code, stored.json()["version"]) == (200, 1)
     listed = await rest.call("GET", "/api/v1/middleware", roles=["invoker"])
     assert [entry["name"] for entry in listed.json()["middleware"]] == ["pii_redaction"]
@@ -155,13 +155,13 @@ async def test_a_policy_decides_what_may_run_and_how(rest: Rest) -> None:
 async def test_limits_that_no_clock_or_float_could_hold_are_refused(
     rest: Rest, name: str, value: float
 ) -> None:
-    answer = await rest.call("PUT", "/api/v1/policies", {"limits": {name: value}}, roles=["operator"])
+    answer = await rest.put_policy({"limits": {name: value}}, roles=["operator"])
     assert (answer.status_code, answer.json()["pointer"]) == (422, f"/limits/{name}")
 
 
 async def test_a_tenant_over_its_rate_is_told_when_to_come_back(rest: Rest) -> None:
     policy = {"limits": {"requests_per_second": 0.5, "burst": 2}}
-    assert (await rest.call("PUT", "/api/v1/policies", policy, roles=["operator"])).status_code == 200
+    assert (await rest.put_policy(policy, roles=["operator"])).status_code == 200
     context = [{"type": "text", "text": "x"}]
     answers = [await rest.invoke("timestamp_injector", context, roles=["invoker"]) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]

@@ -41,9 +41,9 @@ async def tenants(rest: Rest) -> str:
 
 
 async def policy_versions(rest: Rest) -> str:
-    for seconds in range(60, 64):
-        await put(rest, f"{API}/policies", {"scope_ttl_s": seconds})
-    return f"{API}/policies/{rest.tenant}/versions"
+    for version, seconds in enumerate(range(60, 64)):
+        await put(rest, f"{API}/policies?expected_version={version}", {"scope_ttl_s": seconds})
+    return f"{API}/policies/versions"
 
 
 async def pipelines(rest: Rest) -> str:

@@ -41,7 +41,7 @@ async def test_the_record_has_counts_and_no_content(rest: Rest) -> None:
 
 async def test_the_policy_holds_for_explanations_too(rest: Rest) -> None:
     policy = {"fixed_arguments": {"pii_redaction": {"exclude": ["ssn"]}}}
-    assert (await rest.call("PUT", "/api/v1/policies", policy)).status_code == 200
+    assert (await rest.put_policy(policy)).status_code == 200
 
     found = await rest.call("POST", "/api/v1/pii/explain", {"text": TEXT}, roles=["invoker"])
     refused = await rest.call(

@@ -156,7 +156,7 @@ def test_a_client_that_leaves_ends_the_stream_and_leaves_a_record(service: Servi
 
 
 def test_open_streams_of_a_tenant_are_capped_and_one_that_ends_makes_room(service: Service) -> None:
-    assert service.http.put("/api/v1/policies", json={"limits": {"in_flight": 1}}).status_code == 200
+    assert service.put_policy({"limits": {"in_flight": 1}}).status_code == 200
     try:
         first = Duplex(service)
         with first.socket:
@@ -172,4 +172,4 @@ def test_open_streams_of_a_tenant_are_capped_and_one_that_ends_makes_room(servic
             time.sleep(0.05)
         assert status == 200
     finally:
-        service.http.put("/api/v1/policies", json={})
+        service.put_policy({})

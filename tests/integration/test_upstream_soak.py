@@ -143,7 +143,7 @@ async def test_one_server_of_five_misbehaves_in_every_way_and_the_service_serves
         file = declared(tmp_path, {**urls, "faulty": server.url})
         service = stack.enter_context(running(tmp_path, "--config", str(file)))
         async with hosting(service.url, service.key) as host:
-            await host.rest("PUT", "/policies", {"limits": UNLIMITED})
+            await host.rest("PUT", "/policies?expected_version=0", {"limits": UNLIMITED})
             await eventually(lambda: listed(host, {"faulty__verbatim", *(f"{name}__add" for name in OTHERS)}))
             await burst(host)
             without, outcomes = await during(host, "verbatim")

@@ -131,7 +131,7 @@ async def test_who_may_no_longer_see_a_resource_hears_no_more_of_it(replicas):
         await wire.call("resources/subscribe", uri="memo://one")
         await until(lambda: followed(replicas.apps[-1]) == {"memo://one"})
         tools_only = [{"members": [{"kind": "tool", "name": "*"}]}]
-        await replicas.rest("PUT", "/policies", {"grants": tools_only})
+        await replicas.rest("PUT", "/policies?expected_version=0", {"grants": tools_only})
         await until(lambda: followed(replicas.apps[-1]) == set())
         assert await methods_of(stream, 4) == changed("tools", "prompts", "resources", "groups")
 

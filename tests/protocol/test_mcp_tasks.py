@@ -151,11 +151,16 @@ async def test_what_holds_for_the_results_of_a_tool_holds_for_its_tasks(tmp_path
     async with tasking(tmp_path) as (url, _), keyed(url, HANDSHAKE) as wire:
         task = await begun(wire)
         rest = url.removesuffix("/mcp") + "/api/v1/policies"
+
+        async def stored(policy):
+            version = (await wire.http.get(rest)).json()["version"]
+            return await wire.http.put(f"{rest}?expected_version={version}", json=policy)
+
         redacts = {"passages": [{"kinds": ["tool"], "results": [{"name": "pii_redaction"}]}]}
-        assert (await wire.http.put(rest, json=redacts)).is_success
+        assert (await stored(redacts)).is_success
         redacted = await wire.call("tasks/result", taskId=task)
         hidden = {"grants": []}
-        assert (await wire.http.put(rest, json=hidden)).is_success
+        assert (await stored(hidden)).is_success
         refused = await wire.call("tasks/result", taskId=task)
 
     assert "jane.smith" not in redacted.text

@@ -11,20 +11,30 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.contracts.middleware import REMOTE_SEPARATOR
 from app.core.contracts.policy import Policy
+from app.core.contracts.policy_widening import Widening, widenings
 from app.core.contracts.registry import Registry
-from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
+from app.core.errors import (
+    ConflictError,
+    InvalidArgumentsError,
+    NotFoundError,
+    PreconditionRequiredError,
+)
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.access import Authority
+from app.services.access.policy_documents import escaped, merged, policy_of
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.policies import StoredPolicy, add_policy, find_policy, list_policies
 from app.store.access.tenants import find_tenant
+from app.store.audit.audit import Transaction
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 from app.store.pipelines import list_pipelines
 
 POLICY_CHANGED = "policy"
+ANY_VERSION = -1
+"""The expected version of a change that does not care which one it replaces; only inside the service."""
 _STALE_S = 5.0
 _CACHED_TENANTS = 10_000
 
@@ -41,12 +51,16 @@ ArgumentCheck = Callable[[str, Mapping[str, Any]], ArgumentFault | None]
 
 
 class PolicyVersion(NamedTuple):
-    """One version of a policy; version 0 applies until an operator stores one."""
+    """One version of a policy; version 0 applies until an operator stores one.
+
+    ``widened`` is what the change that made it allows beyond the version before, where that change was just made.
+    """
 
     version: int
     policy: Policy
     created: datetime | None
     created_by: str | None
+    widened: Sequence[Widening] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +117,97 @@ class PolicyService:
         policy: Policy,
         request: RequestInfo | None = None,
         *,
-        expected_version: int | None = None,
+        expected_version: int | None = ANY_VERSION,
     ) -> PolicyVersion:
         """Store the next version, which applies from now on.
 
-        With ``expected_version`` the change is refused (ConflictError) if another version is current.
+        The change is refused if another version than ``expected_version`` is current (ConflictError), or if it is None
+        (PreconditionRequiredError).
         """
-        async with self.audit.refusals(caller, "policy.put", request):
+        return await self._change(
+            caller, tenant, "policy.put", request, expected_version, lambda _before: policy
+        )
+
+    async def patch(
+        self,
+        caller: Caller,
+        tenant: str | None,
+        patch: Mapping[str, Any],
+        request: RequestInfo | None = None,
+        *,
+        expected_version: int | None,
+    ) -> PolicyVersion:
+        """Store the next version: the current one with a JSON merge patch; see ``put``."""
+        return await self._change(
+            *(caller, tenant, "policy.patch", request, expected_version),
+            lambda before: policy_of(merged(before.model_dump(mode="json"), patch)),
+        )
+
+    async def replace(
+        self, tx: Transaction, caller: Caller, policy: Policy, request: RequestInfo | None = None
+    ) -> PolicyVersion | None:
+        """Store ``policy`` for the caller's tenant in a transaction; None: it holds already.
+
+        Call ``changed`` when the transaction is done.
+        """
+        before = await find_policy(tx, caller.tenant)
+        if policy == _policy(before):
+            return None
+        return await self._store(tx, caller, caller.tenant, "policy.put", request, before, policy)
+
+    async def _change(
+        self,
+        caller: Caller,
+        tenant: str | None,
+        action: str,
+        request: RequestInfo | None,
+        expected_version: int | None,
+        make: Callable[[Policy], Policy],
+    ) -> PolicyVersion:
+        async with self.audit.refusals(caller, action, request):
             target = self._target(caller, tenant)
-            self._check_arguments_exist(policy)
             # A transaction covers one tenant; the second event, in a foreign operator's tenant, needs all of them.
             foreign = target != caller.tenant
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)
             async with opened as tx:
                 await _check_exists(tx, target)
-                pipelines = {pipeline.name for pipeline in await list_pipelines(tx, target, active=True)}
-                self._check_names(policy, pipelines)
                 before = await find_policy(tx, target)
                 current = before.version if before is not None else 0
-                if expected_version is not None and expected_version != current:
+                if expected_version is None:
+                    raise _version_missing(current)
+                if expected_version not in (ANY_VERSION, current):
                     raise _version_conflict(current)
-                document = policy.model_dump(mode="json")
-                added = StoredPolicy(target, current + 1, document, self.now(), caller.key_id)
-                if not await add_policy(tx, added):
-                    raise _version_conflict(current + 1)
-                changed = _changed_parts(before, policy)
-                await self.audit.record_with(tx, *self._events(caller, target, request, current + 1, changed))
-                await announce(tx, Changed(POLICY_CHANGED, target))
+                policy = make(_policy(before))
+                made = await self._store(tx, caller, target, action, request, before, policy)
         self.memory.forget(target)
-        return _version(added)
+        return made
+
+    async def _store(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        target: str,
+        action: str,
+        request: RequestInfo | None,
+        before: StoredPolicy | None,
+        policy: Policy,
+    ) -> PolicyVersion:
+        """Check and add the version after ``before``, with its record."""
+        self._check_arguments_exist(policy)
+        pipelines = {pipeline.name for pipeline in await list_pipelines(tx, target, active=True)}
+        self._check_names(policy, pipelines)
+        version = before.version + 1 if before is not None else 1
+        document = policy.model_dump(mode="json")
+        added = StoredPolicy(target, version, document, self.now(), caller.key_id)
+        if not await add_policy(tx, added):
+            raise _version_conflict(version)
+        widened = widenings(_policy(before), policy)
+        details = {"version": version, "changed": _changed_parts(before, policy)}
+        if widened:
+            details["widened"] = ",".join(sorted({widening.pointer.split("/")[1] for widening in widened}))
+        await self.audit.record_with(tx, *self._events(caller, action, target, request, version, details))
+        await announce(tx, Changed(POLICY_CHANGED, target))
+        return _version(added)._replace(widened=widened)
 
     def changed(self, changed: Changed) -> None:
         """Forget what an announced change has made stale."""
@@ -152,21 +228,22 @@ class PolicyService:
         return tenant or caller.tenant
 
     def _events(
-        self, caller: Caller, tenant: str, request: RequestInfo | None, version: int, changed: str
+        self,
+        caller: Caller,
+        action: str,
+        tenant: str,
+        request: RequestInfo | None,
+        version: int,
+        details: Mapping[str, Any],
     ) -> list[Any]:
-        details: dict[str, Any] = {"version": version, "changed": changed}
         fields: dict[str, Any] = {"policy_version": version}
         if tenant == caller.tenant:
-            return [
-                self.audit.new_event(caller, "policy.put", OUTCOME_OK, request, details=details, **fields)
-            ]
+            return [self.audit.new_event(caller, action, OUTCOME_OK, request, details=details, **fields)]
         there = {**details, "actor_tenant": caller.tenant}
         here = {**details, "tenant": tenant}
         return [
-            self.audit.new_event(
-                caller, "policy.put", OUTCOME_OK, request, tenant=tenant, details=there, **fields
-            ),
-            self.audit.new_event(caller, "policy.put", OUTCOME_OK, request, details=here),
+            self.audit.new_event(caller, action, OUTCOME_OK, request, tenant=tenant, details=there, **fields),
+            self.audit.new_event(caller, action, OUTCOME_OK, request, details=here),
         ]
 
     def _check_names(self, policy: Policy, pipelines: Collection[str]) -> None:
@@ -176,10 +253,10 @@ class PolicyService:
                 raise _unknown_middleware(f"/allowed_middlewares/{number}")
         for name in policy.timeouts_ms:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
-                raise _unknown_middleware(f"/timeouts_ms/{_escaped(name)}")
+                raise _unknown_middleware(f"/timeouts_ms/{escaped(name)}")
         for name in policy.interceptors:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
-                raise _unknown_middleware(f"/interceptors/{_escaped(name)}")
+                raise _unknown_middleware(f"/interceptors/{escaped(name)}")
         for number, tool_hook in enumerate(policy.passages):
             for place, step in enumerate(tool_hook.results):
                 pointer = f"/passages/{number}/results/{place}"
@@ -190,7 +267,7 @@ class PolicyService:
         """Refuse unknown middlewares and arguments: a misspelt rule would protect nothing."""
         for part in ("default_arguments", "fixed_arguments"):
             for name, arguments in getattr(policy, part).items():
-                pointer = f"/{part}/{_escaped(name)}"
+                pointer = f"/{part}/{escaped(name)}"
                 self._check_step(name, arguments, pointer, pointer)
 
     def _check_step(self, name: str, arguments: Mapping[str, Any], unknown: str, pointer: str) -> None:
@@ -217,7 +294,7 @@ def argument_check(registry: Registry) -> ArgumentCheck:
             for fault in error.errors(include_url=False, include_input=False, include_context=False):
                 if fault["type"] == "missing":
                     continue
-                pointer = "".join(f"/{_escaped(str(step))}" for step in fault["loc"]) or "/"
+                pointer = "".join(f"/{escaped(str(step))}" for step in fault["loc"]) or "/"
                 is_declared = fault["type"] != "extra_forbidden"
                 return ArgumentFault(
                     pointer, f"{fault['msg']}." if is_declared else "There is no such argument."
@@ -243,8 +320,15 @@ def _changed_parts(before: StoredPolicy | None, policy: Policy) -> str:
     return ",".join(sorted(name for name in new if new[name] != old.get(name)))
 
 
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+def _policy(stored: StoredPolicy | None) -> Policy:
+    return Policy.model_validate(stored.document) if stored is not None else Policy()
+
+
+def _version_missing(version: int) -> PreconditionRequiredError:
+    return PreconditionRequiredError(
+        "Say on which version the change is based: ?expected_version=N, where N is the version that you read.",
+        details={"parameter": "expected_version", "version": version},
+    )
 
 
 def _version_conflict(version: int) -> ConflictError:

@@ -92,7 +92,7 @@ async def listed(server: Measured) -> dict[str, list[Any]]:
         "one concern (effect: read)": await tools(server, {"dev.sluice/concerns": {"effect": "read"}}),
     }
     policy = {"disclosure": {"default": "staged"}}
-    await exchange(server, request(server, "/api/v1/policies", policy, method="PUT"))
+    await exchange(server, request(server, "/api/v1/policies?expected_version=0", policy, method="PUT"))
     found["short descriptions (progressive disclosure)"] = await tools(server, {})
     found["short, one group"] = await tools(server, {"dev.sluice/groups": ["merge-requests"]})
     return found

@@ -111,7 +111,9 @@ async def drive(server: Measured, requests: Sequence[bytes], clients: int) -> li
 async def lift_limits(server: Measured) -> None:
     """Let the bench's tenant send as fast as it can."""
     limits = {"requests_per_second": 1e6, "burst": 10**6, "in_flight": 1000}
-    await exchange(server, request(server, "/api/v1/policies", {"limits": limits}, method="PUT"))
+    await exchange(
+        server, request(server, "/api/v1/policies?expected_version=0", {"limits": limits}, method="PUT")
+    )
 
 
 async def open_session(server: Measured) -> str:

@@ -1,0 +1,155 @@
+"""Which changes of a policy widen rights: each in one direction, and never in the other."""
+
+from typing import Any
+
+import pytest
+
+from app.core.contracts.policy import Policy
+from app.core.contracts.policy_widening import RULES, widenings
+
+REDACTS = {"name": "pii_redaction"}
+HOOK: dict[str, Any] = {"servers": ["crm"], "results": [REDACTS]}
+TOOL = {"kind": "tool", "name": "crm__find"}
+TOOLS = {"kind": "tool", "name": "crm__*"}
+
+
+def pointers(before: Any, after: Any) -> list[str]:
+    return [found.pointer for found in widenings(Policy(**before), Policy(**after))]
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "pointer"),
+    [
+        ({"allowed_middlewares": ["a"]}, {"allowed_middlewares": ["b", "a"]}, "/allowed_middlewares"),
+        ({"allowed_middlewares": []}, {}, "/allowed_middlewares"),
+        ({"fixed_arguments": {"a": {"x": 1}}}, {}, "/fixed_arguments/a/x"),
+        (
+            {"fixed_arguments": {"a/b": {"x": 1, "y": 2}}},
+            {"fixed_arguments": {"a/b": {"y": 2}}},
+            "/fixed_arguments/a~1b/x",
+        ),
+        ({"timeouts_ms": {"a": 5}}, {"timeouts_ms": {"a": 6}}, "/timeouts_ms/a"),
+        ({"timeouts_ms": {"a": 5}}, {}, "/timeouts_ms/a"),
+        ({}, {"audit_content": True}, "/audit_content"),
+        ({"scope_ttl_s": 60}, {"scope_ttl_s": 61}, "/scope_ttl_s"),
+        ({"scope_ttl_s": 60}, {}, "/scope_ttl_s"),
+        ({}, {"scope_ttl_s": 30 * 24 * 3600 + 1}, "/scope_ttl_s"),
+        (
+            {"limits": {"requests_per_second": 0.5}},
+            {"limits": {"requests_per_second": 0.6}},
+            "/limits/requests_per_second",
+        ),
+        ({"limits": {"max_depth": 5}}, {}, "/limits/max_depth"),
+        ({"limits": {"description_reads_per_minute": 5}}, {}, "/limits/description_reads_per_minute"),
+        ({"grants": []}, {}, "/grants"),
+        ({"grants": []}, {"grants": [{"groups": ["g"]}]}, "/grants/0"),
+        ({"grants": [{"members": [TOOL]}]}, {"grants": [{"members": [TOOLS]}]}, "/grants/0"),
+        ({"grants": [{"keys": ["k"], "members": [TOOL]}]}, {"grants": [{"members": [TOOL]}]}, "/grants/0"),
+        (
+            {"grants": [{"roles": ["restorer"], "members": [TOOL]}]},
+            {"grants": [{"roles": ["restorer", "invoker"], "members": [TOOL]}]},
+            "/grants/0",
+        ),
+        (
+            {"grants": [{"members": [{**TOOL, "server": "crm"}]}]},
+            {"grants": [{"members": [TOOL]}]},
+            "/grants/0",
+        ),
+        ({"passages": [HOOK]}, {}, "/passages/0"),
+        ({"passages": [HOOK]}, {"passages": [{**HOOK, "results": []}]}, "/passages/0"),
+        ({"passages": [HOOK]}, {"passages": [{**HOOK, "names": ["x"]}]}, "/passages/0"),
+        ({"passages": [HOOK]}, {"passages": [{**HOOK, "restore_arguments": True}]}, "/passages/0"),
+        ({"disclosure": {"default": "staged"}}, {"disclosure": {"default": "flat"}}, "/disclosure/default"),
+        ({"disclosure": {"keys": {"k": "staged"}}}, {}, "/disclosure/keys/k"),
+        ({}, {"disclosure": {"without_handle": "caller"}}, "/disclosure/without_handle"),
+        ({}, {"disclosure": {"caller_ttl_s": 3601}}, "/disclosure/caller_ttl_s"),
+        ({"concerns": {"apply_defaults": True}}, {}, "/concerns/apply_defaults"),
+        ({}, {"concerns": {"expose": True}}, "/concerns/expose"),
+        ({"untrusted": {"after": "refuse"}}, {"untrusted": {"after": "confirm"}}, "/untrusted/after"),
+        (
+            {"untrusted": {"after": "confirm"}},
+            {"untrusted": {"after": "confirm", "servers": ["web"]}},
+            "/untrusted/servers",
+        ),
+        (
+            {"untrusted": {"after": "refuse"}},
+            {"untrusted": {"after": "refuse", "without_handle": "trusted"}},
+            "/untrusted/without_handle",
+        ),
+        ({"secrets": {"restorable_by": []}}, {}, "/secrets/restorable_by"),
+        ({"secrets": {"keys": ["a"]}}, {"secrets": {"keys": ["a", "b"]}}, "/secrets/keys"),
+        ({}, {"interceptors": {"a": {"mode": "audit"}}}, "/interceptors/a/mode"),
+        ({}, {"interceptors": {"a": {"fail_open": True}}}, "/interceptors/a/fail_open"),
+        ({}, {"agentic_groups": True}, "/agentic_groups"),
+        ({"custody": {"delay_h": 48}}, {"custody": {"delay_h": 47}}, "/custody/delay_h"),
+    ],
+)
+def test_a_change_widens_in_one_direction_only(narrow: Any, wide: Any, pointer: str) -> None:
+    assert pointers(narrow, wide) == [pointer]
+    assert pointer not in pointers(wide, narrow) or pointer == "/passages/0"
+    assert pointers(narrow, narrow) == pointers(wide, wide) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"fixed_arguments": {"a": {"x": 1}}}, {"fixed_arguments": {"a": {"x": 2}}}),
+        ({"fixed_arguments": {"a": {"x": 1}}}, {"fixed_arguments": {"a": {"x": True}}}),
+        ({"fixed_arguments": {"a": {"x": ["b"]}}}, {"fixed_arguments": {"a": {"x": ["b", "c"]}}}),
+    ],
+)
+def test_another_value_of_a_fixed_argument_is_told_in_both_directions(before: Any, after: Any) -> None:
+    assert pointers(before, after) == pointers(after, before) == ["/fixed_arguments/a/x"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({}, {"default_arguments": {"a": {"x": 1}}}),
+        ({"default_arguments": {"a": {"x": 1}}}, {}),
+        ({}, {"tool_listing": {"mode": "off"}}),
+        ({"limits": {"burst": 9}}, {"limits": {"burst": 8}}),
+        (
+            {"grants": [{"members": [TOOLS]}]},
+            {"grants": [{"members": [TOOL]}, {"keys": [], "members": [TOOL]}]},
+        ),
+        ({"grants": [{"groups": ["a"]}, {"groups": ["b"]}]}, {"grants": [{"groups": ["b", "a"]}]}),
+        ({}, {"passages": [HOOK]}),
+        (
+            {"passages": [HOOK]},
+            {"passages": [{**HOOK, "results": [{"name": "secret_redaction"}, REDACTS]}, HOOK]},
+        ),
+        ({"untrusted": {"servers": ["web"]}}, {"untrusted": {"servers": [], "without_handle": "trusted"}}),
+        ({"scope_ttl_s": 5}, {"scope_ttl_s": 4}),
+    ],
+)
+def test_what_narrows_or_changes_no_right_widens_nothing(before: Any, after: Any) -> None:
+    assert pointers(before, after) == []
+
+
+def test_a_default_that_a_passage_uses_cannot_be_overridden_so_it_counts() -> None:
+    before = {"passages": [HOOK], "default_arguments": {"pii_redaction": {"aggressiveness": "strict"}}}
+    assert pointers(before, {"passages": [HOOK]}) == ["/default_arguments/pii_redaction/aggressiveness"]
+
+
+@pytest.mark.parametrize("step", ["pii_restoration", "some_pipeline"])
+def test_a_step_that_could_restore_is_told_wherever_it_is_added(step: str) -> None:
+    adds = {**HOOK, "results": [REDACTS, {"name": step}]}
+    assert pointers({"passages": [HOOK]}, {"passages": [adds]}) == ["/passages/0"]
+    assert pointers({}, {"passages": [adds]}) == ["/passages/0"]
+
+
+def test_the_first_hook_that_matches_applies_so_their_order_counts() -> None:
+    other = {"servers": ["web"], "results": [REDACTS]}
+    assert pointers({"passages": [HOOK, other]}, {"passages": [other, HOOK]}) == [
+        "/passages/0",
+        "/passages/1",
+    ]
+
+
+def test_every_member_of_a_policy_has_a_rule_and_one_without_is_always_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert set(Policy.model_fields) <= set(RULES)
+    monkeypatch.delitem(RULES, "limits")  # type: ignore[arg-type]
+    assert pointers({"limits": {"burst": 9}}, {"limits": {"burst": 8}}) == ["/limits"]
