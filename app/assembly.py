@@ -288,7 +288,7 @@ async def opened(
             concerns=concerns,
             upstreams=upstreams,
             servers=servers,
-            declarations=DeclarationService(database, audit, servers, pipelines, now),
+            declarations=DeclarationService(database, audit, servers, pipelines, policies, now),
             vault=vault,
             replay=ReplayService(database, audit, custodian, marks, settings.erasure_files),
             sessions=sessions,

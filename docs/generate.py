@@ -1,4 +1,4 @@
-"""Write the generated pages, docs/configuration.md and docs/licences.md: ``python docs/generate.py``."""
+"""Write the generated pages: ``python docs/generate.py``."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from app.core.contracts.policy_members import PolicyMember, members
 from app.settings import CONFIG_VARIABLE, purpose_of, variable, walk
 
 ROOT = Path(__file__).parent.parent
@@ -195,6 +196,18 @@ DATA = (
     ),
 )
 
+POLICY_INTRO = """# Members of a policy
+
+Generated from `app/core/contracts/policy.py` by `make docs`; a test fails when this page is stale. How a policy is read
+and changed is in [changing-policies.md](changing-policies.md). `sluice policies explain MEMBER` says the same, with the
+value that a tenant has.
+
+`[]` in a path is any entry of a list, `*` any name.
+
+| Member | Takes | Default | Meaning |
+| --- | --- | --- | --- |
+"""
+
 # What packages write in their metadata beside SPDX expressions.
 SPDX = {
     "Apache 2.0": "Apache-2.0",
@@ -272,6 +285,21 @@ def render_configuration() -> str:
     return "".join([*lines, CONFIGURATION_OUTRO])
 
 
+def render_policy() -> str:
+    """Return docs/policy.md."""
+    listed = list(members())
+    parents = {entry.path.rpartition(".")[0].replace("[]", "").replace(".*", "") for entry in listed}
+    return POLICY_INTRO + "".join(_policy_row(entry, parents) for entry in listed)
+
+
+def _policy_row(entry: PolicyMember, parents: set[str]) -> str:
+    is_model = entry.path.replace("[]", "").replace(".*", "") in parents and isinstance(entry.default, dict)
+    default = "its members'" if is_model and entry.default else "required"
+    if entry.default is not ... and default == "required":
+        default = f"`{json.dumps(entry.default)}`"
+    return f"| `{entry.path}` | {entry.takes} | {default} | {entry.meaning} |\n"
+
+
 def locked() -> dict[str, str]:
     """Return name and version of every package in requirements.lock."""
     return dict(
@@ -323,3 +351,4 @@ def render_licences() -> str:
 if __name__ == "__main__":
     (ROOT / "docs/configuration.md").write_text(render_configuration(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(render_licences(), encoding="utf-8")
+    (ROOT / "docs/policy.md").write_text(render_policy(), encoding="utf-8")

@@ -20,6 +20,7 @@ from app.cli import (
     middleware,
     pii,
     pipelines,
+    policies,
     serve,
     servers,
     tenants,
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     root.add_typer(concerns.commands, name="concerns")
     root.add_typer(pii.commands, name="pii")
     root.add_typer(pipelines.commands, name="pipelines")
+    root.add_typer(policies.commands, name="policies")
     root.add_typer(documents.commands, name="documents")
     root.add_typer(audit.commands, name="audit")
     root.add_typer(vault.commands, name="vault")

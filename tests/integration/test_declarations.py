@@ -17,12 +17,12 @@ from app.core.contracts.pipelines import Pipeline
 from app.core.contracts.registry import Registry
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
 from app.services.access.access import HOST, AccessService
-from app.services.access.policies import argument_check
+from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery
 from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups
-from app.services.declare.declaration_files import read_text
+from app.services.declare.declaration_files import FileError, read_text
 from app.services.declare.declarations import DeclarationPlan, DeclarationService
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.sealing import SubmittedServer
@@ -96,9 +96,9 @@ async def opened_desk(database: Database) -> AsyncIterator[Desk]:
         registry = Registry.discover(app.middlewares, engines())
         pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
         try:
-            yield Desk(
-                database, caller_of(tenant), DeclarationService(database, vault.audit, servers, pipelines)
-            )
+            policies = PolicyService(database, vault.audit, argument_check(registry))
+            service = DeclarationService(database, vault.audit, servers, pipelines, policies)
+            yield Desk(database, caller_of(tenant), service)
         finally:
             # Processes of later tests share the database and would connect to these servers.
             async with database.transaction(tenant) as tx:
@@ -196,9 +196,7 @@ async def test_a_pipeline_that_could_not_run_is_told_with_its_line(
 async def test_a_fault_in_any_part_changes_no_part(desk: Desk) -> None:
     await desk.apply({"mcpServers": {"docs": WHOLE["mcpServers"]["docs"]}})
     before = await desk.stored()
-    missing = DeclarationService(
-        desk.database, desk.service.audit, desk.service.servers, desk.service.pipelines
-    )
+    missing = desk.service
     nowhere = caller_of("no-such-tenant")
     with pytest.raises(NotFoundError, match="tenant"):
         await missing.apply(nowhere, read_text(json.dumps(WHOLE).encode(), "file.json", {}))
@@ -228,3 +226,29 @@ async def test_a_server_that_the_file_disables_is_not_served(desk: Desk) -> None
     servers = {**WHOLE["mcpServers"], "docs": {**WHOLE["mcpServers"]["docs"], "disabled": True}}
     plan = await desk.apply({**WHOLE, "mcpServers": servers})
     assert actions(plan) == [("remove", "server", "docs")]
+
+
+async def test_a_policy_in_the_file_is_stored_where_it_differs_and_says_what_it_widens(desk: Desk) -> None:
+    narrow = {"policy": {"limits": {"burst": 7}, "allowed_middlewares": ["to_model"]}, **WHOLE}
+    dry = await desk.apply(narrow, dry_run=True)
+    assert ("change", "policy", "version 1") in {(one.action, one.kind, one.name) for one in dry.changes}
+    assert (await desk.service.policies.current(desk.operator)).version == 0
+    assert (await desk.apply(narrow)).warnings == []
+    again = await desk.apply(narrow)
+    assert again.changes == []
+    wide = {**narrow, "policy": {"limits": {"burst": 8}, "allowed_middlewares": ["to_model"]}}
+    (warning,) = (await desk.apply(wide)).warnings
+    assert "/limits/burst" in warning
+    # A file that does not speak of the policy leaves it.
+    assert (await desk.apply(WHOLE)).changes == []
+    current = await desk.service.policies.current(desk.operator)
+    assert (current.version, current.policy.limits.burst, current.created_by) == (2, 8, desk.operator.key_id)
+
+
+async def test_a_wrong_policy_in_the_file_is_pointed_at_and_nothing_is_applied(desk: Desk) -> None:
+    with pytest.raises(FileError, match=r"policy\.limits\.burst"):
+        await desk.apply({**WHOLE, "policy": {"limits": {"burst": 0}}})
+    with pytest.raises(InvalidArgumentsError, match=r"policy\.allowed_middlewares\[1\]"):
+        await desk.apply({**WHOLE, "policy": {"allowed_middlewares": ["to_model", "unheard"]}})
+    assert (await desk.stored())["servers"] == {}
+    assert (await desk.service.policies.current(desk.operator)).version == 0

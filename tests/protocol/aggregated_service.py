@@ -73,7 +73,9 @@ async def apply(app: FastAPI, file: Path) -> None:
     """Apply a declarative file, as `sluice apply` does, and wait until its servers are begun."""
     services = app.state.services
     caller = Caller(DEFAULT_TENANT, "tests", frozenset({Role.OPERATOR}))
-    service = DeclarationService(services.database, services.audit, services.servers, services.pipelines)
+    service = DeclarationService(
+        *(services.database, services.audit, services.servers, services.pipelines, services.policies)
+    )
     await service.apply(caller, read_file(file))
     names = json.loads(file.read_text())["mcpServers"]
     async with asyncio.timeout(20):

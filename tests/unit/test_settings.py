@@ -215,7 +215,7 @@ def test_every_setting_has_a_name_of_its_own_and_a_description():
     assert all(field.description and field.description.endswith(".") for _, _, field in walk())
 
 
-@pytest.mark.parametrize("page", ["configuration", "licences"])
+@pytest.mark.parametrize("page", ["configuration", "licences", "policy"])
 def test_generated_pages_are_up_to_date(page):
     docs = Path(__file__).parents[2] / "docs"
     rendered = runpy.run_path(str(docs / "generate.py"))[f"render_{page}"]()

@@ -73,16 +73,16 @@ def kind_of(name: str, phase: str, usual: Mapping[str, Any]) -> InterceptorKind:
     return KINDS.get(name) or OTHERS[phase]
 
 
+Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+
+
 class PhasePriority(BaseModel):
     """A priority per phase; absent: 0."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    request: "Priority | None" = None
-    response: "Priority | None" = None
-
-
-Priority = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+    request: Priority | None = Field(default=None, description="Order in the request phase.")
+    response: Priority | None = Field(default=None, description="Order in the response phase.")
 
 
 class InterceptorPolicy(BaseModel):

@@ -57,8 +57,8 @@ class Step(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
-    arguments: dict[str, Any] = Field(default_factory=dict)
+    name: str = Field(description="Name of a middleware or pipeline.")
+    arguments: dict[str, Any] = Field(default_factory=dict, description="Its arguments.")
 
 
 class ToolHook(BaseModel):
@@ -110,7 +110,9 @@ class DisclosurePolicy(BaseModel):
         description="Clients of revision 2026-07-28 that send no handle: refuse them, remember reads per caller for "
         "`caller_ttl_s`, or do not require that descriptions were read.",
     )
-    caller_ttl_s: int = Field(default=3600, gt=0, le=10**7)
+    caller_ttl_s: int = Field(
+        default=3600, gt=0, le=10**7, description="Seconds for which reads are remembered per caller."
+    )
 
 
 class ConcernPolicy(BaseModel):

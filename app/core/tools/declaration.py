@@ -13,6 +13,7 @@ from app.core.catalog.primitives import Disclosure, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings, ServerEntry, ServerName
 from app.core.catalog.tool_filter import ExposedTools
 from app.core.contracts.pipelines import Pipeline
+from app.core.contracts.policy import Policy
 
 Pointer = tuple[str | int, ...]
 
@@ -46,6 +47,7 @@ class Declaration(BaseModel):
     aliases: dict[str, str] = Field(default_factory=dict)
     disclosure: dict[str, Disclosure] = Field(default_factory=dict)
     pipelines: list[Pipeline] = Field(default_factory=list)
+    policy: Policy | None = None
 
     @classmethod
     def read(cls, value: Any) -> "Declaration":

@@ -1,10 +1,10 @@
-"""Apply a tenant's declarative file: servers, groups, concerns and pipelines, in one transaction."""
+"""Apply a tenant's declarative file: servers, groups, concerns, pipelines and the policy, in one transaction."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
@@ -13,6 +13,7 @@ from app.core.contracts.pipelines import PIPELINES_CHANGED
 from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.services.access.policies import POLICY_CHANGED, PolicyService
 from app.services.audit.audit import AuditService
 from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups
@@ -26,11 +27,15 @@ from app.store.changes import announce
 from app.store.database import Database
 
 Action = Literal["add", "change", "remove"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One line of a plan; ``kind`` is server, group, concern, mapping or pipeline, a mapping's name "kind name"."""
+    """One line of a plan; ``kind`` is server, group, concern, mapping, pipeline or policy.
+
+    A mapping's name is "kind name".
+    """
 
     action: Action
     kind: str
@@ -58,6 +63,7 @@ class DeclarationService:
     audit: AuditService
     servers: ServerService
     pipelines: PipelineService
+    policies: PolicyService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def apply(
@@ -84,6 +90,7 @@ class DeclarationService:
         if plan.changes and not dry_run:
             self.servers.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant))
             self.pipelines.changed(Changed(PIPELINES_CHANGED, caller.tenant))
+            self.policies.changed(Changed(POLICY_CHANGED, caller.tenant))
         return plan
 
     async def _apply(
@@ -102,23 +109,40 @@ class DeclarationService:
         pipelines = await self._pipelines(tx, caller, file, moment)
         changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
         unchanged += len(pipelines.unchanged)
+        warnings = [*file.warnings, *groups.warnings]
+        if wanted.policy is not None:
+            policy = await self._located(
+                file, "/policy", self.policies.replace(tx, caller, wanted.policy, request)
+            )
+            changes += [PlannedChange("change", "policy", f"version {policy.version}")] if policy else []
+            unchanged += policy is None
+            widened = policy.widened if policy else ()
+            warnings += [f"The policy widens {right.pointer}: {right.reason}." for right in widened]
         if changes:
             kinds = ("server", "group", "concern", "mapping", "pipeline")
             details = {f"{name}s": sum(change.kind == name for change in changes) for name in kinds}
+            if any(change.kind == "policy" for change in changes):
+                details["policies"] = 1
             event = self.audit.new_event(caller, "declaration.apply", OUTCOME_OK, request, details=details)
             await self.audit.record_with(tx, event)
-        return DeclarationPlan(changes, unchanged + len(groups.unchanged), [*file.warnings, *groups.warnings])
+        return DeclarationPlan(changes, unchanged + len(groups.unchanged), warnings)
 
     async def _pipelines(
         self, tx: Transaction, caller: Caller, file: DeclarationFile, moment: datetime
     ) -> PipelinePlan:
         check, wanted = self.pipelines.rules.check, file.declaration.pipelines
+        replacing = replace_pipelines(tx, caller.tenant, wanted, moment, by=caller.key_id, check=check)
+        return await self._located(file, "", replacing)
+
+    @staticmethod
+    async def _located(file: DeclarationFile, at: str, work: Awaitable[T]) -> T:
+        """Run ``work``, and say of its faults where in the file they are; ``at`` is what their pointers begin at."""
         try:
-            return await replace_pipelines(tx, caller.tenant, wanted, moment, by=caller.key_id, check=check)
+            return await work
         except (InvalidArgumentsError, ConflictError) as error:
             if "pointer" not in error.details:
                 raise
-            message = file.locate(error.details["pointer"], error.message)
+            message = file.locate(at + error.details["pointer"], error.message)
             raise type(error)(message, details=error.details) from None
 
     async def _servers(

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from app.core.contracts.policy import Policy
+from app.core.contracts.policy_members import members
 from app.core.contracts.policy_widening import RULES, widenings
 
 REDACTS = {"name": "pii_redaction"}
@@ -59,6 +60,11 @@ def pointers(before: Any, after: Any) -> list[str]:
         ({"passages": [HOOK]}, {"passages": [{**HOOK, "results": []}]}, "/passages/0"),
         ({"passages": [HOOK]}, {"passages": [{**HOOK, "names": ["x"]}]}, "/passages/0"),
         ({"passages": [HOOK]}, {"passages": [{**HOOK, "restore_arguments": True}]}, "/passages/0"),
+        (
+            {"passages": [{**HOOK, "restore_arguments": True}]},
+            {"passages": [{**HOOK, "restore_arguments": True, "headers": ["X-Name"]}]},
+            "/passages/0",
+        ),
         ({"disclosure": {"default": "staged"}}, {"disclosure": {"default": "flat"}}, "/disclosure/default"),
         ({"disclosure": {"keys": {"k": "staged"}}}, {}, "/disclosure/keys/k"),
         ({}, {"disclosure": {"without_handle": "caller"}}, "/disclosure/without_handle"),
@@ -153,3 +159,11 @@ def test_every_member_of_a_policy_has_a_rule_and_one_without_is_always_told(
     assert set(Policy.model_fields) <= set(RULES)
     monkeypatch.delitem(RULES, "limits")  # type: ignore[arg-type]
     assert pointers({"limits": {"burst": 9}}, {"limits": {"burst": 8}}) == ["/limits"]
+
+
+def test_every_member_is_described_for_the_page_that_lists_them() -> None:
+    listed = {entry.path: entry for entry in members()}
+    assert {name for name in listed if "." not in name} == set(Policy.model_fields)
+    assert [name for name, entry in listed.items() if not entry.meaning] == []
+    assert listed["custody.delay_h"].takes == "whole number, at least 1, at most 168"
+    assert listed["passages[].results[].name"].default is ...
