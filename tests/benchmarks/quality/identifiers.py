@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from app.core.content.context import Context
-from app.core.content.handles import LITERAL
 from app.core.contracts.engines import Detection, DetectionOptions
 from app.engines.pii.ground.labels import NAME_LABELS, RULES
 from app.middlewares.pii_redaction.middleware import PiiRedaction, PiiRedactionArguments
@@ -114,11 +113,8 @@ def detector(analyzer: Any = None) -> Detect:
     def detect(text: str, strict: bool) -> Found:
         context = Context.parse([{"type": "text", "text": text}])
         outcome = runner.run(middleware.apply(context, arguments[strict]))
-        return [
-            (edit.start, edit.end, edit.replacement.label)
-            for edit in outcome.context.edits
-            if edit.replacement.label != LITERAL
-        ]
+        # A text that would turn into JSON becomes one LITERAL, which hides its value as well.
+        return [(edit.start, edit.end, edit.replacement.label) for edit in outcome.context.edits]
 
     return detect
 
