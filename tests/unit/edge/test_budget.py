@@ -41,6 +41,20 @@ async def test_large_bodies_of_one_key_wait_for_each_other_in_order_and_for_nobo
     assert counted.held == 2 * ONE
 
 
+async def test_a_smaller_body_does_not_overtake_a_larger_one_that_waits_for_the_same_room() -> None:
+    counted = budget(total=3)
+    first = [await grown(counted, A1), await grown(counted, A2)]
+    larger = asyncio.create_task(grown(counted, B1, 2 * ONE))
+    smaller = asyncio.create_task(grown(counted, B1))
+    await asyncio.sleep(0.01)
+    assert (larger.done(), smaller.done()) == (False, False)
+    for holding in first:
+        holding.release()
+    for task in (larger, smaller):
+        (await task).release()
+    assert counted.held == 0
+
+
 async def test_a_tenant_of_many_keys_leaves_room_for_others() -> None:
     counted = budget()
     keys = [Caller("a", f"{number}", frozenset()) for number in range(12)]
