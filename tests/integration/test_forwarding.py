@@ -271,6 +271,7 @@ async def test_prompts_are_read_from_their_server_and_recorded_once(desk: Desk) 
     events = await desk.events("prompt.get")
     assert summary(events) == [("ok", None)]
     assert dict(events[0].details) == {"server": "files", "prompt": "files__greet"}
+    assert events[0].bytes_in == len('{"who":"x"}')
     with pytest.raises(InvalidArgumentsError):
         await desk.forwarding.get_prompt(desk.asked(params={"name": "greet"}))
 

@@ -128,6 +128,8 @@ async def test_versions_count_on_and_a_stale_change_is_refused(each: Rest) -> No
     assert [one["pipeline"] for one in listed.json()["items"]] == [{**body, "phase": "outbound"}]
     refused = await each.call("PUT", f"{PATH}/to_model", body, roles=[Role.INVOKER])
     assert refused.status_code == 403
+    stored = [event["details"] for event in await events(each, "pipelines.put") if event["outcome"] == "ok"]
+    assert stored == [{"name": "to_model", "version": version, "steps": 1} for version in (4, 2, 1)]
     kept = [(one["action"], one["outcome"]) for one in await events(each, "pipelines.put")]
     assert kept.count(("pipelines.put", "ok")) == 3 and kept.count(("pipelines.put", "refused")) == 2
 

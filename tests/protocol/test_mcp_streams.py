@@ -184,6 +184,16 @@ async def test_listening_honors_nothing_that_is_not_served():
         assert (await stream.message())["params"]["notifications"] == {}
 
 
+async def test_listening_to_too_many_resources_is_refused_and_says_where():
+    mcp = build(primitives=ConformancePrimitives())
+    async with connected(mcp, MODERN) as wire:
+        wanted = {"resourceSubscriptions": [f"test://{number}" for number in range(2_000)]}
+        refused = await wire.call("subscriptions/listen", notifications=wanted)
+
+    assert refused.error["code"] == -32602
+    assert refused.error["data"]["pointer"] == "/notifications/resourceSubscriptions"
+
+
 @covers("MO-LISTEN-CLOSE")
 async def test_a_listening_stream_that_the_server_ends_ends_with_its_result():
     mcp = build()
