@@ -1,5 +1,6 @@
 """Descriptions from files and from the database, and what is remembered of reads per caller, on both databases."""
 
+import asyncio
 import json
 import logging
 import os
@@ -108,6 +109,30 @@ async def test_a_changed_file_is_read_again_and_told_in_this_process(
         assert await heard.descriptions(operator.tenant) == {}
     assert told[:1] == [Changed(DESCRIPTIONS_CHANGED, operator.tenant)]
     assert not files.scan()
+
+
+async def test_files_are_watched_again_and_again_also_after_a_scan_that_failed(
+    service: DescriptionService, operator: Caller, tmp_path: Path
+) -> None:
+    class FailingFiles(DescriptionFiles):
+        scans = 0
+
+        def scan(self) -> bool:
+            self.scans += 1
+            if self.scans % 2 == 0:
+                raise OSError("the folder is away for a moment")
+            return super().scan()
+
+    changes: asyncio.Queue[Changed] = asyncio.Queue()
+    watching = DescriptionService(
+        *(service.database, service.audit, FailingFiles(tmp_path), service.files_of, changes.put_nowait),
+        interval_s=0.02,
+    )
+    async with watching.watching(), asyncio.timeout(20):
+        for number in range(3):
+            write(tmp_path, f"s__{number}.json", short="New.")
+            assert await changes.get() == Changed(DESCRIPTIONS_CHANGED, operator.tenant)
+            assert len(await watching.descriptions(operator.tenant)) == number + 1
 
 
 def test_a_file_that_is_wrong_is_logged_by_name_and_reason_and_the_others_stay(

@@ -2,10 +2,12 @@
 
 import random
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from uuid import uuid4
 
 import pytest
 
+from app.core.errors import NotFoundError
 from app.services.documents import retrieval
 from app.store.database import Database
 from app.store.documents import search
@@ -101,6 +103,35 @@ async def test_tenants_do_not_see_each_other(library: Library, database: Databas
         assert (
             await other.ask("roadmap", frozenset(PRINCIPALS), sources=("notes", "documents"), limit=50) == []
         )
+
+
+async def test_lists_hold_the_callers_own_whether_other_tenants_names_come_before_or_after_its_own(
+    database: Database,
+) -> None:
+    run = uuid4().hex[:12]
+    async with AsyncExitStack() as stack:
+        libraries = [
+            await stack.enter_async_context(open_library(database, f"{first}-{run}")) for first in "amz"
+        ]
+        for own in libraries:
+            await own.make()
+            for background in (False, True):
+                name = f"{own.tenant}-{background}"
+                await own.add(name, f"The roadmap of {own.tenant}", title=own.tenant, background=background)
+        for own in libraries:
+            assert [len(await own.collections.list(own.caller)), await own.titles("roadmap")] == [
+                1,
+                [own.tenant],
+            ]
+            documents = await own.collections.documents(own.caller, "notes")
+            assert [document.external_id for document in documents] == [f"{own.tenant}-False"]
+            (waiting,) = await own.ingestion.ingestions(own.caller, "notes")
+            for other in libraries:
+                if other is not own:
+                    with pytest.raises(NotFoundError):
+                        await other.collections.document(other.caller, "notes", documents[0].id)
+                    with pytest.raises(NotFoundError):
+                        await other.ingestion.ingestion(other.caller, "notes", waiting.id)
 
 
 async def test_sources_are_names_of_collections_or_of_sources(library: Library) -> None:

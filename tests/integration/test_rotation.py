@@ -99,6 +99,19 @@ async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> 
     await database.close()
 
 
+async def test_a_version_that_left_the_ring_unused_takes_no_other_canary_with_it(own_url: str) -> None:
+    first = random_ring()
+    three = first.with_new_version().activated(2).with_new_version().activated(3)
+    database = Database(own_url, patience=PATIENT)
+    for active in (1, 2, 3):
+        async with open_vault(database, ring=KeyRing(three.keys, active)) as vault:
+            await vault.service.rewrap(caller_of("acme"))
+    await KeyringService(database, three.without(2)).start()
+    with pytest.raises(KeyRingError, match="version 1 is not the key that wrapped this"):
+        await KeyringService(database, KeyRing({**three.keys, 1: secrets.token_bytes(32)}, 3)).start()
+    await database.close()
+
+
 async def test_many_first_starts_agree_on_one_audit_key(own_url: str) -> None:
     ring, databases = random_ring(), [Database(own_url, patience=PATIENT) for _ in range(4)]
     keys = await asyncio.gather(*(KeyringService(database, ring).start() for database in databases))

@@ -9,7 +9,12 @@ from sqlalchemy import text
 from app.core.access import Role
 from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
-from app.core.errors import ForbiddenError, NotFoundError, StoreUnavailableError
+from app.core.errors import (
+    ForbiddenError,
+    InvalidArgumentsError,
+    NotFoundError,
+    StoreUnavailableError,
+)
 from app.services.audit.audit import AuditQuery
 from app.store.database import Database
 from app.store.migrate import upgrade
@@ -87,6 +92,9 @@ async def test_a_value_is_erased_from_every_scope_of_its_tenant_and_no_other(
         assert await vault.texts(caller, "folded", [Handle("PERSON", 1)]) == [None]
         assert await vault.texts(stranger, "talk 1", kept.handles) == ["Ada"]
         assert (await vault.service.erase_value(caller, "Ada")).counts == {}
+        with pytest.raises(InvalidArgumentsError) as empty:
+            await vault.service.erase_value(caller, "")
+        assert empty.value.details == {"pointer": "/value"}
 
 
 async def test_erasing_needs_the_eraser_and_every_attempt_is_on_record(

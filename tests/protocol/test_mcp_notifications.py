@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from app.core.access import DEFAULT_TENANT
+from app.core.errors import OverloadedError
 from app.protocol.wire.notifications import Notifications, StreamNotification, list_changes
 from app.services.access.sessions import session_key
 from tests.protocol.aggregated_service import aggregated, listed
@@ -104,6 +105,15 @@ def test_each_list_that_changed_is_told_once(kinds, lists):
 
     assert [one.method for one in told] == [f"notifications/{name}/list_changed" for name in lists]
     assert {(one.tenant, one.session) for one in told} <= {("acme", "key")}
+
+
+async def test_a_tenant_has_so_many_streams_and_those_bounded_elsewhere_do_not_wait_for_them():
+    notifications = Notifications(per_tenant=1)
+    with notifications.listen("acme"):
+        with pytest.raises(OverloadedError), notifications.listen("acme"):
+            pass
+        with notifications.listen("acme", counted=False), notifications.listen("other"):
+            pass
 
 
 async def test_what_is_told_to_one_session_is_told_to_no_other():

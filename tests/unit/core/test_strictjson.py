@@ -78,6 +78,7 @@ def test_what_is_not_strict_json_is_refused_with_a_position_and_without_content(
     ("body", "position"),
     [
         (b'{"a":1,"b":{"a":2},"a":3}', 19),
+        (b'{"a":[{"b":1}],"b":2,"a":3}', 21),
         (b"[1, NaN]", 4),
         (b'["NaN", 1e999]', 8),
         (b'["ok", "x\\u0000"]', 9),
