@@ -240,6 +240,7 @@ async def test_an_endpoint_asks_for_a_key_first_and_its_name_is_no_label_of_a_me
 ):
     async with service.client(revision, "numbers") as wire:
         assert set(await listed(wire)) == {"alpha__add"}
+        assert (await wire.call("tools/list", cursor="nothing")).error["code"] == -32602
         metrics = await wire.http.get(service.url.removesuffix("/mcp") + "/metrics")
         for group in ("numbers", "none"):
             wire.url = service.at(group)
@@ -248,6 +249,7 @@ async def test_an_endpoint_asks_for_a_key_first_and_its_name_is_no_label_of_a_me
 
     assert 'route="/mcp/groups/{name}"' in metrics.text
     assert "/mcp/groups/numbers" not in metrics.text
+    assert 'sluice_errors_total{code="invalid_arguments"}' in metrics.text
 
 
 @covers("PG-ENDPOINT-SESSION")

@@ -222,3 +222,8 @@ def test_altered_spellings_of_secrets_handles_are_restored_whole_and_streaming(s
     )
     private = private.replace("1", "2")
     assert restore_text(private, SECRETS) == "k2"
+
+
+def test_half_of_a_surrogate_pair_is_shown_as_a_replacement_character() -> None:
+    stream = StreamingRestoration({Handle("PERSON", 1): Original("Jane \ud83d")}.get)
+    assert stream.feed("I am [PERSON_1].") + stream.finish() == "I am Jane \ufffd."

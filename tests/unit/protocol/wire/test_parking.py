@@ -1,6 +1,7 @@
 """Calls that wait for their client: resumed by their caller, for the same request, once, within bounds."""
 
 import asyncio
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,6 +51,27 @@ async def test_a_question_is_a_result_and_its_answer_goes_on_with_the_call() -> 
     assert parking.count == 0
     with pytest.raises(InvalidArgumentsError):
         await parking.run(context_of(), answers(asked), asks_once)
+
+
+async def test_a_question_that_the_server_gave_up_is_not_asked_again() -> None:
+    gave_up, resumed = asyncio.Event(), asyncio.Event()
+
+    async def gives_up(parked: Parked) -> dict[str, Any]:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await parked.ask("elicitation/create", {"message": "Who?"})
+        gave_up.set()
+        await resumed.wait()
+        return {"content": "nobody"}
+
+    parking = Parking()
+    asked = await parking.run(context_of(), CALL, gives_up)
+    await gave_up.wait()
+    going_on = asyncio.create_task(parking.run(context_of(), answers(asked), gives_up))
+    await asyncio.wait([going_on], timeout=0.05)
+    assert not going_on.done(), "there is no question to answer"
+    resumed.set()
+    assert await going_on == {"content": "nobody"}
 
 
 @pytest.mark.parametrize(
