@@ -27,6 +27,11 @@ STRIPPED = [
     ("[ok](javascript:x)", "ok", {"script_url": 1}),
     ("![ok](https://x.example/p.png?q=secret)", "ok", {"beacon": 1}),
     ("![a[b]c](https://x.example/p?q=1)", "abc", {"beacon": 1}),
+    (
+        "a](b) [safe](https://x.example/) ![ok](https://x.example/?q=1)",
+        "a](b) [safe](https://x.example/) ok",
+        {"beacon": 1},
+    ),
     (f"![ok](https://x.example/{'QUJD' * 15})", "ok", {"beacon": 1}),
     ("[ok](https://x.example/s?q={everything})", "ok", {"beacon": 1}),
     ("![ok][1]\n\n[1]: https://x.example/p?q=1\n", "![ok][1]\n\n", {"beacon": 1}),
