@@ -290,4 +290,6 @@ async def test_every_act_is_on_record_in_ids_and_numbers(library: Library) -> No
     actions = {event.action: event for event in page.items}
     assert {"collections.put", "documents.put", "documents.delete"} <= set(actions)
     assert actions["documents.put"].details["document"] == added.document.id
+    assert dict(actions["collections.put"].details) == {"collection": "notes", "readers": 1}
+    assert actions["documents.delete"].details["document"] == added.document.id
     assert "secret" not in str(page.items)

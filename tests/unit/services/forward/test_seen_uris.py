@@ -54,3 +54,12 @@ def test_the_last_links_of_the_last_callers_are_kept(monkeypatch):
     assert [number for number in range(5) if seen.find(ALICE, f"x://{number}")] == [2, 3, 4]
     seen.note(BOB, "a", {"content": [link("y://1")]})
     assert seen.find(ALICE, "x://4") is None
+
+
+def test_who_came_last_is_kept_longest(monkeypatch):
+    monkeypatch.setattr(seen_uris, "_CALLERS", 2)
+    seen = SeenUris()
+    for caller in (ALICE, BOB, ALICE, ELSEWHERE):
+        seen.note(caller, "a", {"content": [link("x://1")]})
+    known = [caller for caller in (ALICE, BOB, ELSEWHERE) if seen.find(caller, "x://1")]
+    assert known == [ALICE, ELSEWHERE]
