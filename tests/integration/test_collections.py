@@ -15,6 +15,7 @@ from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
 from app.services.documents.vectors import DocumentVectors
 from app.store.database import Database
+from app.store.documents.collections import list_parts
 from app.store.documents.search import scrub_index
 from app.store.migrate import upgrade
 from tests.factories import caller_of
@@ -224,6 +225,17 @@ async def test_deleting_leaves_nothing_in_memory_of_any_process(
         assert await other.ask("zeppelin") == []
     with pytest.raises(NotFoundError):
         await library.add("a", "again")
+
+
+async def test_readers_of_deleted_documents_are_forgotten_and_those_of_others_stay(library: Library) -> None:
+    kept = await library.add("a", "one", access=["role:auditor"])
+    gone = await library.add("b", "two", access=["key:11111111"])
+    moved = await library.add("c", "three", access=["key:22222222"])
+    assert kept.document is not None and gone.document is not None and moved.document is not None
+    await library.collections.delete_document(library.caller, "notes", gone.document.id)
+    await library.add("c", "three again", access=["role:auditor"])
+    async with library.database.transaction(library.tenant, write=False) as tx:
+        assert [part.access for part in await list_parts(tx, library.tenant)] == [("role:auditor",)]
 
 
 @pytest.mark.parametrize("way", ["document", "collection", "replaced"])

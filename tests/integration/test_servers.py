@@ -161,10 +161,13 @@ async def test_the_first_listing_of_a_declared_server_is_approved_and_a_later_ch
     await until(lambda: "echo" in serving.quarantined(operator))
 
     assert not await serving.declare(operator, "alpha", url=url)
+    first = (await serving.servers.list(operator))[0].stored.pinned
     assert await serving.declare(operator, "alpha", url=url, headers={"X-Key": "rotated"})
+    assert (await serving.servers.list(operator))[0].stored.pinned == first is not None
     await until(lambda: serving.connection(operator, "alpha") == "ready")
     await until(lambda: "echo" in serving.quarantined(operator))
     assert await serving.declare(operator, "alpha", url=f"{url}?another=1", headers={"X-Key": "rotated"})
+    assert (await serving.servers.list(operator))[0].stored.pinned != first
     await until(lambda: "alpha__echo" in serving.tools(operator))
 
 
