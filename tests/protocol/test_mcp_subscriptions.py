@@ -145,6 +145,10 @@ async def test_what_is_unknown_or_belongs_to_no_session_is_refused(tmp_path):
             unknown = await wire.call("resources/subscribe", uri="file:///etc/passwd")
             never = await wire.call("resources/unsubscribe", uri="memo://one")
 
+            async with keyed(url, MODERN) as modern:
+                gone = await modern.call("resources/subscribe", uri="memo://one")
+
+    assert gone.error["code"] == -32601, "the modern revision follows resources by subscriptions/listen alone"
     assert unknown.error["code"] == -32602
     assert unknown.error["data"]["pointer"] == "/uri"
     assert never.result == {}

@@ -47,6 +47,10 @@ SURE = {
     "any of": (obj(["a"], a={"anyOf": [{"type": "null"}, {"type": "string"}]}), {"a": "text"}),
     "one of": (obj(["a"], a={"oneOf": [{"type": "integer"}, {"type": "string"}]}), {"a": 1}),
     "all of": (obj(["a"], a={"allOf": [{"type": "integer"}, {"minimum": 4}]}), {"a": 4}),
+    "steps above two bounds": (
+        obj(["a"], a={"type": "integer", "exclusiveMinimum": 2, "minimum": 50, "multipleOf": 7}),
+        {"a": 56},
+    ),
     "reference": ({**obj(["a"], a={"$ref": "#/$defs/A"}), "$defs": {"A": {"enum": ["x"]}}}, {"a": "x"}),
     "required and not described": ({"type": "object", "required": ["a"]}, {"a": "text"}),
     "optional with examples": (obj(a={"type": "string", "examples": ["x"]}), {"a": "x"}),
