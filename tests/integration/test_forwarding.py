@@ -187,7 +187,10 @@ async def test_the_gate_answers_in_place_of_a_call(desk: Desk) -> None:
     async def gate(_view: Any, _primitive: Any) -> dict[str, Any]:
         return {"isError": True, "content": [{"type": "text", "text": "Read first."}]}
 
+    await desk.allow(limits=Limits(requests_per_second=0.001, burst=1))
     made = await desk.call("files__read", {}, gate=gate)
+    with pytest.raises(RateLimitedError):
+        await desk.call("files__read", {})
 
     assert made["content"][0]["text"] == "Read first."
     assert server.calls == []

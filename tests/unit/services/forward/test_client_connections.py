@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.core.errors import UpstreamUnavailableError
+from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
 from app.core.upstream import Hooks
 from app.services.forward.client_connection import drop_notification, refuse_request
 from app.services.forward.client_connections import SessionConnections
@@ -24,7 +24,9 @@ class Link:
         self.number = number
         self.lost = asyncio.Event()
 
-    async def request(self, *_arguments: Any, **_options: Any) -> dict[str, Any]:
+    async def request(self, method: str, *_arguments: Any, **_options: Any) -> dict[str, Any]:
+        if method == "hang":
+            await asyncio.Event().wait()
         return {"number": self.number}
 
     async def wait_closed(self) -> None:
@@ -76,3 +78,12 @@ async def test_an_ended_session_opens_no_connection() -> None:
     with pytest.raises(UpstreamUnavailableError, match="session has ended"):
         await session.request("files", "tools/call", {}, hooks=Hooks())
     assert len(server.links) == 1
+
+
+async def test_a_call_that_takes_too_long_names_its_server() -> None:
+    pool = ConnectionPool()
+    with pytest.raises(DeadlineExceededError) as late:
+        async with pool.taken(OWNER, Server(), {}) as link:
+            await link.request("hang", {}, Hooks(), 0.01)
+    assert late.value.details == {"server": "files"}
+    await pool.close()
