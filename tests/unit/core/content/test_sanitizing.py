@@ -18,6 +18,7 @@ STRIPPED = [
     ('<b style="color:#ffffff">x</b>ok', "ok", {"hidden_element": 1}),
     ("<div hidden>x</div>ok", "ok", {"hidden_element": 1}),
     ("<script>x</script>ok<style>y</style>", "ok", {"active_element": 2}),
+    ("<script>x</script>" * 12 + "ok", "ok", {"active_element": 12}),
     ("<iframe src=//x.example></iframe>ok", "ok", {"active_element": 1}),
     ('<meta http-equiv="refresh" content="0">ok', "ok", {"active_element": 1}),
     ('<b onclick="x()">ok</b>', "<b >ok</b>", {"event_handler": 1}),
