@@ -101,3 +101,13 @@ async def test_writes_of_many_tenants_share_commits_and_nothing_else(
     for caller, receipt in zip(callers, receipts, strict=True):
         assert receipt.handles == [Handle("PERSON", 1), Handle("PERSON", 2)]
         assert await vaults[-1].texts(caller, "talk", receipt.handles) == [caller.tenant, "Ada"]
+
+
+async def test_writes_of_new_and_known_scopes_share_commits(vaults: list[Vault], tenant: str) -> None:
+    caller = caller_of(tenant)
+    await vaults[0].store(caller, "talk 0", "Ada")
+    scopes = [f"talk {number}" for number in (1, 0, 2, 0, 3)]
+    writes = [vaults[0].store(caller, scope, "Ada", f"Bob {at}") for at, scope in enumerate(scopes)]
+    receipts = await asyncio.gather(*writes)
+    for at, (scope, receipt) in enumerate(zip(scopes, receipts, strict=True)):
+        assert await vaults[-1].texts(caller, scope, receipt.handles) == ["Ada", f"Bob {at}"]

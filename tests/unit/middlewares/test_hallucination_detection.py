@@ -200,6 +200,19 @@ async def test_what_tools_are_called_with_is_reported_and_never_changed():
     assert kinds(metadata) == ["url", "identifier"]
 
 
+async def test_an_identifier_that_one_of_several_sources_has_is_not_invented():
+    call = {
+        "type": "tool_use",
+        "id": "1",
+        "name": "open",
+        "input": {"order": "ORD-99887", "next": "ORD-11223"},
+    }
+    sources = [{"role": "user", "content": text} for text in ("Where is ord-99887?", "It is raining.")]
+    _, metadata = await detected([*sources, {"role": "assistant", "content": [call]}])
+    assert kinds(metadata) == ["identifier"]
+    assert metadata["findings"][0]["pointer"].endswith("/next")
+
+
 async def test_a_note_is_never_put_into_data():
     items = talk('{"site": "https://nowhere.sluice.org/x", "text": "' + MADE_UP + '"}')
     content, metadata = await detected(items)
