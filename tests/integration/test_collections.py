@@ -236,6 +236,9 @@ async def test_readers_of_deleted_documents_are_forgotten_and_those_of_others_st
     await library.add("c", "three again", access=["role:auditor"])
     async with library.database.transaction(library.tenant, write=False) as tx:
         assert [part.access for part in await list_parts(tx, library.tenant)] == [("role:auditor",)]
+    await library.collections.delete_document(library.caller, "notes", kept.document.id)
+    left = await library.collections.get(library.caller, "notes")
+    assert (left.documents, left.chunks) == (1, 1)
 
 
 @pytest.mark.parametrize("way", ["document", "collection", "replaced"])

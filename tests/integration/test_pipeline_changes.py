@@ -122,6 +122,8 @@ async def test_versions_count_on_and_a_stale_change_is_refused(each: Rest) -> No
     assert (await call("PUT", "?expected_version=0", body)).json()["version"] == 4
     versions = (await call("GET", "/versions?limit=2")).json()
     assert [(one["version"], one["state"]) for one in versions["items"]] == [(4, "active"), (3, "removed")]
+    unknown = await each.call("GET", f"{PATH}/never_made/versions", roles=[Role.OPERATOR])
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
     older = (await call("GET", f"/versions?cursor={versions['next']}")).json()
     assert [one["version"] for one in older["items"]] == [2, 1]
     listed = await each.call("GET", PATH, roles=[Role.OPERATOR])

@@ -12,6 +12,7 @@ from app.core.access import Role
 from app.core.content.handles import Handle
 from app.core.errors import ForbiddenError, StoreUnavailableError
 from app.engines.cipher import KeyRing, KeyRingError
+from app.services.audit.audit import AuditQuery
 from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
@@ -173,6 +174,11 @@ async def test_ordinals_jump_after_a_restore_from_backup(
         assert lost.handles == [Handle("PERSON", 1_000_001), Handle("EMAIL", 1_000_001)]
         assert await vault.service.restore_epoch(caller) == 2
         assert (await vault.store(caller, "talk", "Zoe")).handles == [Handle("PERSON", 2_000_001)]
+        noted = (await vault.audit.query(caller, AuditQuery(action="vault.restore_epoch"))).items
+        assert [(event.outcome, dict(event.details)) for event in noted] == [
+            ("ok", {"epoch": 2}),
+            ("ok", {"epoch": 1}),
+        ]
     async with database.system_transaction(write=False) as tx:
         assert {row.restore_epoch for row in await tx.execute(text("SELECT restore_epoch FROM scope"))} == {2}
     await database.close()

@@ -300,6 +300,8 @@ async def test_an_invocation_is_on_record_with_its_event(served: Served) -> None
     params = {"name": "timestamp_injector", "event": "context/transform", "phase": "request"}
     async with served.client(HANDSHAKE) as wire:
         await invoke(wire, {**params, "payload": {"context": ["canary-4711"]}})
+        metrics = (await wire.http.get(wire.url.partition("/mcp")[0] + "/metrics")).text
+        assert 'sluice_invocations_total{middleware="timestamp_injector",outcome="ok"}' in metrics
         made = await served.app.state.services.access.create_key(HOST, [Role.AUDITOR], tenant=DEFAULT_TENANT)
         refused = await wire.http.post(
             *(wire.url,),
