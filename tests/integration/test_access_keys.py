@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -190,11 +190,18 @@ async def test_a_refused_union_needs_an_override_that_is_on_record(
     with pytest.raises(InvalidArgumentsError):
         await replica.key(acme, *union)
     made = await replica.key(acme, *union, override_unions=True)
-    plain = await replica.key(acme, Role.INVOKER, override_unions=True)
+    ends = datetime(2030, 1, 2, tzinfo=UTC)
+    plain = await replica.key(acme, Role.INVOKER, override_unions=True, expires=ends, cidrs=["10.0.0.0/8"])
     grants = {event.details["key"]: event for event in await replica.events(acme, action="key.create")}
     assert grants[made.key.id].details["override_unions"] is True
     assert grants[made.key.id].details["granted"] == ",".join(sorted(union))
-    assert "override_unions" not in grants[plain.key.id].details
+    assert dict(grants[plain.key.id].details) == {
+        "key": plain.key.id,
+        "actor_tenant": SYSTEM_TENANT,
+        "granted": "invoker",
+        "expires": ends.isoformat(),
+        "cidrs": "10.0.0.0/8",
+    }
 
 
 async def test_a_custodian_sees_and_changes_only_the_keys_of_their_tenant(

@@ -44,6 +44,10 @@ async def test_versions_of_a_policy_come_newest_first_and_only_older_ones_than_a
     for number in (1, 3, 2):
         assert await add_policy(tx, StoredPolicy(tenant, number, {"n": number}, NOON, "me"))
     assert not await add_policy(tx, StoredPolicy(tenant, 3, {"n": 9}, NOON, "you"))
+    for other in (f"!{tenant}", f"{tenant}-z"):  # their names come before and after in every order
+        await add_tenant(tx, Tenant(other, NOON, "test"))
+        assert await find_policy(tx, other) is None
+        assert await add_policy(tx, StoredPolicy(other, 2, {"n": other}, NOON, "else"))
     newest = await find_policy(tx, tenant)
     assert newest is not None
     assert (newest.version, newest.document) == (3, {"n": 3})

@@ -56,6 +56,7 @@ async def test_the_refusal_says_when_to_come_back() -> None:
         async with traffic.admit("a", bounds):
             pass
     assert refusal.value.retry_after_s == pytest.approx(0.5)
+    assert refusal.value.details == {"limit": "requests_per_second", "value": 2}
     clock.now += 0.5
     assert await admitted(traffic, "a", bounds)
 
