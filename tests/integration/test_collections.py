@@ -10,7 +10,14 @@ import pytest
 from app.core.access import Role
 from app.core.catalog.collections import CollectionDefinition
 from app.core.contracts.engines import Embeddings, EngineReport
-from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError, UpstreamUnavailableError
+from app.core.errors import (
+    ForbiddenError,
+    InvalidArgumentsError,
+    NotFoundError,
+    TooLargeError,
+    UpstreamUnavailableError,
+)
+from app.services.documents import ingestion
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
 from app.services.documents.vectors import DocumentVectors
@@ -225,6 +232,17 @@ async def test_deleting_leaves_nothing_in_memory_of_any_process(
         assert await other.ask("zeppelin") == []
     with pytest.raises(NotFoundError):
         await library.add("a", "again")
+
+
+async def test_a_tenant_holds_so_many_chunks_and_may_still_replace_documents(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingestion, "MAX_CHUNKS_HELD", 2)
+    for name in ("a", "b"):
+        await library.add(name, "one")
+    with pytest.raises(TooLargeError):
+        await library.add("c", "three")
+    await library.add("b", "another")
 
 
 async def test_readers_of_deleted_documents_are_forgotten_and_those_of_others_stay(library: Library) -> None:

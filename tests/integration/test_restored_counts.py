@@ -49,3 +49,13 @@ async def test_what_each_redacting_step_found_is_added_up(rest: Rest) -> None:
     made = await rest.invoke("to_model", ["Jane Smith"], roles=[Role.INVOKER])
     assert made.json()["content"] == ["[PERSON_2]: [PERSON_1]"]
     assert (await newest_counts(rest))["PERSON"] == 2
+
+
+async def test_each_original_that_stays_out_of_an_address_is_counted(rest: Rest) -> None:
+    text = "See https://x.org/?a=[PERSON_1] and https://y.org/?b=[PERSON_2], [PERSON_1]."
+    made = await rest.invoke("pii_restoration", [text], {"scope": "s"}, roles=BOTH)
+    assert made.json()["content"] == [
+        "See https://x.org/?a=[PERSON_1] and https://y.org/?b=[PERSON_2], Jane Smith."
+    ]
+    assert made.json()["metadata"]["withheld"] == 2
+    assert (await newest_counts(rest))["withheld"] == 2

@@ -123,6 +123,8 @@ async def test_lists_hold_the_callers_own_whether_other_tenants_names_come_befor
                 1,
                 [own.tenant],
             ]
+            (collection,) = await own.collections.list(own.caller)
+            assert (collection.documents, collection.chunks) == (1, 1)
             documents = await own.collections.documents(own.caller, "notes")
             assert [document.external_id for document in documents] == [f"{own.tenant}-False"]
             (waiting,) = await own.ingestion.ingestions(own.caller, "notes")

@@ -124,3 +124,14 @@ def test_signed_reasoning_is_counted_and_never_touched(block: dict[str, Any]) ->
     context = Context.parse([{"role": "assistant", "content": [block]}])
     assert not context.leaves
     assert context.unscanned == {"reasoning": 1}
+
+
+def test_arguments_of_a_call_know_the_tool_that_they_are_for() -> None:
+    calls = [
+        {"id": "1", "type": "function", "function": {"name": "mail", "arguments": '{"to": "Jane Smith"}'}},
+        {"id": "2", "type": "custom", "custom": {"name": "shell", "input": "Jane Smith"}},
+        {"id": "3", "type": "function", "function": {"name": 7, "arguments": '{"to": "Jane Smith"}'}},
+    ]
+    leaves = Context.parse(_call(tool_calls=calls)).leaves
+    tools = [leaf.tool for leaf in leaves if leaf.text == "Jane Smith"]
+    assert tools == ["mail", "shell", None]
