@@ -35,6 +35,26 @@ HOSTILE = {
         unit: repeated(unit)
         for unit in ("4111 ", "password=", "-----BEGIN PRIVATE KEY-----", "eyJ", "dob 1/1/1 ", "１")
     },
+    **{
+        unit: repeated(unit)
+        for unit in (
+            "http://a.b/?",
+            "0x",
+            "%41",
+            "&#x0041;",
+            "&#0",
+            "\\u0041",
+            "U+0041 ",
+            "[(",
+            "(a)",
+            "1/",
+            "41 ",
+        )
+    },
+    **{
+        unit: repeated(unit)
+        for unit in ("a_1", "は1", "\x1b[", "\ue0001", "x_at_", "\\34", "aB1 ", "A 1\n", "'a',")
+    },
     "base64": noise(LETTERS),
     "hex": noise("0123456789abcdef"),
     "mixed": noise('a1.-@ :/"+()'),

@@ -15,12 +15,27 @@ HIDDEN = {
     "नंबर1HGCM82633A004352है": "1HGCM82633A004352",
     "backup_4539578763621486_old": "4539578763621486",
     "row\\n+44 20 7946 0958\\tnext": "7946 0958",
+    "card 4539\x075787\x1b[31m6362\x1b[0m1486 here": "5787",
+    "card 4539/5787/6362/1486 here": "5787",
+    "card 4539\n5787\n6362\n1486 here": "5787",
+    'card ["4", "5", "3", "9", "5", "7", "8", "7", "6", "3", "6", "2", "1", "4", "8", "6"]': '"7", "8", "7"',
+    "mail &#0000107;im&#x000040;example.org here": "im&#x000040;example",
+    "mail kim\\40 example.org here": "\\40 example",
+    "mail kimU+0040example.org here": "U+0040example",
+    "mail 0x6b 0x69 0x6d 0x40 0x65 0x2e 0x6f 0x72 0x67 here": "0x69 0x6d",
+    "mail a2lt LnZl Z2FA ZXhh bXBs ZS5v cmc= here": "LnZl",
+    "ssn [2][1][9][-][0][9][-][9][9][9][9] here": "[1][9]",
+    "host 192\\.168\\.10\\.41 here": "168",
+    "mail kim_at_example_dot_org here": "example_dot",
+    "ssn 219\ue000-09-\ue0019999 here": "9999",
 }
 """Texts, each with what must not leave in clear."""
 
 ORDINARY = [
     "今日は2024年5月6日、Python3とGitHubを使います。",
     "commit_5f4dcc3b5aa765d61d8327deb882cf99 in IMG_20240115_123456.jpg",
+    "7f 45 4c 46 02 and 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "sizes = [1024, 2048, 4096, 8192]; row.created_at_local.id; (a)(b)(c); U+0041 is A",
     "print('a\\n1234\\t5678\\n') \\d{3} C:\\new\\temp",
 ]
 

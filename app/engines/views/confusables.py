@@ -74,6 +74,8 @@ def folded(character: str) -> str:
     digit = unicodedata.digit(character, None)
     if digit is not None:
         return str(digit)
+    if "DIGIT" in unicodedata.name(character, "") and unicodedata.numeric(character, -1) == 0:
+        return "0"
     return _letter(character)
 
 
@@ -93,7 +95,8 @@ def _letter(character: str) -> str:
 def is_invisible(character: str) -> bool:
     """Return whether a character is invisible: joiners, directions, selectors, fillers, tags."""
     selects_variant = "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
-    return selects_variant or character in _FILLERS or unicodedata.category(character) == "Cf"
+    # Private use and what is not assigned show nothing, or a box, in most fonts.
+    return selects_variant or character in _FILLERS or unicodedata.category(character) in ("Cf", "Co", "Cn")
 
 
 @lru_cache(maxsize=16_384)

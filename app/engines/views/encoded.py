@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,6 +37,10 @@ _SHORT: Final = 16
 _LINE: Final = 16
 _TRIES: Final = 4
 """How many lines of a block, such as an image, are tried as its first one; each line is also read by itself."""
+_LEAST_TOKENS: Final = 3
+_GAP: Final = 3
+_PADDING: Final = 2
+_WHITE: Final = np.frombuffer(b" \t\r\n", np.uint8)
 _STANDARD: Final = str.maketrans("-_", "+/")
 _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
 _SURE: Final = 24
@@ -49,6 +53,7 @@ _NUMBER: Final = re.compile(r"[0-9]{10}")
 def encoded_runs(text: str) -> Iterator[Substitution]:
     """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
     done = block = tries = 0
+    yield from _spaced(text)
     for start, end in _runs(text):
         if start < done:
             continue
@@ -88,6 +93,44 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
     yield from zip(begins[telling].tolist(), ends[telling].tolist(), strict=True)
 
 
+def _spaced(text: str) -> Iterator[Substitution]:
+    """Yield base64 with blanks or line breaks inside: tokens in a row that are no words."""
+    seen = np.frombuffer(b" %b " % text.encode("ascii", "replace"), np.uint8)
+    kinds = _KINDS.take(seen)
+    edges = np.flatnonzero((kinds[1:] > 0) != (kinds[:-1] > 0))
+    begins, ends = edges[::2], edges[1::2]
+    if len(begins) < _LEAST_TOKENS:
+        return
+    capitals = np.add.reduceat(
+        (kinds & _CAPITAL) > 0, np.column_stack((begins, ends)).ravel() + 1, dtype=np.int32
+    )[::2]
+    within = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
+    inner = capitals - ((kinds[begins + 1] & _CAPITAL) > 0) > 0
+    letters = within & (_SMALL | _CAPITAL) > 0
+    strange = (letters & (within & _DIGIT > 0)) | (inner & (within & _SMALL > 0)) | (ends - begins == 1)
+    near = begins[1:] - ends[:-1]
+    linked = (near > 0) & (near <= _GAP) & np.isin(seen[ends[:-1] + 1], _WHITE) & (strange[1:] | strange[:-1])
+    bounds = np.flatnonzero(np.diff(np.concatenate(([0], linked.view(np.int8), [0]))))
+    for first, last in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
+        odd = np.flatnonzero(strange[first : last + 1]) + first
+        if len(odd) >= _LEAST_TOKENS:
+            yield from _among(text, begins, ends, (first, int(odd[0]), int(odd[-1]), last))
+
+
+def _among(text: str, begins: Any, ends: Any, row: tuple[int, int, int, int]) -> Iterator[Substitution]:
+    """Yield what the tokens of a row encode together; a token at either end may be a word or a part of it."""
+    first, low, high, last = row
+    for begin in sorted({low, max(first, low - 1), min(low + 1, high)}):
+        for end in sorted({high, min(last, high + 1), max(low, high - 1)}, reverse=True):
+            start, stop = int(begins[begin]), int(ends[end])
+            while text.startswith("=", stop) and stop - int(ends[end]) < _PADDING:
+                stop += 1
+            joined = "".join(text[start:stop].split())
+            if len(joined) >= _SHORT and end > begin and (plain := _from_base64(joined)) is not None:
+                yield Substitution(start, stop, f" {plain} ", "base64")
+                return
+
+
 def is_settled(run: str) -> bool:
     """Return whether a long run is base64: of text, which is decoded, or of something else that hides no number."""
     bare = run.rstrip("=").translate(_STANDARD)
@@ -102,6 +145,9 @@ def _readings(spelled: str, start: int) -> Iterator[Substitution]:
     whole = _decoded(spelled)
     if whole is not None:
         yield Substitution(start, start + len(spelled), f" {whole[0]} ", whole[1])
+        return
+    if "-" in spelled and (plain := _from_base64(spelled.replace("-", ""))) is not None:
+        yield Substitution(start, start + len(spelled), f" {plain} ", "base64")
         return
     if "/" in spelled or "-" in spelled or "_" in spelled:
         for part in _BETWEEN.finditer(spelled):

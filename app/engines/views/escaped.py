@@ -20,10 +20,11 @@ _PERCENT: Final = re.compile(
 )
 _PERCENT_BYTE: Final = re.compile(r"%(?:25)*([0-9A-Fa-f]{2})")
 _ENTITY: Final = re.compile(
-    r"&(?:amp;)*+(?:#[xX][0-9A-Fa-f]{1,6}+;?|#[0-9]{1,7}+;?|(?!amp;)[A-Za-z][A-Za-z0-9]{1,30}+;)|&(?:amp;)+"
+    r"&(?:amp;)*+(?:#[xX]0*+[0-9A-Fa-f]{0,6}+;?|#0*+[0-9]{0,7}+;?|(?!amp;)[A-Za-z][A-Za-z0-9]{1,30}+;)|&(?:amp;)+"
 )
+_ZEROS: Final = re.compile(r"(&#[xX]?)0+(?=[0-9A-Fa-f])")
 _ESCAPE: Final = re.compile(
-    r"\\(?<!\\\\)\\*+(?:u\{[0-9A-Fa-f]{1,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt]|[abefv0](?=[\d+(])|/)"
+    r"\\(?<!\\\\)\\*+(?:u\{0*+[0-9A-Fa-f]{0,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt]|[abefv0](?=[\d+(])|/)"
 )
 _WHITE: Final = {**dict.fromkeys("abefv0", " "), "n": "\n", "r": "\r", "t": "\t", "/": "/"}
 _QUOTED: Final = re.compile(
@@ -40,7 +41,7 @@ _SPELLED: Final = {
     for opening, closing in ("[]", "()", "{}", "<>")
 }
 _AT: Final = frozenset(
-    {"@", "at", "ät", "aet", "arobase", "arobas", "arroba", "chiocciola", "klammeraffe", "a commercial"}
+    {"@", "at", "ät", "aet", "arobase", "arobas", "arroba", "chiocciola", "klammeraffe", "a commercial", "a"}
     | {"apenstaartje", "kukac", "snabel"}
 )
 _DOT: Final = frozenset({".", "dot", "punkt", "point", "punto", "ponto", "punt", "period"})
@@ -88,6 +89,7 @@ def _entities(text: str) -> Iterator[Substitution]:
     for entity in _ENTITY.finditer(text):
         name = entity.group().rpartition("amp;")[2] or "&amp;"
         name = name if name[0] == "&" else f"&{name}"
+        name = _ZEROS.sub(r"\1", name)
         plain = html.unescape(name) if name[1] == "#" else html5.get(name[1:])
         if plain is not None and plain != name:
             yield Substitution(*entity.span(), "" if plain in _CONTROL else plain, "html")

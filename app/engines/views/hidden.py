@@ -7,9 +7,9 @@ from typing import Final
 from app.engines.views.codes import codes_of, strangers
 from app.engines.views.mapping import Substitution, TextView, respelled
 
-_OVERRIDDEN: Final = re.compile("\u202e([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")
+_OVERRIDDEN: Final = re.compile("[\u202e\u202b\u2067]([^\u202a-\u202e\u2066-\u2069\n\r\u2029]+)")
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]{2,}")
-_UNSEEN: Final = re.compile("[\u202e\ufe00-\ufe0f\U000e0020-\U000e01ef]")
+_UNSEEN: Final = re.compile("[\u202e\u202b\u2067\ufe00-\ufe0f\U000e0020-\U000e01ef]")
 _SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
@@ -20,6 +20,8 @@ def hidden_views(text: str) -> Iterator[TextView]:
     backwards = [
         Substitution(*run.span(1), run[1][::-1], "reversed", backwards=True)
         for run in _OVERRIDDEN.finditer(text)
+        # Text that is written from right to left needs the mark, and is not disguised by it.
+        if run.group()[0] == "\u202e" or run[1].isascii()
     ]
     if backwards:
         yield respelled(text, backwards)

@@ -5,12 +5,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from app.engines.views.codepoints import codepoints
+from app.engines.views.controls import without_controls
 from app.engines.views.encoded import encoded_runs
 from app.engines.views.escaped import escapes
 from app.engines.views.glued import glued_view
 from app.engines.views.hidden import hidden_views
 from app.engines.views.mapping import Substitution, TextView, apart, respelled
+from app.engines.views.pieces import pieces
 from app.engines.views.plain import plain_view
+from app.engines.views.spelled import spelled
 
 LEVELS: Final = 3
 """How many nested encodings are undone; there is no honest reason for more."""
@@ -19,6 +23,9 @@ _AROUND: Final = 512
 """Longest reach of encoded text, apart from runs without blanks and lines of base64."""
 _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
 """A blank between two words, across which no encoded text continues."""
+
+
+_DECODERS: Final = (escapes, codepoints, encoded_runs, spelled, pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +44,14 @@ def readings(text: str) -> Readings:
     """Return every other way to read ``text``; their total size is at most a fixed multiple of it."""
     views: list[TextView] = []
     glued = [glued_view(text, disguised=True)]
-    below: TextView | None = None
+    below = without_controls(text)
     if not text.isascii():
         for hidden in hidden_views(text):
             views += _with_plain(hidden)
             glued.append(glued_view(views[-1].text, views[-1]))
-        below = plain_view(text)
-        views += [] if below is None else [below]
+        seen = text if below is None else below.text
+        below = plain_view(seen, below) or below
+    views += [] if below is None else [below]
     decoded, sealed = _decoded(text if below is None else below.text, below)
     views += decoded
     last = views[-1] if decoded else below
@@ -78,7 +86,7 @@ def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Substitution
     encoded: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
-        changes = [*escapes(part), *encoded_runs(part)]
+        changes = [change for decode in _DECODERS for change in decode(part)]
         if low:
             changes = [change._replace(start=low + change.start, end=low + change.end) for change in changes]
         encoded += changes

@@ -163,6 +163,11 @@ def _opening(items: Iterable[Shape]) -> bytes:
     for item in items:
         if least >= LONGEST or positions(item) >= UNLIMITED:
             break
+        if width(item)[1] > WIDEST:
+            # Its first characters are enough: a long run would be read to its end at every hit inside it.
+            if isinstance(item, Repeat) and item.least and width(item.item)[1] * item.least <= WIDEST:
+                expression += _expression(Repeat(item.item, item.least, item.least))
+            break
         expression += _expression(item)
         least += width(item)[0]
     return expression

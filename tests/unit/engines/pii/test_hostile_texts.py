@@ -59,6 +59,19 @@ def test_time_grows_with_length_only(analyzer: Analyzer, name: str, strict: bool
     assert any(linear() for _ in range(3))
 
 
+@pytest.mark.parametrize("unit", ["http://a.b/?", "ftp://x.y/&q=http://"])
+def test_a_long_run_of_addresses_takes_time_in_proportion(analyzer: Analyzer, unit: str) -> None:
+    """Each place where an address begins was read to the end of the run: 500 KB took eleven seconds."""
+
+    def seconds(size: int) -> float:
+        text = (unit * (size // len(unit) + 1))[:size]
+        before = time.process_time()
+        analyzer.scan(text, DetectionOptions())
+        return time.process_time() - before
+
+    assert any(seconds(200_000) < 4 * 2 * seconds(50_000) for _ in range(3))
+
+
 def test_an_address_behind_forty_thousand_letters_and_dots_is_covered(find: Find) -> None:
     covered = "".join(what for what, _ in find("a." * 20_000 + "jane@example.com"))
     assert covered.endswith("jane@example.com")

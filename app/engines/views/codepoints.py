@@ -1,0 +1,117 @@
+"""Decode characters that are written as their numbers: ``U+0034``, ``0x34,0x35``, ``34 35 33``, ``52, 53``.
+
+A number alone means something else, so each form counts only as a row of several, apart from those with a sign of
+their own.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from app.engines.views.mapping import Substitution
+
+_NAMED: Final = re.compile(r"<?[Uu]\+(00[0-9A-Fa-f]{2}|(?<![A-Za-z0-9+/][Uu]\+)[1-9A-Fa-f]?[0-9A-Fa-f]{4})>?")
+_NAMED_GAP: Final = re.compile(r"[ ,;]{1,3}(?=<?[Uu]\+[0-9A-Fa-f]{4})")
+_BARE_U: Final = re.compile(r"u[0-9A-Fa-f]{4}(?:u[0-9A-Fa-f]{4}){2,}")
+_BARE_X: Final = re.compile(r"x[0-9A-Fa-f]{2}(?:x[0-9A-Fa-f]{2}){4,}+")
+_BYTE: Final = re.compile(
+    r"0[xX][0-9A-Fa-f]{2}(?![0-9A-Fa-f])(?:[\s,;:]{1,4}0[xX][0-9A-Fa-f]{2}(?![0-9A-Fa-f])){3,}"
+)
+_JOINED_BYTES: Final = re.compile(r"0[xX][0-9A-Fa-f]{2}(?:0[xX][0-9A-Fa-f]{2}){3,}")
+_PAIRS: Final = re.compile(
+    r"[0-9A-Fa-f]{2}(?<![0-9A-Za-z]..)([ :\-])[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){6,}+(?![0-9A-Za-z])"
+)
+_CODES: Final = re.compile(
+    r"[0-9](?<![\w.,-].)[0-9]{1,2}+([, ]|,\s{1,4}+)(?:[0-9]{2,3}+\1(?=[0-9]{2,3}(?![\w.]))){6,}+[0-9]{2,3}+"
+)
+_STYLED: Final = re.compile(r"\\(?<!\\\\)\\*+[0-9A-Fa-f]{1,6}(?:[ ]?\\+[0-9A-Fa-f]{1,6}){2,}[ ]?")
+_STYLED_SIGN: Final = re.compile(r"\\(?<=\w\\)(?:0{0,4}(?:40|2[eEdD]) ?(?=\w)|0000[2-7][0-9A-Fa-f])")
+_HEX_PAIR: Final = re.compile(r"(?:0[xX]|x)?([0-9A-Fa-f]{2})[\s,;:\-]*")
+_STYLE_UNIT: Final = re.compile(r"\\+([0-9A-Fa-f]{1,6})[ ]?")
+_NUMBER: Final = re.compile(r"([0-9]{2,3})[,\s]*")
+_OCTAL: Final = 3
+_ASCII: Final = range(32, 127)
+
+
+def codepoints(text: str) -> Iterator[Substitution]:
+    """Yield the characters that ``text`` writes as numbers, each with its place."""
+    if "U+" in text or "u+" in text:
+        yield from _named(text)
+    if "u00" in text:
+        for run in _BARE_U.finditer(text):
+            places = range(run.start(), run.end(), 5)
+            yield from _characters(
+                [(place, place + 5, int(text[place + 1 : place + 5], 16)) for place in places]
+            )
+    if "x" in text or "X" in text:
+        if "0x" in text or "0X" in text:
+            for pattern in (_BYTE, _JOINED_BYTES):
+                yield from _rows(text, pattern, _HEX_PAIR, 16)
+        yield from _rows(text, _BARE_X, _HEX_PAIR, 16)
+    if "\\" in text:
+        yield from _styled(text)
+    if _holds_pairs(text):
+        yield from _rows(text, _PAIRS, _HEX_PAIR, 16)
+    yield from _rows(text, _CODES, _NUMBER, 10)
+
+
+def _named(text: str) -> Iterator[Substitution]:
+    for unit in _NAMED.finditer(text):
+        gap = _NAMED_GAP.match(text, unit.end())
+        yield from _characters([(unit.start(), gap.end() if gap else unit.end(), int(unit[1], 16))], "U+")
+
+
+def _rows(text: str, row: re.Pattern[str], unit: re.Pattern[str], base: int) -> Iterator[Substitution]:
+    """Yield the characters of rows of numbers, where all of them are printable ASCII."""
+    for run in row.finditer(text):
+        units = [
+            (match.start(), match.end(), int(match[1], base)) for match in unit.finditer(text, *run.span())
+        ]
+        if units and all(number in _ASCII or number in (9, 10, 13) for _, _, number in units):
+            start, end, number = units[-1]
+            # The separator behind the row is no part of it.
+            last = start + len(text[start:end].rstrip(" ,;:-\t\r\n"))
+            yield from _characters([*units[:-1], (start, last, number)])
+
+
+def _styled(text: str) -> Iterator[Substitution]:
+    """Yield the characters of escapes as style sheets write them: one to six digits, and a blank that ends them."""
+    for run in _STYLED.finditer(text):
+        units = [(match.start(), match.end(), match[1]) for match in _STYLE_UNIT.finditer(text, *run.span())]
+        # The blank behind the last one ends it, and may as well be one of the text.
+        start, end, number = units[-1]
+        units[-1] = (start, start + len(text[start:end].rstrip()), number)
+        # Three digits each: octal numbers, which programs write so.
+        if all(len(number) == _OCTAL for _, _, number in units):
+            continue
+        if all(int(number, 16) in _ASCII for _, _, number in units):
+            yield from _characters([(start, end, int(number, 16)) for start, end, number in units], "css")
+    for sign in _STYLED_SIGN.finditer(text):
+        number = int(sign.group()[1:].strip(), 16)
+        yield from _characters([(*sign.span(), number)], "css")
+
+
+def _characters(units: list[tuple[int, int, int]], way: str = "numbers") -> Iterator[Substitution]:
+    for start, end, number in units:
+        if number in _ASCII or 0xA0 <= number < 0xD800 or 0xE000 <= number < 0x110000:  # noqa: PLR2004 - Unicode
+            yield Substitution(start, end, chr(number), way)
+
+
+def _holds_pairs(text: str) -> bool:
+    """Return whether three hexadecimal pairs stand in a row; much faster than an expression."""
+    seen = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
+    signs = _HEX_SIGNS.take(seen)
+    pairs = signs[:-2] & signs[1:-1] & ~signs[2:]
+    return bool((pairs[:-6] & pairs[3:-3] & pairs[6:]).any())
+
+
+def _hex_signs() -> npt.NDArray[np.bool_]:
+    signs = np.zeros(256, np.bool_)
+    signs[[*b"0123456789ABCDEFabcdef"]] = True
+    return signs
+
+
+_HEX_SIGNS: Final = _hex_signs()

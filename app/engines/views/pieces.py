@@ -1,0 +1,135 @@
+"""Join values that are written in pieces: numbers over lines and slashes, arrays of digits, strings that are added up.
+
+Numbers stand beside numbers in every table. So digits are only joined where together they have the form of a value: a
+card number with its check digit, or the groups of a social security number.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Final
+
+from app.engines.views.mapping import Substitution
+
+PIECES: Final = "pieces"
+
+_SIGNS: Final = r"\s\"'`,;:/|_*+.\\\-–—·•~=#&<>()\[\]{}"  # noqa: RUF001 - dashes as they occur in texts
+_GROUPS: Final = re.compile(
+    rf"[0-9](?<![A-Za-z0-9].)[0-9]{{0,18}}+(?:[{_SIGNS}]{{1,10}}+[0-9]{{1,19}}+){{1,255}}+(?![A-Za-z0-9])"
+)
+_GROUP: Final = re.compile(r"[0-9]+")
+_IBAN: Final = re.compile(
+    r"[A-Z](?<![A-Za-z0-9].)[A-Z][0-9]{2}(?:(?:[\s_/|*:.,]|-\s){1,3}[A-Z0-9]{2,4}){3,8}+(?![A-Za-z0-9])"
+)
+_TABULAR: Final = frozenset({",", ", ", ";", "; ", " ", "  ", "\t", "\n", "\r\n", "|", " | "})
+"""What stands between the numbers of a table."""
+_PLAINLY: Final = frozenset({"-", " ", "."})
+"""What stands between the groups of a number as people write it, so that the patterns know it."""
+_SHAPES: Final = frozenset(
+    {
+        (4, 4, 4, 4),
+        (4, 6, 5),
+        (8, 8),
+        (4, 12),
+        (12, 4),
+        (4, 4, 8),
+        (8, 4, 4),
+        (4, 8, 4),
+        (6, 10),
+        (10, 6),
+        (6, 6, 4),
+    }
+)
+_SSN: Final = (3, 2, 4)
+_FEW: Final = 6
+_MANY: Final = 40
+_CARD: Final = range(13, 20)
+_BEGINS: Final = re.compile(r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3(?:4|7|[0689]|5)|6(?:011|4|5|2)")
+_LINE: Final = re.compile(
+    r"(?<=[\w.+-])[ \t]*\r?\n[ \t>]{0,8}@(?=\w)|(?<=\w)@[ \t]*\r?\n[ \t>]{0,8}(?=\w+[.-])"
+)
+_ADDED: Final = re.compile(
+    r"([\"'`])\s{0,4}(?:\+|\|\||&|\.\.?|<<)\s{0,4}(?:(?<=[\w.@+\-]\1)|(?<=[\"'`+|&.<\s]))\1(?=[\w.@+\-])"
+)
+_QUOTED: Final = re.compile(r"[\"'`][^\s\"'`\\,][\"'`](?:\s{0,8},\s{0,8}[\"'`][^\s\"'`\\,][\"'`]){4,}")
+_BRACKETED: Final = {
+    "[": re.compile(r"\[[^\s\[\]]\](?:[ ]?\[[^\s\[\]]\]){4,}"),
+    "(": re.compile(r"\([^\s()]\)(?:[ ]?\([^\s()]\)){4,}"),
+    "{": re.compile(r"\{[^\s{}]\}(?:[ ]?\{[^\s{}]\}){4,}"),
+}
+
+
+def pieces(text: str) -> Iterator[Substitution]:
+    """Yield what stands between the pieces of a value, or the whole of it where its form changes."""
+    for run in _GROUPS.finditer(text):
+        yield from _numbers(text, run)
+    for run in _IBAN.finditer(text):
+        for gap in re.finditer(r"[^A-Z0-9]+", run.group()):
+            if gap.group() != " ":
+                yield Substitution(run.start() + gap.start(), run.start() + gap.end(), " ", PIECES)
+    if "@" in text and "\n" in text:
+        for line in _LINE.finditer(text):
+            yield Substitution(*line.span(), "@", PIECES)
+    for sign in "\"'`":
+        if sign in text:
+            yield from _quoted(text)
+            break
+    for opening, pattern in _BRACKETED.items():
+        if opening in text:
+            for run in pattern.finditer(text):
+                yield from _singles(run)
+
+
+def _quoted(text: str) -> Iterator[Substitution]:
+    for added in _ADDED.finditer(text):
+        yield Substitution(*added.span(), "", PIECES)
+    for run in _QUOTED.finditer(text):
+        yield from _singles(run)
+
+
+def _singles(run: re.Match[str]) -> Iterator[Substitution]:
+    """Yield the signs of a row, each with what is around it."""
+    for unit in re.finditer(r"[\[({\"'`](.)[\])}\"'`](?:[\s,]{1,17}(?=[\[({\"'`]))?", run.group()):
+        yield Substitution(run.start() + unit.start(), run.start() + unit.end(), unit[1], PIECES)
+
+
+def _numbers(text: str, run: re.Match[str]) -> Iterator[Substitution]:
+    """Yield the numbers in a run of groups of digits: all of it, or groups with the same signs between them."""
+    places = [group.span() for group in _GROUP.finditer(text, *run.span())]
+    gaps = [text[before[1] : after[0]] for before, after in pairwise(places)]
+    if set(gaps) <= _PLAINLY and len(places) <= _FEW:
+        return
+    if len(places) <= _MANY and (plain := _joined(text, places, gaps)):
+        yield Substitution(places[0][0], places[-1][1], plain, PIECES)
+        return
+    first = 0
+    for gap, same in groupby(gaps):
+        last = first + len(list(same))
+        if gap not in _TABULAR and gap not in _PLAINLY and last - first < _MANY:
+            own = places[first : last + 1]
+            if len(own) < len(places) and (plain := _joined(text, own, gaps[first:last])):
+                yield Substitution(own[0][0], own[-1][1], plain, PIECES)
+        first = last
+
+
+def _joined(text: str, places: Sequence[tuple[int, int]], gaps: Sequence[str]) -> str:
+    """Return the number that groups of digits form together; empty if they form none."""
+    sizes = tuple(end - start for start, end in places)
+    groups = [text[start:end] for start, end in places]
+    if sizes == _SSN:
+        return "-".join(groups) if _is_divided(gaps) else ""
+    number = "".join(groups)
+    if len(number) not in _CARD or not (sizes in _SHAPES or (len(set(sizes)) == 1 and sizes[0] in (1, 2))):
+        return ""
+    return number if _BEGINS.match(number) and len(set(number)) > 2 and _has_check(number) else ""  # noqa: PLR2004
+
+
+def _is_divided(gaps: Sequence[str]) -> bool:
+    """Return whether three numbers are one: joined by signs that no list has, or quoted each by itself."""
+    return all(any(sign in "-/_|*\\~–" for sign in gap) or gap.strip() in ('","', "','") for gap in gaps)  # noqa: RUF001
+
+
+def _has_check(number: str) -> bool:
+    """Return whether the last digit is the check digit of ISO/IEC 7812."""
+    doubled = [int(digit) * 2 for digit in number[-2::-2]]
+    return (sum(value - 9 * (value > 9) for value in doubled) + sum(map(int, number[::-2]))) % 10 == 0  # noqa: PLR2004

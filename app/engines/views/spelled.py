@@ -1,0 +1,59 @@
+r"""Read addresses whose signs are words, ``kim_at_example_dot_org``, and signs with an escape before them, ``a\\.b``.
+
+Words such as "at" and "dot" are common, and programs join names by underscores. So they only count where a host under
+a usual top-level domain follows.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from app.engines.views.mapping import Substitution
+
+SPELLED: Final = "spelled"
+
+_AT: Final = "at|ät|aet|arobase|arobas|arroba|chiocciola|klammeraffe|apenstaartje|kukac|snabel"
+_DOT: Final = "dot|punkt|point|punto|ponto|punt|period"
+_MARK: Final = r"[_\-#*|~=^]{1,2}"
+_POINT: Final = rf"(?:\.| ?{_MARK}(?:{_DOT}){_MARK} ?| (?:{_DOT}) )"
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9\-]{0,61}?[A-Za-z0-9])?"
+_TOPS: Final = (
+    "com|org|net|edu|gov|mil|int|info|biz|io|ai|app|dev|co|uk|de|fr|it|es|nl|be|ch|at|pl|se|no|dk|fi|pt|ie|cz|ru|ua|tr"
+    "|jp|cn|kr|au|nz|ca|us|mx|br|ar|za|eu|example|test"
+)
+_SIGN: Final = re.compile(
+    rf"[@ _\-#*|~=^](?<=[A-Za-z0-9].)"
+    rf"(?:(?<=@)|(?<= )(?i:{_AT}) |(?<= ){_MARK}(?i:{_AT}){_MARK} |(?<![@ ])[_\-#*|~=^]?(?i:{_AT}){_MARK})"
+    r"(?=[A-Za-z0-9])"
+)
+_HOST: Final = re.compile(
+    rf"(?i){_LABEL}(?:{_POINT}{_LABEL}){{0,3}}?{_POINT}(?:{_TOPS})(?![A-Za-z0-9(=\[]|[._-]\w)"
+)
+_WORD: Final = re.compile(rf"(?i) ?{_MARK}(?:{_DOT}){_MARK} ?| (?:{_DOT}) ")
+_BEFORE: Final = re.compile(rf"(?i)[A-Za-z0-9]{{1,32}}(?:{_POINT}[A-Za-z0-9]{{1,32}}){{1,4}}\Z")
+_REACH: Final = 160
+_ESCAPED: Final = re.compile(r"\\(?<!\\\\)\\*+([.@\-_+:()#, ])")
+
+
+def spelled(text: str) -> Iterator[Substitution]:
+    """Yield the words that stand for the signs of an address, and the signs that are escaped."""
+    for sign in _SIGN.finditer(text):
+        host = _HOST.match(text, sign.end())
+        if host is None:
+            continue
+        dots = list(_WORD.finditer(text, *host.span()))
+        if (not dots and sign.group() == "@") or (not dots and sign.group().strip(" ").isalpha()):
+            # An address as usual, or "meet us at example.com".
+            continue
+        if sign.group() != "@":
+            yield Substitution(*sign.span(), "@", SPELLED)
+        for dot in dots:
+            yield Substitution(*dot.span(), ".", SPELLED)
+        before = text[max(0, sign.start() - _REACH) : sign.start()]
+        if local := _BEFORE.search(before):
+            offset = sign.start() - len(before)
+            for dot in _WORD.finditer(before, local.start()):
+                yield Substitution(offset + dot.start(), offset + dot.end(), ".", SPELLED)
+    if "\\" in text:
+        for escaped in _ESCAPED.finditer(text):
+            yield Substitution(*escaped.span(), escaped[1], "escapes")
