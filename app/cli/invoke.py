@@ -131,10 +131,7 @@ def parsed_items(raw: str, *, required: bool) -> list[Any] | None:
 
 
 def _is_item(value: Any) -> bool:
-    """Return whether ``value`` is a content block or a message.
-
-    Other JSON is sent as text, which is scanned; an item of unknown type would pass unscanned.
-    """
+    """Return whether ``value`` is a content block or a message; other JSON is sent as text."""
     return isinstance(value, dict) and (isinstance(value.get("type"), str) or "role" in value)
 
 

@@ -8,6 +8,8 @@ from app.core.content.handles import Handle, Original, json_escaped
 from app.core.content.leaves import ContextValue, Leaf, LeafPlace
 from app.core.content.parsing import MAX_BLOCKS, MAX_DEPTH, read_items
 from app.core.content.text_edits import RawEdit, rendered, written
+from app.core.content.walking import SIGNED_REASONING
+from app.core.errors import UnscannableContentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Replace the span irreversibly: ``mode`` is ``mask``, ``hash`` or ``remove``."""
+    """Replace the span irreversibly: ``mode`` is ``mask``, ``hash``, ``remove`` or, for ids of users, ``digest``."""
 
     label: str
     mode: str
@@ -67,7 +69,8 @@ class PendingMask:
 class Context:
     """A parsed context and the edits planned on it; immutable.
 
-    ``skipped`` counts items by unknown type, ``unscanned`` counts what cannot be scanned by kind. ``user_texts`` are
+    ``skipped`` counts items by unknown type, ``unscanned`` counts what cannot be scanned or changed by kind, and
+    ``unseen`` is the part of it that was not scanned. ``user_texts`` are
     the texts to which a middleware may add text, the last message first.
     """
 
@@ -85,9 +88,12 @@ class Context:
     def parse(
         cls, items: Any, *, max_blocks: int = MAX_BLOCKS, max_depth: int = MAX_DEPTH, strict: bool = False
     ) -> "Context":
-        """Parse a list of context items; keep and count unknown types, or refuse them if ``strict``."""
+        """Parse a list of context items; count unknown types, or refuse them if ``strict``.
+
+        Raise UnscannableContentError if ``strict`` and something cannot be scanned.
+        """
         read = read_items(items, max_blocks=max_blocks, max_depth=max_depth, strict=strict)
-        return cls(
+        context = cls(
             items=items,
             leaves=tuple(read.leaves),
             user_texts=tuple(read.user_texts),
@@ -95,6 +101,12 @@ class Context:
             unscanned=dict(read.unscanned),
             blocks=read.blocks,
         )
+        if strict and context.unseen:
+            raise UnscannableContentError(
+                "The context contains something that cannot be scanned, and strict: true refuses that.",
+                details={"unscanned": context.unseen},
+            )
+        return context
 
     def edited(self, edits: Iterable[Edit]) -> "Context":
         """Return a context with ``edits`` added to the plan; spans must not overlap."""
@@ -115,6 +127,11 @@ class Context:
         value = self.user_texts[0]
         position = len(value.text) if after else 0
         return replace(self, edits=(*self.edits, RawEdit(value, position, position, text, 0)))
+
+    @property
+    def unseen(self) -> dict[str, int]:
+        """Return by kind how much was not scanned; what is only sealed against changes was."""
+        return {kind: count for kind, count in self.unscanned.items() if kind != SIGNED_REASONING}
 
     @property
     def characters(self) -> int:

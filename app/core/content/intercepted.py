@@ -2,16 +2,29 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from app.core.content.chat_items import as_item, as_native, is_list_of_texts, native_steps
 from app.core.content.hook_items import ResultParts, free_items, free_value
+from app.core.content.payload_parts import (
+    Items,
+    PayloadPart,
+    WriteBack,
+    as_block,
+    as_message,
+    as_text,
+    is_list_of_texts,
+    merges,
+    unchanged,
+    with_role,
+    without_added_role,
+    writes_entry,
+    writes_inner,
+    writes_member,
+)
+from app.core.content.shapes.definitions import REQUEST_TYPE
 from app.core.errors import InternalError, InvalidArgumentsError
 
-Items = list[Any]
-_WriteBack = Callable[[Items, dict[str, Any]], None]
 _RESULT_KINDS: Final[Mapping[str, str]] = {
     "tools/call": "tool",
     "prompts/get": "prompt",
@@ -30,46 +43,47 @@ _MACHINE_MEMBERS: Final = frozenset(
             "n",
             "seed",
         ),
-        *("max_completion_tokens", "stopSequences", "stop", "tools", "toolChoice", "tool_choice", "stream"),
+        *("max_completion_tokens", "stream", "top_p", "top_k", "id", "object", "created", "usage"),
+        *("finish_reason", "stopReason", "stop_reason", "index", "role", "type", "_meta", "task", "mode"),
         *(
-            "top_p",
-            "top_k",
-            "response_format",
-            "id",
-            "object",
-            "created",
-            "usage",
-            "finish_reason",
-            "stopReason",
+            "elicitationId",
+            "action",
+            "system_fingerprint",
+            "service_tier",
+            "resultType",
+            "requestState",
+            "cursor",
         ),
-        *("stop_reason", "index", "role", "type", "_meta", "task", "mode", "elicitationId", "action"),
-        *("system_fingerprint", "service_tier", "logprobs", "resultType", "requestState", "cursor"),
+        *("created_at", "completed_at", "modelId", "modelVersion", "responseId", "usageMetadata"),
     }
 )
 """Members that only machines read; middlewares do not see them."""
 
-_SYSTEM_MEMBERS: Final = ("systemPrompt", "system", "instructions")
+_REQUEST_MEMBERS: Final = frozenset(
+    {
+        *("tools", "functions", "tool_choice", "toolChoice", "toolConfig", "tool_config", "function_call"),
+        *("response_format", "output_config", "outputConfig", "generationConfig", "inferenceConfig"),
+        *("stop", "stopSequences", "stop_sequences", "logprobs", "reasoning", "include", "thinking"),
+        *(
+            "user",
+            "safety_identifier",
+            "user_profile_id",
+            "metadata",
+            "previous_response_id",
+            "prompt_cache_key",
+        ),
+        *("conversation", "container", "modalities", "safetySettings", "cachedContent", "guardrailConfig"),
+    }
+)
+"""Members of a request to a model that are no part of the conversation: definitions, formats, an end user's id."""
+
+_SYSTEM_MEMBERS: Final = (
+    *("systemPrompt", "system", "instructions", "systemInstruction", "system_instruction"),
+)
+_LISTS_OF_MESSAGES: Final = ("messages", "contents")
+_SYSTEM_OR_CONTENT: Final = frozenset({*_SYSTEM_MEMBERS, "content"})
 _TEXT_ROLES: Final = {"prompt": "user", "input": "user", "text": "assistant", "output": "assistant"}
 """Members in which completion APIs put text, or a list of messages or texts, and the role of the speaker."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some items and how to write them back.
-
-    ``path`` is the place of the items in the body; ``each``: it is a list with one entry per item. ``takes`` converts
-    items that a middleware puts in front to entries of this place; None: it takes none.
-    """
-
-    path: tuple[str | int, ...]
-    items: Items
-    back: _WriteBack
-    each: bool = False
-    takes: Callable[[Any], Any] | None = None
-    skipped: int = 1
-    """How many steps of a path in an item do not exist in the payload."""
-    native: Sequence[Any] = ()
-    """What the payload contains in place of the items."""
 
 
 class InterceptedPayload:
@@ -83,7 +97,7 @@ class InterceptedPayload:
         self._member, self._body = _unframed(event, phase, payload)
         self._event = event
         self._result: ResultParts | None = None
-        self._parts: list[_Part] = []
+        self._parts: list[PayloadPart] = []
         if phase == "response" and event in _RESULT_KINDS:
             self._result = ResultParts(_RESULT_KINDS[event], self._body)
             self.items: Items = self._result.items
@@ -153,9 +167,8 @@ class InterceptedPayload:
         for part in self._parts:
             if number < len(part.items):
                 if part.each:
-                    return [*part.path, number, *native_steps(part.native[number], rest)]
-                steps = native_steps(part.native[0], rest) if part.native else rest
-                return [*part.path, *steps[part.skipped :]]
+                    return [*part.path, number, *rest]
+                return [*part.path, *rest[part.skipped :]]
             number -= len(part.items)
         return None
 
@@ -185,8 +198,8 @@ class InterceptedPayload:
     def _read_tool(self, body: Mapping[str, Any]) -> None:
         if isinstance(body.get("arguments"), str | list | dict):
             item = {"type": "tool_use", "id": "call", "name": body.get("name"), "input": body["arguments"]}
-            back = _writes_member("arguments", lambda item: item["input"])
-            self._parts.append(_Part(("arguments",), [item], back))
+            back = writes_member("arguments", lambda item: item["input"])
+            self._parts.append(PayloadPart(("arguments",), [item], back))
 
     def _read_context(self, body: Mapping[str, Any]) -> None:
         if not isinstance(body.get("context"), list):
@@ -195,20 +208,21 @@ class InterceptedPayload:
                 details={"pointer": "/payload/context"},
             )
         items = body["context"]
-        back = _writes_list("context", items)
-        self._parts.append(_Part(("context",), items, back, each=True, takes=_unchanged, native=items))
+        back = writes_member("context", each=True)
+        self._parts.append(PayloadPart(("context",), items, back, each=True, takes=unchanged))
 
     def _read_chat(self, *, as_blocks: bool) -> None:
         """Read a request to a model or its answer, in the forms of MCP and of common completion APIs."""
         body = self._body
         for name in _SYSTEM_MEMBERS:
             self._read_message(name, "system")
-        self._read_list("messages", _as_block if as_blocks else _as_message)
-        read = {*_SYSTEM_MEMBERS, "messages"}
+        for name in _LISTS_OF_MESSAGES:
+            self._read_list(name, as_block if as_blocks else as_message)
+        read = {*_SYSTEM_MEMBERS, *_LISTS_OF_MESSAGES}
         for name, role in {"content": self._role(), **_TEXT_ROLES}.items():
             value = body.get(name)
             if name != "content" and isinstance(value, list):
-                self._read_list(name, _as_text if is_list_of_texts(value) else _as_message)
+                self._read_list(name, as_text if is_list_of_texts(value) else as_message)
             else:
                 self._read_message(name, role)
             read |= {name} if isinstance(value, str | list) or name == "content" else set()
@@ -216,9 +230,42 @@ class InterceptedPayload:
             self._read_choices(body["choices"])
             read.add("choices")
         if isinstance(body.get("message"), dict):
-            self._read_whole_message(("message",), body["message"], partial(_writes_member, "message"))
+            self._read_whole_message(("message",), body["message"], partial(writes_member, "message"))
             read.add("message")
-        self._read_rest(read)
+        read |= self._read_other_answers()
+        self._read_request(read)
+        self._read_rest(read | _REQUEST_MEMBERS)
+
+    def _read_other_answers(self) -> set[str]:
+        """Read the answers of Gemini and of Bedrock's Converse; return the members that were read."""
+        read = set()
+        candidates = self._body.get("candidates")
+        for number, candidate in enumerate(candidates if isinstance(candidates, list) else []):
+            content = candidate.get("content") if isinstance(candidate, dict) else None
+            if isinstance(content, dict):
+                path = ("candidates", number, "content")
+                self._read_whole_message(
+                    path, content, partial(writes_entry, "candidates", number, "content")
+                )
+                read.add("candidates")
+        output = self._body.get("output")
+        if isinstance(output, dict) and isinstance(output.get("message"), dict):
+            back = partial(writes_inner, "output", "message")
+            self._read_whole_message(("output", "message"), output["message"], back)
+            read.add("output")
+        return read
+
+    def _read_request(self, read: set[str]) -> None:
+        """Read definitions, formats, stop words and an end user's id as one item."""
+        members = {
+            name: value
+            for name, value in self._body.items()
+            if name not in read and (name in _REQUEST_MEMBERS or (name == "text" and isinstance(value, dict)))
+        }
+        if members:
+            read.update(members)
+            item = {"type": REQUEST_TYPE, "members": members}
+            self._parts.append(PayloadPart((), [item], merges(lambda items: items[0]["members"])))
 
     def _role(self) -> str:
         role = self._body.get("role")
@@ -229,15 +276,15 @@ class InterceptedPayload:
         if not isinstance(native, list) or not all(isinstance(entry, str | dict) for entry in native):
             self._read_message(name, "user")
             return
-        items, back = [as_item(entry) for entry in native], _writes_list(name, native)
-        self._parts.append(_Part((name,), items, back, each=True, takes=takes, native=native))
+        back = writes_member(name, each=True)
+        self._parts.append(PayloadPart((name,), native, back, each=True, takes=takes))
 
     def _read_rest(self, read: set[str]) -> None:
         """Read every other member that people may have written, as free JSON."""
         read_or_machine = read | _MACHINE_MEMBERS
         rest = {key: value for key, value in self._body.items() if key not in read_or_machine}
         if rest:
-            self._parts.append(_Part((), free_items(rest), _merges(free_value)))
+            self._parts.append(PayloadPart((), free_items(rest), merges(free_value)))
 
     def _read_choices(self, choices: list[Any]) -> None:
         """Read each choice of a model's answer: a message, a part of a streamed message, or bare text."""
@@ -247,44 +294,46 @@ class InterceptedPayload:
             for name in ("message", "delta"):
                 if isinstance(choice.get(name), dict):
                     self._read_whole_message(
-                        ("choices", number, name), choice[name], partial(_writes_choice, number, name)
+                        ("choices", number, name),
+                        choice[name],
+                        partial(writes_entry, "choices", number, name),
                     )
             if isinstance(choice.get("text"), str):
                 item = {"role": "assistant", "content": choice["text"]}
-                back = _writes_choice(number, "text", lambda item: item["content"])
-                self._parts.append(_Part(("choices", number, "text"), [item], back))
+                back = writes_entry("choices", number, "text", lambda item: item["content"])
+                self._parts.append(PayloadPart(("choices", number, "text"), [item], back))
 
     def _read_whole_message(
         self,
         path: tuple[str | int, ...],
         message: dict[str, Any],
-        back: Callable[[Callable[[Any], Any]], _WriteBack],
+        back: Callable[[Callable[[Any], Any]], WriteBack],
     ) -> None:
-        item = as_item(_with_role(message))
-        written = back(lambda made: _without_added_role(message, as_native(_with_role(message), made)))
-        self._parts.append(_Part(path, [item], written, skipped=0, native=[_with_role(message)]))
+        written = back(lambda made: without_added_role(message, made))
+        self._parts.append(PayloadPart(path, [with_role(message)], written, skipped=0))
 
     def _read_message(self, name: str, role: str) -> None:
         value = self._body.get(name)
-        if isinstance(value, str | list) or (isinstance(value, dict) and name == "content"):
+        if isinstance(value, str | list) or (isinstance(value, dict) and name in _SYSTEM_OR_CONTENT):
             message = {"role": role, "content": value}
-            back = _writes_member(name, lambda item: as_native(message, item)["content"])
-            self._parts.append(_Part((name,), [as_item(message)], back, native=[message]))
+            self._parts.append(
+                PayloadPart((name,), [message], writes_member(name, lambda item: item["content"]))
+            )
 
     def _read_text(self, name: str) -> None:
         if isinstance(self._body.get(name), str):
             item = {"type": "text", "text": self._body[name]}
-            self._parts.append(_Part((name,), [item], _writes_member(name, lambda item: item["text"])))
+            self._parts.append(PayloadPart((name,), [item], writes_member(name, lambda item: item["text"])))
 
     def _read_link(self, name: str) -> None:
         if isinstance(self._body.get(name), str):
             item = {"type": "resource_link", "uri": self._body[name]}
-            self._parts.append(_Part((name,), [item], _writes_member(name, lambda item: item["uri"])))
+            self._parts.append(PayloadPart((name,), [item], writes_member(name, lambda item: item["uri"])))
 
     def _read_free(self, name: str) -> None:
         if isinstance(self._body.get(name), dict | list):
-            back = _writes_member(name, lambda item: free_value([item]))
-            self._parts.append(_Part((name,), free_items(self._body[name]), back))
+            back = writes_member(name, lambda item: free_value([item]))
+            self._parts.append(PayloadPart((name,), free_items(self._body[name]), back))
 
 
 def _unframed(event: str, phase: str, payload: Any) -> tuple[str | None, dict[str, Any]]:
@@ -309,70 +358,6 @@ def _unframed(event: str, phase: str, payload: Any) -> tuple[str | None, dict[st
             f"The payload's {member} must be an object.", details={"pointer": f"/payload/{member}"}
         )
     return member, body
-
-
-def _writes_member(name: str, value: Callable[[Any], Any]) -> _WriteBack:
-    def back(items: Items, body: dict[str, Any]) -> None:
-        body[name] = value(items[0])
-
-    return back
-
-
-def _writes_choice(number: int, name: str, value: Callable[[Any], Any]) -> _WriteBack:
-    def back(items: Items, body: dict[str, Any]) -> None:
-        choices = list(body["choices"])
-        choices[number] = {**choices[number], name: value(items[0])}
-        body["choices"] = choices
-
-    return back
-
-
-def _writes_list(name: str, native: Sequence[Any]) -> _WriteBack:
-    """Return a function that writes items back; extra items in front are additions."""
-
-    def back(items: Items, body: dict[str, Any]) -> None:
-        added = len(items) - len(native)
-        written = [as_native(entry, item) for entry, item in zip(native, items[added:], strict=True)]
-        body[name] = [*items[:added], *written]
-
-    return back
-
-
-def _merges(value: Callable[[Items], Any]) -> _WriteBack:
-    def back(items: Items, body: dict[str, Any]) -> None:
-        body.update(value(items))
-
-    return back
-
-
-def _unchanged(item: Any) -> Any:
-    return item
-
-
-def _as_block(item: Any) -> Any:
-    """Return a message in the form of MCP sampling, in which content is a block."""
-    content = item.get("content") if isinstance(item, dict) else None
-    if isinstance(content, str):
-        return {**item, "content": {"type": "text", "text": content}}
-    return item if content is not None else {"role": "user", "content": item}
-
-
-def _as_message(item: Any) -> Any:
-    if isinstance(item, dict) and "role" in item:
-        return item
-    return {"role": "user", "content": item["text"] if isinstance(item, dict) and "text" in item else item}
-
-
-def _as_text(item: Any) -> Any:
-    return item["text"] if isinstance(item, dict) and isinstance(item.get("text"), str) else item
-
-
-def _with_role(message: dict[str, Any]) -> dict[str, Any]:
-    return message if isinstance(message.get("role"), str) else {**message, "role": "assistant"}
-
-
-def _without_added_role(message: Mapping[str, Any], item: dict[str, Any]) -> dict[str, Any]:
-    return {key: member for key, member in item.items() if key in message or key != "role"}
 
 
 def _dotted_path(steps: Sequence[str | int | None]) -> str:

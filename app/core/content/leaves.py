@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.core.content.shapes.encodings import TextCodec
+
 
 class LeafPlace(StrEnum):
     """The kind of place of a leaf in its item."""
@@ -16,6 +18,8 @@ class LeafPlace(StrEnum):
     KEY = "key"
     NUMBER = "number"
     FIELD = "field"
+    DEFINITION = "definition"
+    USER = "user"
 
 
 REPORTED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER, LeafPlace.FIELD})
@@ -26,13 +30,14 @@ REPORTED_PLACES = frozenset({LeafPlace.URI, LeafPlace.KEY, LeafPlace.NUMBER, Lea
 class ContextValue:
     """One string value (or number) of an item and its path in the context; compared by identity.
 
-    ``encoding`` is ``base64`` for a blob whose decoded text is edited, ``number`` for a number that an edit
-    turns into a string, and otherwise ``text``.
+    ``encoding`` is ``base64`` for a blob whose decoded text is edited (``codec`` encodes it again), ``number`` for a
+    number that an edit turns into a string, and otherwise ``text``.
     """
 
     path: tuple[str | int, ...]
     text: str
     encoding: str = "text"
+    codec: TextCodec | None = None
 
     @property
     def is_plain_text(self) -> bool:

@@ -1,6 +1,5 @@
 """Apply edits to the strings of a context without changing anything around them."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +40,7 @@ def rendered(value: ContextValue, edits: Sequence[RawEdit]) -> str:
         position = edit.end
     pieces.append(value.text[position:])
     text = "".join(pieces)
-    return base64.b64encode(text.encode()).decode() if value.encoding == "base64" else text
+    return text if value.codec is None else value.codec.encoded(text)
 
 
 def written(items: list[Any], values: Mapping[tuple[str | int, ...], str]) -> list[Any]:

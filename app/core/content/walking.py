@@ -8,25 +8,30 @@ from typing import Any
 
 from app.core.content.json_text import JsonText, read_json_text
 from app.core.content.leaves import ContextValue, Leaf, LeafPlace
+from app.core.content.shapes.encodings import TextCodec, decoded_bytes, decoded_text
+from app.core.content.shapes.members import (
+    ALWAYS_ENCODED,
+    ENCODED,
+    MACHINE,
+    is_machine_word,
+    media_type_of,
+)
 from app.core.content.telling_names import VALUE_NAMES, cue_of
 from app.core.errors import TooLargeError
-
-FIXED_FIELDS = frozenset(
-    {
-        *("type", "role", "mimeType", "id", "toolUseId", "tool_use_id", "tool_call_id"),
-        *("signature", "isError", "is_error", "cache_control"),
-    }
-)
-"""Fields of an item that only machines read: neither scanned nor changed, unless the value is an object or a list."""
 
 BLOCK_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link", "tool_use", "tool_result"})
 _MIME_FIELDS = ("mimeType", "media_type")
 
-TEXT_MIME = re.compile(r"text/|application/(?:[\w.+-]+\+)?(?:json|xml|yaml|x-yaml|x-ndjson)|application/toml")
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*[0-9]{0,4}")
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*[0-9]{0,4}")
+_PICTURES = frozenset({"image", "audio", "video"})
+_LEAST_CODE = 64
+"""A shorter string is text, unless something says that it is encoded."""
 _MIN_DIGITS = 7
 """Numbers with fewer digits identify nobody, unless the name of their member says what they are."""
 _MIN_NAMED_DIGITS = 2
+
+SIGNED_REASONING = "signed_reasoning"
+"""Counted with what cannot be scanned or changed, although it is scanned: it can only not be changed."""
 
 Path = tuple[str | int, ...]
 
@@ -53,19 +58,6 @@ def type_name(block: dict[str, Any]) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def is_fixed(name: Any, value: Any) -> bool:
-    """Return whether a member is one that only machines read."""
-    return name in FIXED_FIELDS and not isinstance(value, dict | list)
-
-
-def _is_binary(holder: dict[str, Any]) -> bool:
-    """Return whether ``data`` in ``holder`` is encoded, judged by the members beside it."""
-    if holder.get("type") == "base64":
-        return True
-    kinds = [holder[name] for name in _MIME_FIELDS if isinstance(holder.get(name), str)]
-    return bool(kinds) and not any(TEXT_MIME.match(kind) for kind in kinds)
-
-
 def _is_named(number: str, path: Iterable[str]) -> bool:
     """Return whether a number that is too short to identify anybody stands where it may."""
     steps = list(path)
@@ -78,6 +70,7 @@ class ValueReader:
     def __init__(self, max_depth: int) -> None:
         self.max_depth = max_depth
         self.reading = ContextReading()
+        self.encoded_texts = 0
 
     def walk(
         self, path: Path, value: Any, place: LeafPlace, role: str | None, tool: str | None = None
@@ -92,19 +85,24 @@ class ValueReader:
             if (isinstance(value, int) and len(digits) >= _MIN_DIGITS) or _is_named(digits, map(str, path)):
                 number_place = place if place is LeafPlace.FIELD else LeafPlace.NUMBER
                 self.add_leaf(path, digits, number_place, role, tool, encoding="number")
-        elif len(path) > self.max_depth:
+        elif isinstance(value, dict):
+            self.check_depth(path)
+            for key, child in value.items():
+                if not IDENTIFIER.fullmatch(key):
+                    self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool)
+                self._parse_member((*path, key), value, child, place, role, tool)
+        else:
+            self.check_depth(path)
+            for index, child in enumerate(value):
+                self.walk((*path, index), child, place, role, tool)
+
+    def check_depth(self, path: Path) -> None:
+        """Raise TooLargeError if ``path`` leads deeper than the limit."""
+        if len(path) > self.max_depth:
             raise TooLargeError(
                 f"The context is nested deeper than {self.max_depth} levels.",
                 details={"limit": "max_depth", "value": self.max_depth},
             )
-        elif isinstance(value, dict):
-            for key, child in value.items():
-                if not _IDENTIFIER.fullmatch(key):
-                    self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool)
-                self._parse_member((*path, key), value, child, place, role, tool)
-        else:
-            for index, child in enumerate(value):
-                self.walk((*path, index), child, place, role, tool)
 
     def _parse_member(
         self,
@@ -117,15 +115,51 @@ class ValueReader:
     ) -> None:
         """Parse a member of a free object; in a tool result it may be a block with fields that only machines read."""
         key = path[-1]
-        if place is LeafPlace.TOOL_RESULT:
-            if key == "data" and isinstance(child, str) and _is_binary(parent):
-                self.reading.unscanned["blob"] += 1
+        if place is LeafPlace.TOOL_RESULT and isinstance(child, str):
+            if key in ENCODED and self.add_encoded(path, child, parent, place, role):
                 return
-            if type_name(parent) in BLOCK_TYPES and is_fixed(key, child):
+            if type_name(parent) in BLOCK_TYPES and key in MACHINE and is_machine_word(child):
                 return
-            if key in _MIME_FIELDS or (key == "type" and "data" in parent):
+            if (
+                key in _MIME_FIELDS
+                or (type_name(parent) in BLOCK_TYPES and key in MACHINE)
+                or (key == "type" and "data" in parent)
+            ):
                 place = LeafPlace.FIELD  # the parsing depends on it, so it is reported and never changed
         self.walk(path, child, place, role, tool)
+
+    def add_encoded(
+        self,
+        path: Path,
+        code: str,
+        holder: dict[str, Any],
+        place: LeafPlace,
+        role: str | None,
+        *,
+        media: str = "blob",
+    ) -> bool:
+        """Add the text that ``code`` encodes, or count it as ``media``; return False if it is no code but text.
+
+        The members beside it (``holder``), its own name or its length must say that it is encoded.
+        """
+        mime = media_type_of(holder)
+        always = path[-1] in ALWAYS_ENCODED or code[:5].lower() == "data:"
+        if holder.get("type") == "text" or code.isdigit():
+            return False
+        if not always and mime is None and (len(code) < _LEAST_CODE or any(map(str.isspace, code))):
+            return False
+        if mime is None and media in _PICTURES:
+            mime = f"{media}/*"
+        decoded = decoded_text(code, mime)
+        if decoded is not None:
+            text, codec = decoded
+            self.add_text(path, text, place, role, encoding="base64", codec=codec)
+            self.encoded_texts += 1
+            return True
+        if decoded_bytes(code) is None:
+            return False
+        self.reading.unscanned[media] += 1
+        return True
 
     def add_text(
         self,
@@ -135,9 +169,10 @@ class ValueReader:
         role: str | None,
         tool: str | None = None,
         encoding: str = "text",
+        codec: TextCodec | None = None,
     ) -> ContextValue:
         """Add a text, or the parts of a JSON text, and return its value."""
-        value = ContextValue(path, text, encoding)
+        value = ContextValue(path, text, encoding, codec)
         pointer = pointer_of(path)
         parts = read_json_text(text)
         if parts is None:
@@ -154,7 +189,7 @@ class ValueReader:
             part_place = (
                 place if part.kind == "string" else LeafPlace.KEY if part.kind == "key" else LeafPlace.NUMBER
             )
-            if part.kind == "key" and _IDENTIFIER.fullmatch(part.text):
+            if part.kind == "key" and IDENTIFIER.fullmatch(part.text):
                 continue
             if (
                 part.kind == "number"

@@ -21,7 +21,9 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, strict=True)
 
-    strict: bool = Field(default=False, description="Refuse context items of unknown types.")
+    strict: bool = Field(
+        default=False, description="Refuse items of unknown types, and whatever cannot be scanned."
+    )
 
 
 A = TypeVar("A", bound=Arguments)

@@ -1,4 +1,4 @@
-"""Content that no engine can scan: images, audio, binary data, sealed reasoning, items of unknown types."""
+"""Content that no engine can scan or nobody can change: images, audio, binary data, sealed reasoning."""
 
 from typing import Any, Literal
 
@@ -16,8 +16,18 @@ class ScanningArguments(Arguments):
         default="report", description="Count content that cannot be scanned or changed, or refuse the call."
     )
 
+    @property
+    def blocks_findings(self) -> bool:
+        """Return whether a finding refuses the call, so that nothing may pass that was not scanned."""
+        return False
+
     def refuse_unscanned(self, context: Context) -> None:
         """Raise UnscannableContentError if the context has unscannable content and the caller blocks that."""
+        if self.blocks_findings and context.unseen:
+            raise UnscannableContentError(
+                "The context contains something that cannot be scanned, and mode: block lets nothing pass unseen.",
+                details={"unscanned": context.unseen},
+            )
         if self.unscanned == "block" and context.unscanned:
             raise UnscannableContentError(
                 "The context contains something that cannot be scanned, and unscanned: block refuses that.",

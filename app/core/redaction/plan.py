@@ -21,6 +21,10 @@ Term = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Numbers = Literal["report", "block", "string"]
 
 
+USER_ID: Final = "USER_ID"
+"""The label of an end user's id, which a request to a model names beside its messages."""
+
+
 class RedactionArguments(ScanningArguments):
     """Arguments that every redaction takes."""
 
@@ -55,6 +59,11 @@ class RedactionArguments(ScanningArguments):
         alias="returnMapping",
         description="Return the map from handle to original; needs the role restorer and is audited.",
     )
+
+    @property
+    def blocks_findings(self) -> bool:
+        """Return whether ``mode`` refuses findings of any type."""
+        return self.mode == "block" or (isinstance(self.mode, dict) and "block" in self.mode.values())
 
     def vault(self) -> VaultOptions:
         """Return the options with which the service stores the originals."""
@@ -127,6 +136,7 @@ class RedactionPlan:
     """Decide what happens to each finding, and count.
 
     ``modes`` are by label, with the mode for all others under the empty label; ``subject`` names what is searched.
+    ``digests_users``: ids of end users become keyed digests.
     """
 
     def __init__(
@@ -135,11 +145,14 @@ class RedactionPlan:
         modes: Mapping[str, Mode],
         subject: str,
         numbers: Numbers = "report",
+        *,
+        digests_users: bool = False,
     ) -> None:
         self.arguments = arguments
         self.modes = modes
         self.subject = subject
         self.numbers = numbers
+        self.digests_users = digests_users
         self.counts: Counter[str] = Counter()
         self.blocked: Counter[str] = Counter()
         self.fixed: Counter[str] = Counter()
@@ -162,6 +175,8 @@ class RedactionPlan:
         )
 
     def _leaf_edits(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
+        if leaf.place is LeafPlace.USER and self.digests_users:
+            return self._user_edits(leaf)
         changes = self._may_change(leaf.place)
         concealed: list[Span] = []
         masked: list[Span] = []
@@ -192,6 +207,18 @@ class RedactionPlan:
             return "leave"
         # A scope without a name is new with this call and has given no handle yet.
         return "escape" if self.arguments.scope is None else "keep"
+
+    def _user_edits(self, leaf: Leaf) -> list[Edit]:
+        """Replace an end user's id by a keyed digest, whether it holds a finding or not.
+
+        The same user has the same digest in all scopes, so whoever watches for abuse can still tell users apart.
+        """
+        self.counts[USER_ID] += 1
+        if not leaf.text or self.modes.get("", "handle") == "report":
+            self.reported[USER_ID, leaf.place, int(leaf.value.path[0])] += 1
+            return []
+        self.masked[USER_ID, "digest"] += 1
+        return [Edit(leaf, 0, len(leaf.text), Mask(USER_ID, "digest"))]
 
     def _may_change(self, place: LeafPlace) -> bool:
         if place is LeafPlace.NUMBER:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from app.core.content.context import Context
 from app.core.content.handles import find_handles
 from app.core.content.leaves import Leaf, LeafPlace
+from app.core.content.shapes.tables import called_tool
 
 _MAX_CURRENT: Final = 2_000
 _MAX_EARLIER: Final = 400
@@ -104,15 +105,13 @@ def _used_tools(items: Sequence[Any]) -> Iterator[str]:
     for item in items:
         if not isinstance(item, Mapping):
             continue
-        if item.get("type") == "tool_use" and isinstance(item.get("name"), str):
-            yield item["name"]
+        if (tool := called_tool(item)) is not None:
+            yield tool
         content = item.get("content")
         if "role" in item and isinstance(content, Mapping | list):
             blocks = [content] if isinstance(content, Mapping) else content
             yield from (
-                block["name"]
+                name
                 for block in blocks
-                if isinstance(block, Mapping)
-                and block.get("type") == "tool_use"
-                and isinstance(block.get("name"), str)
+                if isinstance(block, Mapping) and (name := called_tool(block)) is not None
             )

@@ -6,6 +6,7 @@ from typing import Final
 from app.core.content.leaves import Leaf, LeafPlace
 
 _RUNNING_PLACES: Final = frozenset({LeafPlace.TEXT, LeafPlace.TOOL_RESULT})
+_RUNNING_NAMES: Final = frozenset({"text", "content", "refusal", "thinking", "transcript"})
 _SENTENCE_ENDS: Final = frozenset(".!?:;\u2026\u3002\uff01\uff1f")
 _CLOSERS: Final = "\"'\u201d\u2019\u00bb)]}*_`"
 
@@ -32,11 +33,19 @@ def _may_continue(left: Leaf, right: Leaf) -> bool:
     """Return whether ``right`` may continue ``left`` in the middle of a sentence."""
     if left.place is not right.place or left.place not in _RUNNING_PLACES or left.role != right.role:
         return False
+    if LeafPlace.TEXT is left.place and not (_is_running(left) and _is_running(right)):
+        return False
     if left.depth or right.depth or not (left.value.is_plain_text and right.value.is_plain_text):
         return False
     if left.place is LeafPlace.TOOL_RESULT and left.value.path[0] != right.value.path[0]:
         return False
     return not _is_closed(left.text[-8:], right.text[:8])
+
+
+def _is_running(leaf: Leaf) -> bool:
+    """Return whether a text is one that the model reads in a row with others, and not a title or another member."""
+    name = leaf.value.path[-1]
+    return isinstance(name, int) or name in _RUNNING_NAMES
 
 
 def _is_closed(end: str, begin: str) -> bool:

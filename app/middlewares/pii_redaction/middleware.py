@@ -67,7 +67,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         detection = await self.engines.detector.detect(
             named_texts.texts, options, tenant=tenant, joined=joined
         )
-        plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers)
+        plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers, digests_users=True)
         edited = await plan.edited(context, named_texts.spans_in_values(detection.spans))
         metadata = plan.metadata(context)
         if detection.warnings:

@@ -17,6 +17,8 @@ from app.services.invoke.calls import MiddlewareCall
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
 
 _HASH_KEY = b"key of the mode hash"
+_USER_KEY = b"end user\0"
+_USER_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +63,20 @@ class OutcomeRecorder:
         texts: dict[PendingMask, str] = {}
         for mode in sorted({mask.mode for mask in pending}):
             masks_of_mode = [mask for mask in pending if mask.mode == mode]
+            if mode == "digest":
+                texts.update({mask: self._user_digest(caller.tenant, mask.text) for mask in masks_of_mode})
+                continue
             key = self.audit.digest(caller.tenant, _HASH_KEY).encode() if mode == "hash" else None
             replacements = await self.masker.apply_operator(
                 mode, [(mask.label, mask.text) for mask in masks_of_mode], key
             )
             texts.update(zip(masks_of_mode, replacements, strict=True))
         return context.masked(texts) if texts else context
+
+    def _user_digest(self, tenant: str, user: str) -> str:
+        """Return the pseudonym of an end user: the same in all scopes of a tenant, and safe as an id."""
+        digest = self.audit.digest(tenant, _USER_KEY + user.encode("utf-8", "surrogatepass"))
+        return f"user_{digest[:_USER_DIGITS]}"
 
     async def kept(self, pending: Sequence[PendingConceal], scope: str | None, caller: Caller) -> set[Handle]:
         """Return the handles in the text that the scope knows, which stay as they are."""

@@ -79,9 +79,9 @@ POSITIONS: dict[str, tuple[Any, bool]] = {
     "number": ({"type": "tool_use", "name": "n", "input": {"a": 4111111111111111}}, True),
     "link name": ({"type": "resource_link", "uri": "f:///a", "name": CANARY}, False),
     "meta": ({"type": "text", "text": "x", "_meta": {"a": CANARY}}, False),
-    "annotations": ({"type": "text", "text": "x", "annotations": {"a": [CANARY]}}, False),
-    "unknown field": ({"type": "text", "text": "x", "note": CANARY}, False),
-    "image field": ({"type": "image", "data": "aGk=", "mimeType": "image/png", "alt": CANARY}, False),
+    "annotations": ({"type": "text", "text": "x", "annotations": {"a": [CANARY]}}, True),
+    "unknown field": ({"type": "text", "text": "x", "note": CANARY}, True),
+    "image field": ({"type": "image", "data": "aGk=", "mimeType": "image/png", "alt": CANARY}, True),
 }
 
 
@@ -110,8 +110,8 @@ async def test_a_canary_in_any_position_is_concealed_or_reported(position: str) 
             {"type": "resource", "resource": {"uri": "f:///a", "mimeType": "image/png", "blob": "aGk="}},
             "blob",
         ),
-        ({"type": "thinking", "thinking": "John Doe", "signature": "s"}, "reasoning"),
-        ({"type": "hologram", "x": "John Doe"}, "unknown"),
+        ({"type": "thinking", "thinking": "John Doe", "signature": "s"}, "signed_reasoning"),
+        ({"type": "redacted_thinking", "data": "c2ln"}, "reasoning"),
     ],
 )
 async def test_what_cannot_be_scanned_is_counted_or_refused(item: dict[str, Any], kind: str) -> None:

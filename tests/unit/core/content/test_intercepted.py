@@ -80,7 +80,7 @@ PAYLOADS: list[tuple[str, str, dict[str, Any], int]] = [
         },
         4,
     ),
-    ("llm/completion", "request", {"input": "Jane", "text": {"format": "x"}}, 1),
+    ("llm/completion", "request", {"input": "Jane", "text": {"format": "x"}}, 2),
     (
         "llm/completion",
         "request",
@@ -111,6 +111,36 @@ PAYLOADS: list[tuple[str, str, dict[str, Any], int]] = [
         },
         1,
     ),
+    (
+        "llm/completion",
+        "request",
+        {
+            "contents": [{"role": "user", "parts": [{"text": "Jane"}]}],
+            "systemInstruction": {"parts": [{"text": "Jane"}]},
+            "tools": [{"functionDeclarations": [{"name": "f", "description": "Jane"}]}],
+            "generationConfig": {"stopSequences": ["Jane:"], "temperature": 0.5},
+        },
+        3,
+    ),
+    (
+        "llm/completion",
+        "response",
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Jane"}]}, "index": 0}, {}]},
+        1,
+    ),
+    (
+        "llm/completion",
+        "response",
+        {"output": {"message": {"role": "assistant", "content": [{"text": "Jane"}]}}, "stopReason": "x"},
+        1,
+    ),
+    (
+        "llm/completion",
+        "request",
+        {"messages": [], "stop": ["Jane:"], "user": "Jane", "metadata": {"user_id": "Jane", "x": "Jane"}},
+        1,
+    ),
+    ("llm/completion", "request", {"text": {"format": {"type": "x", "description": "Jane"}}}, 1),
     ("tools/call", "request", {"name": "t", "arguments": ["Jane"]}, 1),
     (
         "tools/call",
@@ -127,6 +157,8 @@ CHANGED = (
     LeafPlace.TOOL_INPUT,
     LeafPlace.TOOL_RESULT,
     LeafPlace.RESOURCE,
+    LeafPlace.DEFINITION,
+    LeafPlace.USER,
 )
 
 
@@ -215,13 +247,13 @@ def test_every_text_of_a_payload_can_be_changed(
         ),
         (
             *("llm/completion", "request", {"input": [{"type": "function_call", "arguments": "x"}]}),
-            *("/0/input/arguments", "input[0].arguments"),
+            *("/0/arguments", "input[0].arguments"),
         ),
         (
             "llm/completion",
             "request",
             {"messages": [{"role": "user", "content": [{"type": "document", "title": "x"}]}]},
-            "/0/content/0/structuredContent/title",
+            "/0/content/0/title",
             "messages[0].content[0].title",
         ),
         ("context/transform", "request", {"context": []}, "nowhere", None),

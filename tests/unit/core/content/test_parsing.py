@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.core.content.context import Conceal, Context, Edit
-from app.core.content.leaves import LeafPlace
+from app.core.content.leaves import REPORTED_PLACES, LeafPlace
 
 WHO = "jane.smith@example.com"
 
@@ -62,19 +62,59 @@ def test_strings_of_tool_calls_and_tool_results_are_changed_whatever_their_membe
         [{"type": "text", "text": "x", "data": WHO}],
         [{"type": "text", "text": "x", "id": {"of": WHO}}],
         [{"type": "resource", "resource": {"uri": "a:b", "text": {"of": WHO}}}],
-        [{"type": "resource", "resource": {"uri": [WHO], "text": "x"}}],
         [{"type": "resource_link", "name": "x", "uri": {"of": WHO}}],
         _call(tool_calls={"of": WHO}),
         _call(tool_calls=[WHO]),
         _call(tool_calls=[{"id": "c", "note": WHO}]),
         _call(tool_calls=[{"id": "c", "function": {"name": "n", "note": WHO}}]),
         _call(function_call=WHO),
-        _result({"mimeType": WHO}),
+        [{"type": "text", "text": "x", "annotations": [{"title": WHO}]}],
+        [{"role": "user", "content": "x", "name": WHO}],
+        [{"type": "hologram", "caption": WHO}],
     ],
 )
-def test_strings_where_none_belong_are_reported(items: list[Any]) -> None:
+def test_strings_where_none_belong_are_read_and_changed(items: list[Any]) -> None:
+    context = Context.parse(items)
+    [leaf] = [leaf for leaf in context.leaves if leaf.text == WHO]
+    assert leaf.place not in REPORTED_PLACES
+    assert WHO not in str(context.edited([Edit(leaf, 0, len(WHO), "X")]).to_json())
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        _result({"mimeType": WHO}),
+        [{"type": "text", "text": "x", "id": WHO}],
+        [{"type": "hologram", "deep": {"type": WHO}}],
+        [{"type": "image", "data": "aGk=", "mimeType": WHO}],
+        [{"type": "tool_use", "id": WHO, "name": "n", "input": {}}],
+        [{"type": "tool_use", "id": "1", "name": WHO, "input": {}}],
+        [{"role": "tool", "tool_call_id": WHO, "content": "x"}],
+        [{"role": "tool", "name": WHO, "content": "x"}],
+        [{"type": "text", "text": "x", "_meta": {"who": WHO}}],
+        [{"type": "thinking", "thinking": "x", "signature": WHO}],
+    ],
+)
+def test_strings_that_the_protocol_needs_are_reported(items: list[Any]) -> None:
     context = Context.parse(items)
     assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [LeafPlace.FIELD]
+
+
+@pytest.mark.parametrize(
+    ("word", "is_read"),
+    [
+        ("toolu_01A09q90qw90lq917835lq9", False),
+        ("web_search_20250305", False),
+        ("application/vnd.api+json", False),
+        ("412-68-9937", True),
+        ("id 7", True),
+        ("card:4929123412341234", True),
+        ("call_4929-1234-1234-1234", True),
+    ],
+)
+def test_words_of_machines_are_read_only_if_a_long_number_can_hide_in_them(word: str, is_read: bool) -> None:
+    context = Context.parse([{"type": "tool_use", "id": word, "name": "n", "input": {}}])
+    assert [leaf.text for leaf in context.leaves] == ([word] if is_read else [])
 
 
 @pytest.mark.parametrize(
@@ -116,14 +156,21 @@ def test_reasoning_that_nobody_signed_is_scanned_like_text(block: dict[str, Any]
     "block",
     [
         {"type": "thinking", "thinking": WHO, "signature": "c2ln"},
-        {"type": "redacted_thinking", "data": "c2ln"},
+        {"type": "thinking", "thinking": "x", "signature": "c2ln", "more": {"deep": [WHO]}},
         {"type": "reasoning", "summary": [WHO], "encrypted_content": "c2ln"},
     ],
 )
-def test_signed_reasoning_is_counted_and_never_touched(block: dict[str, Any]) -> None:
+def test_signed_reasoning_is_read_and_counted_and_never_touched(block: dict[str, Any]) -> None:
     context = Context.parse([{"role": "assistant", "content": [block]}])
-    assert not context.leaves
-    assert context.unscanned == {"reasoning": 1}
+    assert [leaf.place for leaf in context.leaves if leaf.text == WHO] == [LeafPlace.FIELD]
+    assert {leaf.place for leaf in context.leaves} == {LeafPlace.FIELD}
+    assert context.unscanned == {"reasoning" if "summary" in block else "signed_reasoning": 1}
+    assert context.unseen == ({"reasoning": 1} if "summary" in block else {})
+
+
+def test_encrypted_reasoning_is_counted() -> None:
+    context = Context.parse([{"type": "redacted_thinking", "data": "c2ln"}])
+    assert not context.leaves and context.unseen == {"reasoning": 1}
 
 
 def test_arguments_of_a_call_know_the_tool_that_they_are_for() -> None:

@@ -111,7 +111,9 @@ def test_edits_in_one_text_are_made_from_the_left_whatever_their_order_and_may_t
         ("application/json", True),
         ("application/ld+json", True),
         ("image/png", False),
-        (None, False),
+        ("application/pdf", False),
+        ("application/octet-stream", True),
+        (None, True),
     ],
 )
 def test_a_blob_is_read_where_its_type_says_that_it_is_text(mime: str | None, is_read: bool) -> None:
