@@ -136,7 +136,7 @@ def create_app(
         EdgeGuard,
         limits=_edge(settings),
         routes=declared,
-        gate=ServiceGate(lambda: service.state.route_services),
+        gate=ServiceGate(partial(getattr, service.state, "route_services")),  # set once the lifespan runs
         drain=drain,
         metrics=metrics,
         tracer=tracer,

@@ -27,7 +27,7 @@ from app.edge.limits import (
     check_path,
     has_body,
 )
-from app.edge.memory import FreedMemory
+from app.edge.memory import LARGE_BYTES, FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.tracing import Tracer
@@ -125,7 +125,8 @@ class EdgeGuard:
             raise
         finally:
             facts.forget_body()
-            self.freed.after(facts.bytes_in)
+            if facts.bytes_in >= LARGE_BYTES:
+                self.freed.after_large()
             self.drain.running -= 1
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
@@ -185,6 +186,8 @@ class EdgeGuard:
     def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
         """Refuse names in the query that the route does not read."""
         query = scope.get("query_string", b"")
+        if not query:
+            return
         fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
         if fault is not None:
             raise Refused(fault, linger=has_body(scope["method"]))

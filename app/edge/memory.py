@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-_FROM_BYTES: Final = 1024 * 1024
+LARGE_BYTES: Final = 1024 * 1024
+"""Bodies from this size on leave memory that is worth giving back."""
+
 _QUIET_S: Final = 1.0
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
@@ -43,9 +45,9 @@ class FreedMemory:
     trim: Callable[..., int] | None = field(default_factory=lambda: _of_c_library("malloc_trim"))
     _timer: asyncio.TimerHandle | None = None
 
-    def after(self, size: int) -> None:
-        """Take note that a body of ``size`` bytes is gone."""
-        if size < _FROM_BYTES or self.trim is None:
+    def after_large(self) -> None:
+        """Take note that a body of ``LARGE_BYTES`` or more is gone."""
+        if self.trim is None:
             return
         if self._timer is not None:
             self._timer.cancel()

@@ -36,8 +36,6 @@ class KnownQueries:
 
     def fault(self, method: str, path: str, query: bytes, *, mcp: bool) -> ServiceError | None:
         """Return the error of a query with a name that is not known there, or None; MCP endpoints know none."""
-        if not query:
-            return None
         names = frozenset[str]() if mcp else self._names_at(method, path)
         if names is None:  # there is no such route, which the application says itself
             return None

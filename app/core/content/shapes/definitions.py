@@ -1,5 +1,6 @@
 """Read what a request to a model says besides its messages: definitions of tools, schemas, and an end user's id."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from app.core.content.leaves import LeafPlace
@@ -40,11 +41,11 @@ _ROLE: Final = "system"
 """Hosts write definitions, as they write system messages."""
 
 
+@dataclass(frozen=True, slots=True)
 class DefinitionReader:
     """Add the leaves of definitions to the reading of ``values``."""
 
-    def __init__(self, values: ValueReader) -> None:
-        self.values = values
+    values: ValueReader
 
     def reads(self, kind: str | None) -> bool:
         """Return whether items of this type hold members of a request."""
