@@ -4,7 +4,8 @@ The service runs in this process, as ``create_app`` builds it, on SQLite in a te
 behind it. Each request is sent once before it is traced, so that caches are filled as in daily use. Printed are the
 files of ``app`` in the order in which they are entered, each with the first function that is called there, and three
 figures: files, rooms (the folders and files directly in ``app``), and moves (calls from a function of one room to a
-function of another, whatever libraries lie between them). Work in other threads and processes is not seen.
+function of another, whatever libraries lie between them). Work in other threads and processes is not seen. Of three
+traces the shortest counts, since watchers in the background may run during one and are no part of a request.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from tests.upstreams.scripted import ScriptedServer
 
 ROOT: Final = Path(app.__file__).parent
 _NAME: Final = "timestamp_injector"
+_TRIES: Final = 3
 _CONTEXT: Final = [{"type": "text", "text": "What day is it?"}]
 
 Send = Callable[[], Awaitable[Any]]
@@ -130,10 +132,16 @@ async def ways() -> dict[str, Way]:
             for name, send in sent.items():
                 await send()
                 await asyncio.sleep(0.2)  # what the first request left to do is not a part of the second
-                found[name] = Way()
-                with traced(found[name]):
-                    await send()
+                tries = [await _traced_once(send) for _ in range(_TRIES)]
+                found[name] = min(tries, key=lambda way: len(way.entries))
     return found
+
+
+async def _traced_once(send: Send) -> Way:
+    way = Way()
+    with traced(way):
+        await send()
+    return way
 
 
 def main() -> None:
