@@ -24,6 +24,7 @@ HIDDEN = {
     "mail kimU+0040example.org here": "U+0040example",
     "mail 0x6b 0x69 0x6d 0x40 0x65 0x2e 0x6f 0x72 0x67 here": "0x69 0x6d",
     "mail a2lt LnZl Z2FA ZXhh bXBs ZS5v cmc= here": "LnZl",
+    "mail a2lt é LnZl é Z2FA é ZXhh é bXBs é ZS5v é cmc= here": "LnZl",
     "ssn [2][1][9][-][0][9][-][9][9][9][9] here": "[1][9]",
     "host 192\\.168\\.10\\.41 here": "168",
     "mail kim_at_example_dot_org here": "example_dot",

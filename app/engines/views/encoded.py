@@ -41,6 +41,8 @@ _LEAST_TOKENS: Final = 3
 _GAP: Final = 3
 _PADDING: Final = 2
 _WHITE: Final = np.frombuffer(b" \t\r\n", np.uint8)
+_OUTSIDE: Final = re.compile(r"[^A-Za-z0-9+/=_\-]+")
+"""What no decoder of base64 reads: blanks, the marks of a quoted mail, letters of any other alphabet."""
 _STANDARD: Final = str.maketrans("-_", "+/")
 _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
 _SURE: Final = 24
@@ -125,7 +127,7 @@ def _among(text: str, begins: Any, ends: Any, row: tuple[int, int, int, int]) ->
             start, stop = int(begins[begin]), int(ends[end])
             while text.startswith("=", stop) and stop - int(ends[end]) < _PADDING:
                 stop += 1
-            joined = "".join(text[start:stop].split())
+            joined = _OUTSIDE.sub("", text[start:stop])
             if len(joined) >= _SHORT and end > begin and (plain := _from_base64(joined)) is not None:
                 yield Substitution(start, stop, f" {plain} ", "base64")
                 return
