@@ -258,7 +258,10 @@ def replay_erasures(
     from app.core.access import SYSTEM_TENANT
 
     caller = caller_for(SYSTEM_TENANT)
-    receipt = on_host(lambda host: host.replay.replay(caller, files or [], incomplete=incomplete))
+    # A database that is gone is begun anew: the service refuses that and sends people here.
+    receipt = on_host(
+        lambda host: host.replay.replay(caller, files or [], incomplete=incomplete), begins=True
+    )
     print(
         f"Repeated {receipt.repeated} erasures: {_counted(receipt.erased)}. {receipt.stored} were in the database. "
         f"The restore epoch is now {receipt.epoch}; the service may start."

@@ -24,6 +24,9 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
+    """Return the commands on an installation that a first key began."""
+    begun = sluice("keys", "create", "--role", "invoker", environment=environment_of(tmp_path))
+    assert begun.returncode == 0, begun.stderr
     return Shell(tmp_path)
 
 

@@ -36,7 +36,7 @@ def said(service: Service, *arguments: str, code: int = 0) -> str:
     done = service.sluice("servers", *arguments)
     assert done.returncode == code, done.stderr
     assert SECRET not in done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def follows(service: Service, state: str | None) -> None:
