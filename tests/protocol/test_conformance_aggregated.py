@@ -19,7 +19,7 @@ async def test_the_official_suite_finds_no_fault_through_the_aggregator(requirem
     (tmp_path / "front").mkdir()
     async with service(f"sqlite:///{tmp_path}/fixtures.db", required=False, primitives=primitives) as behind:
         primitives.publish = surface_of(behind[1]).publish
-        servers = {"fixtures": {"url": behind[0], "namespace": False}}
+        servers = {"fixtures": {"url": behind[0], "namespace": False, "roots": True}}
         async with aggregated(tmp_path / "front", servers, required=False) as (url, _):
             options = ["--url", url, "--requirements", requirements, "-o", tmp_path / "results"]
             status, printed = await node(SUITE, "server", *options, seconds=300)
