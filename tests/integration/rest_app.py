@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -105,7 +106,7 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
         declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
         app_.state.route_services = services
-        gate = ServiceGate(lambda: services)
+        gate = ServiceGate(partial(getattr, app_.state, "route_services"))
         guard = EdgeGuard(app_, EdgeLimits(**limits), declared, gate, drain, metrics)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
