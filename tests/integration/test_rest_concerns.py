@@ -99,7 +99,7 @@ async def test_a_mapping_is_stored_read_by_its_name_and_deleted(rest: Rest) -> N
     assert (await call(rest, "PUT", MAPPINGS, ENCRYPT)).status_code == 200
     odd = {"kind": "resource", "name": "file:///a%20b/*?q=1#f", "concerns": {"security": ["high", "low"]}}
     await call(rest, "PUT", MAPPINGS, odd)
-    path = f"{MAPPINGS}/resource/{quote(odd['name'], safe='')}"
+    path = f"{MAPPINGS}/resource/{quote(odd['name'], safe='/')}"
     assert (await call(rest, "GET", path)).json()["mapping"] == odd
     assert (await call(rest, "DELETE", path)).status_code == 204
     assert (await call(rest, "GET", path)).status_code == 404
