@@ -12,7 +12,7 @@ from tests.benchmarks.speed.aggregation import modern
 from tests.benchmarks.speed.processes import Measured, sluice
 from tests.benchmarks.speed.report import table
 from tests.benchmarks.speed.sizes import Sizes
-from tests.benchmarks.speed.wire import exchange, request
+from tests.benchmarks.speed.wire import exchange, store_policy
 
 NODE = Path(__file__).parents[1] / "node"
 MODULES = NODE / "node_modules"
@@ -92,7 +92,7 @@ async def listed(server: Measured) -> dict[str, list[Any]]:
         "one concern (effect: read)": await tools(server, {"dev.sluice/concerns": {"effect": "read"}}),
     }
     policy = {"disclosure": {"default": "staged"}}
-    await exchange(server, request(server, "/api/v1/policies?expected_version=0", policy, method="PUT"))
+    await store_policy(server, policy)
     found["short descriptions (progressive disclosure)"] = await tools(server, {})
     found["short, one group"] = await tools(server, {"dev.sluice/groups": ["merge-requests"]})
     return found

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.benchmarks.speed.processes import Measured
@@ -21,7 +21,7 @@ def request(
     server: Measured, path: str, body: Any, headers: dict[str, str] | None = None, method: str = "POST"
 ) -> bytes:
     """Return the bytes of one request."""
-    data = json.dumps(body).encode()
+    data = b"" if body is None else json.dumps(body).encode()
     every = {
         "Host": f"127.0.0.1:{server.port}",
         "Content-Type": "application/json",
@@ -111,9 +111,14 @@ async def drive(server: Measured, requests: Sequence[bytes], clients: int) -> li
 async def lift_limits(server: Measured) -> None:
     """Let the bench's tenant send as fast as it can."""
     limits = {"requests_per_second": 1e6, "burst": 10**6, "in_flight": 1000}
-    await exchange(
-        server, request(server, "/api/v1/policies?expected_version=0", {"limits": limits}, method="PUT")
-    )
+    await store_policy(server, {"limits": limits})
+
+
+async def store_policy(server: Measured, policy: Mapping[str, Any]) -> None:
+    """Replace the policy of the bench's tenant, whichever version it has."""
+    _, stored = await exchange(server, request(server, "/api/v1/policies", None, method="GET"))
+    path = f"/api/v1/policies?expected_version={json.loads(stored)['version']}"
+    await exchange(server, request(server, path, policy, method="PUT"))
 
 
 async def open_session(server: Measured) -> str:
