@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from mcp.server.context import ServerRequestContext
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope
+from starlette.types import Receive, Scope
 
 from app.core.access import Caller
 from app.core.errors import ServiceError
@@ -109,15 +109,3 @@ async def read_body(receive: Receive) -> bytes | None:
         chunks.append(message.get("body", b""))
         if not message.get("more_body", False):
             return b"".join(chunks)
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` that gives ``body`` once more and then what the server has to say."""
-    pending = [body]
-
-    async def again() -> Message:
-        if pending:
-            return {"type": "http.request", "body": pending.pop(), "more_body": False}
-        return await receive()
-
-    return again

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
 from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
+from app.edge.bodies import replayed
 from app.edge.facts import facts_of
 from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
 from app.protocol.wire.direct import Direct
@@ -34,7 +35,6 @@ from app.protocol.wire.exchange import (
     Fields,
     bearer_of,
     read_body,
-    replay,
     with_headers,
 )
 from app.protocol.wire.guards import Running
@@ -281,7 +281,7 @@ class Front:
     async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
         if self.legs.opens_bound(exchange.caller, turn.params.get("capabilities")):
             exchange.binds = self.legs.end_bound
-            receive = replay(turn.body, turn.receive)
+            receive = replayed(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
         exchange.begins = True
@@ -298,7 +298,7 @@ class Front:
         if turn.method == "notifications/initialized":
             await self.initialized(exchange.caller, session.id, turn.params)
         if exchange.bound is not None:
-            receive = replay(turn.body, turn.receive)
+            receive = replayed(turn.body, turn.receive)
             await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
             return
         if turn.method == "notifications/cancelled":

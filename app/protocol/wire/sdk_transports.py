@@ -13,7 +13,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.core.access import Caller
-from app.protocol.wire.exchange import replay
+from app.edge.bodies import replayed
 
 _BOUND_SESSION: Final = re.compile(r"[0-9a-f]{32}")
 _CALLBACKS: Final = frozenset({"sampling", "elicitation", "roots"})
@@ -86,7 +86,7 @@ class SdkTransports:
 
     async def stream(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Serve one request with an event stream; the SDK watches for the client's leaving itself."""
-        await self._stream.asgi_app(scope, replay(body, receive), send)
+        await self._stream.asgi_app(scope, replayed(body, receive), send)
 
 
 async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
@@ -103,7 +103,7 @@ async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Re
     async with anyio.create_task_group() as group:
         group.start_soon(watch)
         try:
-            await app(scope, replay(body, never), send)
+            await app(scope, replayed(body, never), send)
         except Exception as error:  # noqa: BLE001 - raised again below, without the group around it
             failure = error
         group.cancel_scope.cancel()
