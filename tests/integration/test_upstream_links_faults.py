@@ -18,6 +18,7 @@ from tests.upstreams.links import MIB, Client, Unasked, call, linked, until
 from tests.upstreams.misbehaving import (
     SESSION,
     VERBATIM,
+    after,
     cut,
     hang,
     initialize,
@@ -255,6 +256,16 @@ async def test_messages_outside_a_call_come_on_the_stream_of_the_session():
             await until(lambda: any(body.get("id") == 9 and "result" in body for body in server.requests))
     assert unasked.heard == [("notifications/tools/list_changed", {})]
     assert owner.asked == [("roots/list", {})]
+
+
+async def test_a_stream_of_the_session_that_opens_after_the_first_listing_reports_what_may_be_missed():
+    late, in_time = Unasked(), Unasked()
+    silent = streams(": here\n\n", end=False)
+    with misbehaving(on={"GET": after(1, silent)}) as slow, misbehaving(on={"GET": silent}) as quick:
+        async with linked(quick.url, on_notification=in_time), linked(slow.url, on_notification=late):
+            await until(lambda: late.heard)
+    assert late.heard == [("notifications/tools/list_changed", {})]
+    assert in_time.heard == []
 
 
 async def test_a_stream_of_the_session_that_ends_is_opened_again_and_what_may_be_missed_is_announced():

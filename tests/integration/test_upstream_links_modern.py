@@ -7,7 +7,7 @@ import pytest
 from app.core.errors import UpstreamUnavailableError
 from app.core.upstream import UpstreamError
 from tests.upstreams.links import Unasked, call, linked, until
-from tests.upstreams.misbehaving import cut, hang, misbehaving, sends_body, streams
+from tests.upstreams.misbehaving import after, cut, hang, misbehaving, sends_body, streams
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 FRAME = (
@@ -105,6 +105,19 @@ async def test_a_stream_that_ends_is_opened_again_and_what_may_be_missed_is_anno
         async with linked(server.url, on_notification=unasked):
             await until(lambda: server.methods().count("subscriptions/listen") >= 2)
             await until(lambda: unasked.heard == [("notifications/tools/list_changed", {})])
+
+
+async def test_a_stream_that_opens_after_the_first_listing_reports_what_may_be_missed():
+    late, in_time = Unasked(), Unasked()
+    acknowledge = streams(ACKNOWLEDGED, end=False)
+    with modern(listen=after(1, acknowledge)) as slow, modern(listen=acknowledge) as quick:
+        async with (
+            linked(quick.url, on_notification=in_time),
+            linked(slow.url, on_notification=late),
+        ):
+            await until(lambda: late.heard)
+    assert late.heard == [("notifications/tools/list_changed", {})]
+    assert in_time.heard == []
 
 
 async def test_announcements_come_without_what_belongs_to_the_stream():

@@ -170,6 +170,16 @@ def streams(*events: str, end: bool = True) -> Behaviour:
     return behave
 
 
+def after(pause_s: float, behaviour: Behaviour) -> Behaviour:
+    """Return a behaviour that waits before it does the same as another."""
+
+    async def behave(exchange: Exchange) -> None:
+        await asyncio.sleep(pause_s)
+        await behaviour(exchange)
+
+    return behave
+
+
 async def hang(exchange: Exchange) -> None:
     await asyncio.sleep(3600)
 

@@ -17,7 +17,7 @@ from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.upstream.transport.callbacks import ServerQuestions
 from app.upstream.transport.envelope import Envelope
 from app.upstream.transport.faults import Faults
-from app.upstream.transport.listening import Listening
+from app.upstream.transport.listening import Listening, suspect_lists
 from app.upstream.transport.negotiation import DISCOVER, INITIALIZE, Agreement, Negotiation
 from app.upstream.transport.options import LinkOptions
 from app.upstream.transport.roots import (
@@ -100,7 +100,10 @@ class LiveLink:
                 await self.notify("notifications/initialized")
         if self.modern:
             # Follow changes before the first listing, but do not wait long for a slow server.
-            await asyncio.wait({self._tasks.start(self._listen_to_lists())}, timeout=FIRST_STREAM_S)
+            listening = self._tasks.start(self._listen_to_lists())
+            _, late = await asyncio.wait({listening}, timeout=FIRST_STREAM_S)
+            if late:
+                listening.add_done_callback(self._suspect_lists)
 
     async def request(
         self,
@@ -162,6 +165,11 @@ class LiveLink:
         with suppress(UpstreamError, ServiceError):
             # A server that refuses this announces no changes.
             await self._listening.listen(frozenset(), self.capabilities)
+
+    def _suspect_lists(self, listening: asyncio.Task[None]) -> None:
+        """Report the lists as changed: they were read before the stream opened that reports their changes."""
+        if not listening.cancelled():
+            suspect_lists(self.capabilities, self.notify_owner)
 
     async def _probe(
         self, method: str, params: Mapping[str, Any], version: str | None, timeout_s: float

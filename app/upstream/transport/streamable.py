@@ -53,7 +53,8 @@ async def _hear_session(link: LiveLink, wire: HTTPWire, tasks: BackgroundTasks) 
         async with asyncio.timeout(FIRST_STREAM_S):
             await opened.wait()
     except TimeoutError:
-        return
+        # The lists are read now: what changes until the stream opens is missed, and `_follow` reports it.
+        opened.set()
 
 
 async def _follow(
