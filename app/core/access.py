@@ -5,7 +5,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -47,11 +47,15 @@ REFUSED_UNIONS: tuple[frozenset[Role], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated party of one request; every service method takes it as its first argument."""
+    """The authenticated party of one request; every service method takes it as its first argument.
+
+    ``end_user`` is for whom it acts: the subject of a token, or the user whom a key with the role delegate names.
+    """
 
     tenant: str
     key_id: str
     roles: frozenset[Role]
+    end_user: str | None = field(default=None, repr=False)
 
     def require(self, *roles: Role) -> None:
         """Raise ForbiddenError unless the caller has at least one of ``roles``."""

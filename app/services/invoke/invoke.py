@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -165,7 +165,7 @@ class InvokeService:
         ``until`` is a time of the event loop's clock. The step's own arguments override the policy's for callers.
         """
         roles = caller.roles | {Role.INVOKER, Role.RESTORER}
-        authority = Caller(caller.tenant, caller.key_id, roles)
+        authority = replace(caller, roles=roles)
         call = MiddlewareCall(self.audit, caller, request, "passage.invoke", authority=authority)
         try:
             call.middleware = step.name

@@ -1,0 +1,34 @@
+"""Doors in the shape of model providers: whose conversation it is, what it may restore, and what must not leave.
+
+The run of one request takes these steps, in this order:
+
+1. ``scopes.GatewayScopes.find(caller, hints, rules) -> ConversationScope``: which conversation this is. ``caller`` has
+   ``end_user`` (``core.access.Caller``: the subject of a token, or the user whom a key with the role delegate names).
+   ``ScopeHints`` are the header ``X-Sluice-Scope``, the ids of a conversation and of a previous response, the session
+   values of the body in the order of the family's table, and the text of the first user message. ``ScopeRules`` are
+   what the policy says (``shared``: names of shared scopes; ``stable``: whether ``system`` and ``tools`` have a scope
+   of the whole tenant). Raises NotFoundError for an unknown or another caller's scope, conversation or response.
+   The answer's ``X-Sluice-Scope`` is ``ConversationScope.name``; ``provider`` is set if an id was bound to it, and then
+   no other provider may get the request.
+2. ``request_vaults.RequestVaults.open(caller, scope, texts, secrets) -> RequestVault``: the vault as this one request
+   sees it. ``texts`` are all texts of the request as they came, in the order of the body. It takes the place of
+   ``VaultService`` in ``OutcomeRecorder`` (``commit``, ``read``, ``known``), so pipelines run over it unchanged with
+   the argument ``scope`` set to ``scope.name``, or to ``scope.stable`` for the items of ``system`` and ``tools``. In a
+   derived scope it keeps and reads only handles whose originals stand in this request (or in the ones before it that
+   the id of the conversation binds); other text in the shape of a handle is a literal.
+3. ``signed.SignedBlocks.fetch(vault, digests) -> dict[str, bytes]`` for ``GatewayRequest.with_signed``; raises
+   ``SignedBlockGoneError`` if one of ``digests`` is unknown in this scope: the turn is refused.
+4. ``egress.checked(vault, body, texts) -> EgressResult``: call it on the bytes that would leave, with the paths of
+   all texts that may change (``GatewayRequest.leaves()`` without signed and machine-only ones; of JSON inside of a
+   string: the path of the string). ``EgressResult.replaced`` maps paths to new texts (for
+   ``GatewayRequest.replaced``), ``counts`` counts them by label for the record. Raises ``EgressRefusedError`` if a live
+   original stands elsewhere.
+5. ``RequestVault.resolve(handle) -> Original | None``: for ``HandleRestoration`` in answers and streams: synchronous,
+   from memory. None without the role restorer, for what the policy withholds, and for whatever the request may not see.
+6. ``SignedBlocks.keep(vault, {digest: raw})`` before the bytes of an answer with signed blocks go out.
+7. ``GatewayScopes.bind(caller, vault, provider, ids)`` before an answer's ids go out (response, conversation), and
+   ``unbind(caller, ids)`` after a DELETE.
+
+``RequestVault.prefix_changed`` counts the texts of this request that an earlier turn sent in another form, for the
+record.
+"""
