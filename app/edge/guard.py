@@ -1,7 +1,7 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -30,6 +30,7 @@ from app.edge.limits import (
 from app.edge.memory import LARGE_BYTES, FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
+from app.edge.surfaces import ForeignSurface, surface_at
 from app.edge.tracing import Tracer
 
 MCP_SURFACE: Final = "mcp_surface"
@@ -43,6 +44,7 @@ CLIENT_GONE: Final = 499
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
+_OWN_ID: Final = b"x-sluice-request-id"
 _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -76,7 +78,7 @@ class EdgeGuard:
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all; ``gate`` is asked before a body is read, None: everybody may send one.
-    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
     """
 
     app: ASGIApp
@@ -87,6 +89,7 @@ class EdgeGuard:
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer | None = None
     rpc_codes: Mapping[str, int] = field(default_factory=dict)
+    surfaces: Sequence[ForeignSurface] = ()
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
@@ -100,9 +103,20 @@ class EdgeGuard:
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._refuse_websocket(scope, send)
         else:
             await self.app(scope, receive, send)
+
+    async def _refuse_websocket(self, scope: Scope, send: Send) -> None:
+        """Close a WebSocket; where a surface has an answer for it and the server can send one, answer."""
+        surface = surface_at(self.surfaces, scope.get("path", ""))
+        if surface is None or "websocket.http.response" not in (scope.get("extensions") or {}):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        status, body = surface.upgrade(scope["path"])
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": body})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
@@ -145,6 +159,8 @@ class EdgeGuard:
                 holding = self.bodies.holding(facts.caller)
                 receive = await self._body(facts, headers, receive, holding)
             await surface(scope, receive, answer.send)
+            if not answer.started:  # it ended because nobody was left to answer
+                answer.status = CLIENT_GONE
         except Refused as refusal:
             answer.closing = True
             rest = receive if refusal.linger and not self._awaits_leave(scope) else None
@@ -177,7 +193,9 @@ class EdgeGuard:
             return
         try:
             needed = self.routes.needs_of(scope["method"], facts.path)
-            facts.admit(await self.gate(facts, headers.bearer, needed))
+            surface = surface_at(self.surfaces, facts.path)
+            key = headers.bearer if surface is None else surface.credential(scope["headers"])
+            facts.admit(await self.gate(facts, key, needed))
         except ServiceError as error:
             if headers.announces_body:
                 raise Refused(error, linger=True) from None
@@ -186,7 +204,7 @@ class EdgeGuard:
     def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
         """Refuse names in the query that the route does not read."""
         query = scope.get("query_string", b"")
-        if not query:
+        if not query or surface_at(self.surfaces, facts.path) is not None:
             return
         fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
         if fault is not None:
@@ -218,10 +236,14 @@ class EdgeGuard:
         facts.error_code = error.code
         if answer.started:
             return
-        status = status or status_of(error)
-        if _under_mcp(facts.path):
-            media_type, body = b"application/json", self._rpc_error(error, facts.request_id)
+        surface = surface_at(self.surfaces, facts.path)
+        media_type = b"application/json"
+        if surface is not None:
+            status, body = surface.refusal(error, status)
+        elif _under_mcp(facts.path):
+            status, body = status or status_of(error), self._rpc_error(error, facts.request_id)
         else:
+            status = status or status_of(error)
             media_type, body = b"application/problem+json", dumps(problem(error, facts.request_id, status))
         headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
         headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
@@ -267,7 +289,8 @@ class _Answer:
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
-            headers += self._ids
+            # A provider's own id of the request keeps its header, by which its clients know it.
+            headers += [(_OWN_ID, value) if name in present else (name, value) for name, value in self._ids]
             if (self.closing or self._drain.draining) and b"connection" not in present:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}

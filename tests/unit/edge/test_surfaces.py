@@ -1,0 +1,112 @@
+"""Paths that speak another API: their credential, their form of a refusal, and everything else as elsewhere."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+from httpx2 import ASGITransport, AsyncClient, Response
+from starlette.responses import Response as Plain
+from starlette.routing import Route
+
+from app.core.access import Caller, Role
+from app.core.errors import InvalidRequestError, ServiceError, UnauthenticatedError
+from app.edge.guard import EdgeGuard
+from app.edge.limits import DeclaredLimits, EdgeLimits, needs
+from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
+
+
+def credential(headers: RawHeaders) -> str | None:
+    keys = [value.decode() for name, value in headers if name in {b"x-key", b"x-other-key"}]
+    if len(keys) > 1:
+        raise InvalidRequestError("Send one key.")
+    return keys[0] if keys else None
+
+
+def refusal(error: ServiceError, status: int | None) -> ForeignRefusal:
+    return ForeignRefusal(status or 418, json.dumps({"theirs": error.code}).encode())
+
+
+SURFACE = ForeignSurface(
+    "/theirs/", credential, refusal, lambda path: ForeignRefusal(426, json.dumps({"at": path}).encode())
+)
+
+
+async def gate(_facts: Any, key: str | None, _needed: Any) -> Caller:
+    if key != "mine":
+        raise UnauthenticatedError("No.")
+    return Caller("t", "k", frozenset({Role.INVOKER}))
+
+
+@needs(Role.INVOKER, action="theirs")
+async def endpoint(request: Request) -> Plain:
+    body = await request.body()
+    if body == b"{}":
+        return Plain(headers={"x-request-id": "of-the-provider", "x-query": request.url.query})
+    raise InvalidRequestError("Nothing of ours.")
+
+
+def make_guard(**limits: Any) -> EdgeGuard:
+    app = FastAPI()
+    app.routes.append(Route("/theirs/{path:path}", endpoint, methods=["GET", "POST"]))
+    app.routes.append(Route("/ours", endpoint, methods=["GET", "POST"]))
+    return EdgeGuard(app, EdgeLimits(**limits), DeclaredLimits.of(app.routes), gate=gate, surfaces=(SURFACE,))
+
+
+async def post(guard: EdgeGuard, path: str, *, content: bytes = b"{}", **headers: str) -> Response:
+    sent = [("content-type", "application/json")] + [
+        (name.replace("_", "-"), value) for name, value in headers.items()
+    ]
+    async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost:8000") as http:
+        return await http.post(path, headers=sent, content=content)
+
+
+async def test_the_credential_is_read_where_the_surface_has_it() -> None:
+    assert (await post(make_guard(), "/theirs/x", x_key="mine")).status_code == 200
+    refused = await post(make_guard(), "/theirs/x", authorization="Bearer mine")
+    assert refused.status_code == 418 and refused.json() == {"theirs": "unauthenticated"}
+    assert (await post(make_guard(), "/ours", x_key="mine")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "status", "code"),
+    [
+        ({"x_key": "mine", "x_other_key": "mine"}, b"{}", 418, "invalid_request"),
+        ({"x_key": "mine"}, b'{"a":1,"a":2}', 418, "invalid_request"),
+        ({"x_key": "mine"}, b'"' + b"x" * 2000 + b'"', 418, "too_large"),
+        ({"x_key": "mine", "host": "evil.example"}, b"{}", 421, "invalid_request"),
+    ],
+)
+async def test_refusals_of_the_edge_have_the_form_of_the_surface(
+    headers: dict[str, str], content: bytes, status: int, code: str
+) -> None:
+    answer = await post(make_guard(max_body_bytes=1000), "/theirs/x", content=content, **headers)
+    assert (answer.status_code, answer.json()) == (status, {"theirs": code})
+    elsewhere = await post(make_guard(max_body_bytes=10), "/ours", content=b"[" * 20)
+    assert elsewhere.json()["type"].startswith("urn:sluice:error:")
+
+
+async def test_a_query_is_the_surfaces_own_affair() -> None:
+    answer = await post(make_guard(), "/theirs/x?beta=true", x_key="mine")
+    assert answer.headers["x-query"] == "beta=true"
+
+
+async def test_an_id_of_the_provider_keeps_its_header_and_ours_has_another() -> None:
+    answer = await post(make_guard(), "/theirs/x", x_key="mine")
+    assert answer.headers.get_list("x-request-id") == ["of-the-provider"]
+    assert len(answer.headers["x-sluice-request-id"]) == 36
+
+
+async def test_a_websocket_gets_the_answer_of_the_surface_where_the_server_can_send_one() -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    able = {"type": "websocket", "path": "/theirs/live", "extensions": {"websocket.http.response": {}}}
+    await make_guard()(able, None, send)  # type: ignore[arg-type]
+    assert sent[0]["status"] == 426 and json.loads(sent[1]["body"]) == {"at": "/theirs/live"}
+    sent.clear()
+    for scope in ({**able, "path": "/ours"}, {**able, "extensions": {}}):
+        await make_guard()(scope, None, send)  # type: ignore[arg-type]
+    assert sent == [{"type": "websocket.close", "code": 1008}] * 2
