@@ -36,12 +36,12 @@ run: $(RUNNING)
 
 setup: $(RUNNING)
 
-# One thread for each process: the tests already run on both cores. They start hundreds of processes, which are to find
-# their modules compiled.
+# One thread for each process, and two processes for each core, since most tests wait for processes that they start.
+# Those are to find their modules compiled.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 test: lint
-	$(PYTEST) -n 2 --dist worksteal -m "not soak and not outside" --durations=10 \
+	$(PYTEST) -n 4 --dist worksteal -m "not soak and not outside" --durations=10 \
 		--hypothesis-seed=$${SLUICE_TEST_SEED:-1}
 
 # Apart from the tests: watching each line makes pure Python three times as slow.

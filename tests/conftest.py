@@ -1,6 +1,7 @@
 """Databases for every test that wants one: SQLite files, and a PostgreSQL 18 that the tests start themselves."""
 
 import asyncio
+import functools
 import os
 import tempfile
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
+import fastapi.dependencies.models
 import pytest
 from sqlalchemy import make_url
 
@@ -61,6 +63,15 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     yield
     if not hasattr(session.config, "workerinput"):
         fail_if_any_lives(session)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def applications_are_freed() -> Iterator[None]:
+    """Empty the caches in which FastAPI keeps the functions of 4,096 routes, and with them whole applications."""
+    yield
+    for cached in vars(fastapi.dependencies.models).values():
+        if isinstance(cached, functools._lru_cache_wrapper):
+            cached.cache_clear()
 
 
 @pytest.fixture(scope="session")
