@@ -1,3 +1,3 @@
 """Sluice: context middleware for MCP."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -109,4 +109,6 @@ class Supervisor:
 def supervise(count: int, listener: socket.socket, drain_s: float) -> int:
     """Serve with ``count`` processes until a signal; return the exit code."""
     listener.listen(1024)  # connections wait in the socket's queue while the workers start
+    # Workers would search the current folder for modules before the library, as `python -c` does.
+    os.environ["PYTHONSAFEPATH"] = "1"
     return Supervisor(count, listener, drain_s).run()

@@ -20,7 +20,7 @@ from app.core.errors import StoreUnavailableError
 from app.store.dialects import CONNECT_S, async_url, prepare_file
 from app.store.documents.tables import metadata
 
-ROOT = Path(app.__file__).resolve().parent.parent
+PACKAGE = Path(app.__file__).resolve().parent
 _ADVISORY_LOCK = 0x51_C1_CE_01
 _LOCK_WAIT = "30s"
 _SQLITE_WAIT_S = 30.0
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class MigrationsMissingError(RuntimeError):
-    """The migrations folder is missing beside the package."""
+    """The folder of migrations is missing, in the package and beside it."""
 
 
 def upgrade(url: str, revision: str = "head") -> None:
@@ -143,12 +143,15 @@ def _with_sqlite(url: Any, work: Callable[[Connection], T]) -> T:
 
 
 def _config(connection: Connection | None) -> Config:
-    folder = ROOT / "migrations"
-    if not folder.is_dir():
-        raise MigrationsMissingError(
-            "The migrations are not beside the package: run from a checkout (pip install -e .)."
-        )
     config = Config()
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
+
+
+def _folder() -> Path:
+    """Return the migrations: in the package where it was installed from a wheel, else beside it in the checkout."""
+    for place in (PACKAGE, PACKAGE.parent):
+        if (place / "migrations" / "env.py").is_file():
+            return place / "migrations"
+    raise MigrationsMissingError("The migrations are missing: install the wheel, or work in a checkout.")

@@ -42,6 +42,12 @@ def files_of_the_service():
     return {str(path.relative_to(ROOT)) for path in (ROOT / "app").rglob("*") if path.is_file()}
 
 
+def copied():
+    """Return the files that the wheel has from outside the package, by their places in it."""
+    migrations = {path.relative_to(ROOT) for path in (ROOT / "migrations").rglob("*.py")}
+    return {"app/alembic.ini", *(f"app/{path}" for path in migrations)}
+
+
 def test_no_recipe_of_weights_is_shipped(shipped):
     recipes = {name for name in files_of_the_service() if RECIPE.match(name)}
     assert {
@@ -66,14 +72,18 @@ def test_every_other_module_and_all_weights_are_shipped(shipped):
         "app/engines/pii/transformer/weights/names-int8.onnx",
         "app/engines/grounding/weights/judge.json",
     } <= wanted
-    assert shipped == wanted
+    assert shipped == wanted | copied()
+
+
+def test_every_migration_is_shipped_beside_the_service(shipped):
+    assert {"app/alembic.ini", "app/migrations/env.py"} <= copied() <= shipped
 
 
 def test_nothing_that_is_shipped_imports_a_recipe(shipped):
     imports = {
         f"{name}: {module}"
         for name in shipped
-        if name.endswith(".py")
+        if name.endswith(".py") and name not in copied()
         for module in imported_modules(ast.parse((ROOT / name).read_text(encoding="utf-8")))
         if RECIPE.match(module.replace(".", "/") + "/")
     }

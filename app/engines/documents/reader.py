@@ -60,7 +60,8 @@ class DocumentReader:
 async def _run_process(data: bytes, media_type: str, limit_s: int, stalled_s: float) -> bytes:
     """Return the output of the process; empty where it was killed, failed or did not get on."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app.engines.documents.reading_process"),
+        # -P: the folder that the service was started in may hold another package of our name.
+        *(sys.executable, "-P", "-m", "app.engines.documents.reading_process"),
         *(media_type, str(limit_s), str(os.getpid())),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -134,7 +134,8 @@ class WorkerProcess:
         ``database``: the compiled patterns that an earlier process sent in its greeting.
         """
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, str(os.getpid()), *arguments),
+            # -P: the folder that the service was started in may hold another package of our name.
+            *(sys.executable, "-P", "-m", module, str(os.getpid()), *arguments),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

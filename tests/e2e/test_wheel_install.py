@@ -1,0 +1,147 @@
+"""The wheel as a user gets it: installed into an environment of its own, served from any folder."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from app.core.access import ApiKey
+from tests.artefacts import ROOT, environment, installed, run, wheel_of
+from tests.conftest import fresh_postgres
+from tests.e2e.running import await_ready
+from tests.unit.engines.documents.samples import pdf_of
+
+KEY = str(ApiKey.generate())
+FIRST_START_S = 300
+"""What is installed anew has compiled nothing yet; the limit of a test is shorter where the machine is idle."""
+HOSTILE = 'raise RuntimeError("a module of the current folder was imported")\n'
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the programs of an environment in which the built wheel is installed."""
+    wheel = wheel_of(ROOT, tmp_path_factory.mktemp("wheel"))
+    return installed(wheel, tmp_path_factory.mktemp("environment") / "venv")
+
+
+@contextmanager
+def served(programs: Path, folder: Path, *arguments: str, **settings: str) -> Iterator[str]:
+    """Serve from ``folder`` with nothing but a key given; yield the address."""
+    own = environment(
+        HOME=str(folder.parent),
+        XDG_CACHE_HOME=os.environ["XDG_CACHE_HOME"],
+        SLUICE_AUTH__BOOTSTRAP_KEY=KEY,
+        **settings,
+    )
+    with (folder.parent / "log").open("w") as log:
+        process = subprocess.Popen(
+            [str(programs / "sluice"), "serve", "--port", "0", *arguments],
+            cwd=folder,
+            env=own,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None
+    try:
+        address = re.search(r"http://[0-9.]+:\d+", process.stdout.readline())
+        assert address is not None, (folder.parent / "log").read_text()
+        await_ready(address[0], FIRST_START_S)
+        yield address[0]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=30)
+        finally:
+            process.kill()
+            process.stdout.close()
+
+
+def sent(url: str, method: str, path: str, **body: Any) -> Any:
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": body.pop("type", "application/json")}
+    answer = httpx2.request(
+        method, f"{url}/api/v1/{path}", headers=headers, timeout=30, trust_env=False, **body
+    )
+    assert answer.is_success, answer.text
+    return answer.json()
+
+
+def redacted(url: str, text: str) -> str:
+    body = {"context": [{"type": "text", "text": text}], "arguments": {}}
+    answer = sent(url, "POST", "middleware/pii_redaction/invoke", json=body)
+    return str(answer["content"][0]["text"])
+
+
+def test_the_wheel_serves_from_an_empty_folder(programs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    with served(programs, folder) as url:
+        assert redacted(url, "My name is John Doe") == "My name is [PERSON_1]"
+    assert [path.name for path in folder.iterdir()] == ["var"], "beside its data it writes nothing"
+
+
+def test_the_wheel_serves_where_the_folder_has_packages_of_the_same_names(
+    programs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    for name in (
+        "app/__init__.py",
+        "app/main.py",
+        "migrations/env.py",
+        "random.py",
+        "socket.py",
+        "pickle.py",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(HOSTILE)
+    (folder / "alembic.ini").write_text("[alembic]\nscript_location = elsewhere\n")
+    with served(programs, folder) as url:
+        assert redacted(url, "My name is John Doe") == "My name is [PERSON_1]"
+        sent(url, "PUT", "collections/notes", json={})
+        document = pdf_of("The zeppelin landed.")
+        sent(
+            url, "POST", "collections/notes/documents?external_id=a", content=document, type="application/pdf"
+        )
+
+
+def test_workers_start_where_the_folder_has_modules_of_the_library(
+    programs: Path, tmp_path: Path, postgres_url: str
+) -> None:
+    folder = tmp_path / "project"
+    for name in ("app/__init__.py", "random.py", "socket.py", "pickle.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(HOSTILE)
+    with fresh_postgres(postgres_url) as database:
+        settings = {"SLUICE_DATABASE__URL": database, "SLUICE_KEYS__FILE": str(tmp_path / "keys")}
+        run([str(programs / "sluice"), "db", "upgrade"], cwd=folder, **settings)
+        with served(programs, folder, "--workers", "2", **settings) as url:
+            assert redacted(url, "My name is John Doe") == "My name is [PERSON_1]"
+
+
+def test_the_version_is_the_one_of_the_distribution(programs: Path) -> None:
+    printed = run([str(programs / "sluice"), "--version"]).stdout
+    listed = run([str(programs / "python"), "-c", LISTING]).stdout
+    assert printed == f"sluice {json.loads(listed)}\n"
+
+
+def test_the_migrations_come_with_a_file_for_alembic(programs: Path, tmp_path: Path) -> None:
+    run([str(programs / "python"), "-P", "-c", ALEMBIC, f"sqlite:///{tmp_path}/new.db"], cwd=tmp_path)
+    assert (tmp_path / "new.db").stat().st_size > 0
+
+
+LISTING = "import json; from importlib.metadata import version; print(json.dumps(version('sluice-mcp')))"
+ALEMBIC = """
+import sys
+from pathlib import Path
+import app
+from alembic.config import main
+main(["-c", str(Path(app.__file__).with_name("alembic.ini")), "-x", "url=" + sys.argv[1], "upgrade", "head"])
+"""
