@@ -58,22 +58,30 @@ def invoke(
     raw = read_input(file)
     items = None if text else parsed_items(raw, required=context)
     bar = Bar() if len(raw) >= LONG_INPUT and sys.stderr.isatty() else None
-    with service(url, key, timeout, transport="mcp" if bar else "rest") as client:
-        content = raw.removesuffix("\n") if items is None else items
-        result = client.invoke(name, content, values, progress=bar.show if bar else None)
+    with service(url, key, timeout) as calls:
+        sent = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
+        content, metadata = calls.invoke(name, sent, values, bar.show if bar else None)
     if bar:
         bar.clear()
-    scope_made = result.metadata.get("scope")
+    scope_made = metadata.get("scope")
     if json:
-        show_json({"content": result.content, "metadata": result.metadata})
+        show_json({"content": content, "metadata": metadata})
     elif items is None:
-        print(result.text)
+        print(text_of(content))
     else:
-        show_json(result.content)
+        show_json(content)
     if verbose and not json:
-        note(json_module.dumps(result.metadata, ensure_ascii=False))
+        note(json_module.dumps(metadata, ensure_ascii=False))
     elif scope_made and scope_made != values.get("scope") and not json:
         note(f"scope: {scope_made}")
+
+
+def text_of(content: list[Any]) -> str:
+    """Return the answer to a text: what its text items hold, one after the other."""
+    texts = [item if isinstance(item, str) else item.get("text") for item in content]
+    if not all(isinstance(text, str) for text in texts):
+        fail("The answer is no plain text: use --json.", FAILED)
+    return "\n".join(texts)
 
 
 def read_arguments(whole: str | None, single: list[str], scope: str | None) -> dict[str, Any]:

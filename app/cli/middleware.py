@@ -24,22 +24,11 @@ def middleware(
     ] = False,
 ) -> None:
     """List the middlewares that the key may invoke on a running service."""
-    with service(url, key, timeout) as client:
-        listed = client.list_middleware()
+    with service(url, key, timeout) as calls:
+        listed = calls.list_middleware()
     if json:
-        show_json(
-            [
-                {
-                    "name": entry.name,
-                    "title": entry.title,
-                    "description": entry.description,
-                    "phase": entry.phase,
-                    "inputSchema": entry.input_schema,
-                }
-                for entry in listed
-            ]
-        )
+        members = "name", "title", "description", "phase", "inputSchema"
+        show_json([{member: entry.get(member) for member in members} for entry in listed])
         return
-    show_table(
-        ("NAME", "PHASE", "DESCRIPTION"), [(entry.name, entry.phase, entry.description) for entry in listed]
-    )
+    rows = [(entry["name"], entry.get("phase"), entry.get("description") or "") for entry in listed]
+    show_table(("NAME", "PHASE", "DESCRIPTION"), rows)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail
 
 if TYPE_CHECKING:
-    from app.client import Sluice, SluiceError
+    from app.cli.calls import CallError, ServiceCalls
 
 MOST_NAMES = 30
 DEFAULT_URL = "http://127.0.0.1:8000"
@@ -22,30 +22,26 @@ Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a res
 
 
 @contextmanager
-def service(
-    url: str, key: str | None, timeout: float, *, transport: Literal["rest", "mcp"] = "rest"
-) -> Iterator["Sluice"]:
-    """Open a client whose errors end the command with one sentence."""
-    from app.client import Sluice, SluiceError, UnauthenticatedError, UnreachableError
+def service(url: str, key: str | None, timeout: float) -> Iterator["ServiceCalls"]:
+    """Reach a service; errors of its calls end the command with one sentence."""
+    from app.cli.calls import CallError, NoAnswerError, ServiceCalls
 
     if not url.startswith(("http://", "https://")):
         fail("The URL of the service must begin with http:// or https://: set SLUICE_URL or --url.", USAGE)
     try:
-        with Sluice(url, key, transport=transport, timeout=timeout) as client:
-            yield client
-    except UnauthenticatedError as error:
-        if key is None:
+        with ServiceCalls(url, key, timeout) as calls:
+            yield calls
+    except CallError as error:
+        if error.code == "unauthenticated" and key is None:
             fail("The service needs an API key: set SLUICE_API_KEY (the first start printed one).")
-        fail(with_id(error))
-    except UnreachableError as error:
+        fail(with_id(error), FAILED)
+    except NoAnswerError as error:
         if error.sent:
             fail(f"{error.message} The work may have been done; check the audit log.", UNREACHABLE)
         fail(f"No service answers at {url}: start one with `sluice serve`, or set SLUICE_URL.", UNREACHABLE)
-    except SluiceError as error:
-        fail(with_id(error), FAILED)
 
 
-def with_id(error: "SluiceError") -> str:
+def with_id(error: "CallError") -> str:
     """Return an error as one line: the message, its code, the place of the fault, and the request id."""
     parts = [error.code]
     if "pointer" in error.details:

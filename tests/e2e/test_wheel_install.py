@@ -112,6 +112,7 @@ def test_the_wheel_serves_where_the_folder_has_packages_of_the_same_names(
         )
 
 
+@pytest.mark.outside
 def test_workers_start_where_the_folder_has_modules_of_the_library(
     programs: Path, tmp_path: Path, postgres_url: str
 ) -> None:
@@ -132,6 +133,7 @@ def test_the_version_is_the_one_of_the_distribution(programs: Path) -> None:
     assert printed == f"sluice {json.loads(listed)}\n"
 
 
+@pytest.mark.outside
 def test_the_migrations_come_with_a_file_for_alembic(programs: Path, tmp_path: Path) -> None:
     run([str(programs / "python"), "-P", "-c", ALEMBIC, f"sqlite:///{tmp_path}/new.db"], cwd=tmp_path)
     assert (tmp_path / "new.db").stat().st_size > 0
