@@ -108,10 +108,10 @@ $(BIN)/python:
 
 # Of all that is installed, only what the service imports is compiled ahead, a tenth of it; an environment that forbids
 # Python to write bytecode would otherwise make every start as slow as the first.
-$(RUNNING): requirements.lock pyproject.toml | $(BIN)/python
+$(RUNNING): requirements.lock pyproject.toml clients/python/pyproject.toml | $(BIN)/python
 	@echo "Installing the locked versions into $(VENV) (a minute, once)"
 	@$(PIP) install --no-compile --require-hashes -r requirements.lock
-	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.processes.worker"
 	@touch $@
 

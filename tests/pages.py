@@ -48,7 +48,16 @@ class Block:
 
 def pages() -> list[Path]:
     """Return all pages that a reader may come to."""
-    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md")]
+    top = [
+        ROOT / name
+        for name in (
+            "README.md",
+            "CONTRIBUTING.md",
+            "SECURITY.md",
+            "deploy/README.md",
+            "clients/python/README.md",
+        )
+    ]
     return [path for path in [*top, *sorted((ROOT / "docs").rglob("*.md"))] if path.is_file()]
 
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from app.client import RedactResult, Sluice, SluiceError
+from sluice_client import RedactResult, Sluice, SluiceError
 
 Message = dict[str, Any]
 

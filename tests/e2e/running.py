@@ -48,7 +48,7 @@ def environment_of(folder: Path, **settings: str) -> dict[str, str]:
     """Return an environment with these settings and none of the surrounding ones."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     defaults = {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'clients' / 'python'}",
         "SLUICE_DATABASE__URL": f"sqlite:///{folder}/sluice.db",
         "SLUICE_TELEMETRY__LOG_LEVEL": "warning",
     }

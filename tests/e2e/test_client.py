@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.client import (
+from sluice_client import (
     AsyncSluice,
     InvalidArgumentsError,
     NotFoundError,

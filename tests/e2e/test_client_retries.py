@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from app.client import (
+from sluice_client import (
     AsyncSluice,
     ClientTimeoutError,
     ProtocolError,

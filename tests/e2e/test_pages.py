@@ -17,7 +17,17 @@ from tests.pages import Block, blocks_of, pages, printed_as_shown
 
 MARK = "\x1e"  # before the line number of each block in what the page's script prints
 COPY = "<!-- in: a copy of the repository -->"
-REPOSITORY = ("app", "docs", "migrations", "tests", "Makefile", "alembic.ini", "pyproject.toml")
+REPOSITORY = (
+    "app",
+    "clients",
+    "deploy",
+    "docs",
+    "migrations",
+    "tests",
+    "Makefile",
+    "alembic.ini",
+    "pyproject.toml",
+)
 PAGE_S = 60
 RUNNABLE = {
     str(path.relative_to(ROOT)): path
@@ -100,7 +110,9 @@ def paths(folder: Path, *, copied: bool) -> dict[str, str]:
     """Return where programs and modules are found, as a reader has them after `make run`."""
     programs = f"{folder}/.venv/bin:{os.environ['PATH']}"
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""} if copied else {}
-    return {"PATH": programs, "PYTHONPATH": str(folder if copied else ROOT), **bytecode}
+    root = folder if copied else ROOT
+    modules = os.pathsep.join([str(root), str(root / "clients" / "python")])
+    return {"PATH": programs, "PYTHONPATH": modules, **bytecode}
 
 
 def script(blocks: list[Block], folder: Path) -> str:

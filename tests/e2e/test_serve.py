@@ -14,7 +14,7 @@ import httpx2
 import psutil
 import pytest
 
-from app.client import Sluice
+from sluice_client import Sluice
 from tests.conftest import fresh_postgres
 from tests.e2e.running import KEY, ROOT, await_ready, environment_of, running, sluice, stop
 

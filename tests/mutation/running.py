@@ -25,6 +25,7 @@ from tests.mutation.sites import Mutant
 KILLED, SURVIVED, TIMED_OUT = "killed", "survived", "timed out"
 PARTS = (
     "app",
+    "clients",
     "tests",
     "migrations",
     "docs",

@@ -40,6 +40,7 @@ TOP_LEVEL = {
     "SECURITY.md",
     "alembic.ini",
     "app",
+    "clients",
     "deploy",
     "docs",
     "migrations",
@@ -58,7 +59,6 @@ THIRD_PARTY = {
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
     "edge": {"fastapi", "opentelemetry", "prometheus_client", "starlette", "structlog"},
     "api": {"fastapi", "pydantic", "starlette", "structlog"},
-    "client": {"h11", "httpx2"},
 }
 
 
@@ -83,6 +83,7 @@ FILES = repository_files()
 SOURCES = [name for name in FILES if name.suffix == ".py"]
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in SOURCES}
 APP = [name for name in SOURCES if name.parts[0] == "app"]
+CLIENT = [name for name in SOURCES if name.parts[:2] == ("clients", "python")]
 
 
 @functools.cache
@@ -145,10 +146,9 @@ def test_functions_fit_a_screen():
 
 
 def test_a_public_class_has_one_name_in_the_whole_service():
-    # The client is a package apart: its errors and results carry the names of what they stand for.
     homes = {}
     for name in APP:
-        if name.parts[1] == "client" or "training" in name.parts:
+        if "training" in name.parts:
             continue
         for node in tree(name).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -195,6 +195,29 @@ def test_nothing_is_left_unfinished():
         for match in UNFINISHED.finditer(text)
     }
     assert not found
+
+
+def test_neither_the_service_nor_its_client_imports_the_other():
+    assert CLIENT
+    crossing = {
+        (str(name), module)
+        for files, other in ((APP, "sluice_client"), (CLIENT, "app"))
+        for name in files
+        for module in imported(tree(name))
+        if module.partition(".")[0] == other
+    }
+    assert not crossing
+
+
+def test_the_client_knows_only_its_http_library():
+    own = {"sluice_client", "httpx2", "h11", *sys.stdlib_module_names}
+    foreign = {
+        (str(name), module)
+        for name in CLIENT
+        for module in imported(tree(name))
+        if module.partition(".")[0] not in own
+    }
+    assert not foreign
 
 
 def test_the_top_level_is_fixed():

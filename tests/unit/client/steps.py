@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-from app.client.wire import Steps, WireAnswer
+from sluice_client.wire import Steps, WireAnswer
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.client.errors import ProtocolError
-from app.client.events import EventParser, StreamEvent
-from app.client.exchange import EventedAnswer, is_event_stream
-from app.client.wire import WireCall
+from sluice_client.errors import ProtocolError
+from sluice_client.events import EventParser, StreamEvent
+from sluice_client.exchange import EventedAnswer, is_event_stream
+from sluice_client.wire import WireCall
 
 
 def events(text: str) -> list[StreamEvent]:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.client import operations
-from app.client.errors import InvalidArgumentsError, OverloadedError, ProtocolError, UnauthenticatedError
-from app.client.mcp import HandshakeDialect, ModernDialect, SessionLostError, rpc_failure
-from app.client.wire import WireAnswer, WireCall
+from sluice_client import operations
+from sluice_client.errors import InvalidArgumentsError, OverloadedError, ProtocolError, UnauthenticatedError
+from sluice_client.mcp import HandshakeDialect, ModernDialect, SessionLostError, rpc_failure
+from sluice_client.wire import WireAnswer, WireCall
 from tests.unit.client.steps import answered
 
 TEXT = {"type": "text", "text": "Hello"}

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from app.client import operations
-from app.client.errors import InvalidArgumentsError, ProtocolError, RateLimitedError, SluiceError
-from app.client.rest import RestDialect, problem
-from app.client.wire import WireAnswer
+from sluice_client import operations
+from sluice_client.errors import InvalidArgumentsError, ProtocolError, RateLimitedError, SluiceError
+from sluice_client.rest import RestDialect, problem
+from sluice_client.wire import WireAnswer
 from tests.unit.client.steps import answered
 
 TEXT = {"type": "text", "text": "Hello"}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.client.results import InvokeResult, RedactResult
+from sluice_client.results import InvokeResult, RedactResult
 
 TEXT = {"type": "text", "text": "I am [PERSON_1]."}
 IMAGE = {"type": "image", "data": "QUJD", "mimeType": "image/png"}

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.client.errors import (
+from sluice_client.errors import (
     ClientTimeoutError,
     DeadlineExceededError,
     OverloadedError,
@@ -13,7 +13,7 @@ from app.client.errors import (
     StoreUnavailableError,
     UnreachableError,
 )
-from app.client.wire import Options, WireCall, encoded, pause_before_retry, seconds
+from sluice_client.wire import Options, WireCall, encoded, pause_before_retry, seconds
 
 OPTIONS = Options("http://127.0.0.1:1", "slc_key", retries=2, longest_pause=5)
 

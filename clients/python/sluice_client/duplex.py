@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import h11
 import httpx2
 
-from app.client.errors import ClientTimeoutError, ProtocolError, SluiceError, UnreachableError, error_of
-from app.client.rest import problem
-from app.client.results import Json
-from app.client.wire import Options, WireAnswer, encoded, short
+from sluice_client.errors import ClientTimeoutError, ProtocolError, SluiceError, UnreachableError, error_of
+from sluice_client.rest import problem
+from sluice_client.results import Json
+from sluice_client.wire import Options, WireAnswer, encoded, short
 
 PATH = "/api/v1/middleware/pii_restoration/stream"
 LINES_TYPE = "application/x-ndjson"

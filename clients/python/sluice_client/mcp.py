@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Literal
 
-from app.client.errors import ProtocolError, SluiceError, error_of
-from app.client.rest import FIRST_ERROR_STATUS, content_of, problem
-from app.client.results import Json, MiddlewareInfo
-from app.client.wire import (
+from sluice_client.errors import ProtocolError, SluiceError, error_of
+from sluice_client.rest import FIRST_ERROR_STATUS, content_of, problem
+from sluice_client.results import Json, MiddlewareInfo
+from sluice_client.wire import (
     EVENTS_TYPE,
     JSON_TYPE,
     Progress,

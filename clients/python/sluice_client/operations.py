@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from app.client.errors import SluiceError
-from app.client.mcp import HANDSHAKE, MODERN, HandshakeDialect, ModernDialect, Revision
-from app.client.rest import RestDialect, problem
-from app.client.results import (
+from sluice_client.errors import SluiceError
+from sluice_client.mcp import HANDSHAKE, MODERN, HandshakeDialect, ModernDialect, Revision
+from sluice_client.rest import RestDialect, problem
+from sluice_client.results import (
     ContextLike,
     Health,
     InvokeResult,
@@ -16,7 +16,7 @@ from app.client.results import (
     RestoreResult,
     items_of,
 )
-from app.client.wire import Dialect, Progress, Steps, WireAnswer, WireCall
+from sluice_client.wire import Dialect, Progress, Steps, WireAnswer, WireCall
 
 Transport = Literal["rest", "mcp"]
 REDACTION = "pii_redaction"

@@ -6,9 +6,9 @@ with Sluice("http://127.0.0.1:8000", key) as sluice:
     print(sluice.restore(answer, scope=safe.scope).text)
 """
 
-from app.client.asynchronous import AsyncSluice
-from app.client.blocking import Sluice
-from app.client.errors import (
+from sluice_client.asynchronous import AsyncSluice
+from sluice_client.blocking import Sluice
+from sluice_client.errors import (
     AuditUnavailableError,
     BlockedByPolicyError,
     ClientTimeoutError,
@@ -30,7 +30,7 @@ from app.client.errors import (
     UnscannableContentError,
     UpstreamUnavailableError,
 )
-from app.client.results import (
+from sluice_client.results import (
     Health,
     InvokeResult,
     MiddlewareInfo,

@@ -7,13 +7,13 @@ from typing import Self, TypeVar
 
 import httpx2
 
-from app.client import operations
-from app.client.duplex import restored_stream
-from app.client.errors import SluiceError
-from app.client.exchange import EventedAnswer, client_settings, is_event_stream, unreachable
-from app.client.mcp import MODERN, Revision, SessionLostError
-from app.client.operations import Transport
-from app.client.results import (
+from sluice_client import operations
+from sluice_client.duplex import restored_stream
+from sluice_client.errors import SluiceError
+from sluice_client.exchange import EventedAnswer, client_settings, is_event_stream, unreachable
+from sluice_client.mcp import MODERN, Revision, SessionLostError
+from sluice_client.operations import Transport
+from sluice_client.results import (
     ContextLike,
     Health,
     InvokeResult,
@@ -22,7 +22,7 @@ from app.client.results import (
     RedactResult,
     RestoreResult,
 )
-from app.client.wire import Options, Progress, Steps, WireAnswer, WireCall, pause_before_retry
+from sluice_client.wire import Options, Progress, Steps, WireAnswer, WireCall, pause_before_retry
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from app.client.errors import ProtocolError, SluiceError, UnreachableError
-from app.client.results import Json, MiddlewareInfo
+from sluice_client.errors import ProtocolError, SluiceError, UnreachableError
+from sluice_client.results import Json, MiddlewareInfo
 
 T = TypeVar("T")
 Progress = Callable[[float, float | None], None]

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import httpx2
 
-from app.client.errors import ClientTimeoutError, ProtocolError, UnreachableError
-from app.client.events import EventParser
-from app.client.results import Json
-from app.client.wire import EVENTS_TYPE, Options, WireAnswer, WireCall
+from sluice_client.errors import ClientTimeoutError, ProtocolError, UnreachableError
+from sluice_client.events import EventParser
+from sluice_client.results import Json
+from sluice_client.wire import EVENTS_TYPE, Options, WireAnswer, WireCall
 
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 

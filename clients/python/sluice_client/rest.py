@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from app.client.errors import ProtocolError, SluiceError, error_of
-from app.client.results import Json, MiddlewareInfo
-from app.client.wire import JSON_TYPE, Progress, Steps, WireAnswer, WireCall, encoded, seconds, short
+from sluice_client.errors import ProtocolError, SluiceError, error_of
+from sluice_client.results import Json, MiddlewareInfo
+from sluice_client.wire import JSON_TYPE, Progress, Steps, WireAnswer, WireCall, encoded, seconds, short
 
 FIRST_ERROR_STATUS = 400
 _BY_STATUS = {
