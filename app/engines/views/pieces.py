@@ -45,9 +45,10 @@ _FEW: Final = 6
 _MANY: Final = 40
 _CARD: Final = range(13, 20)
 _BEGINS: Final = re.compile(r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3(?:4|7|[0689]|5)|6(?:011|4|5|2)")
-_LINE: Final = re.compile(
-    r"(?<=[\w.+-])[ \t]*\r?\n[ \t>]{0,8}@(?=\w)|(?<=\w)@[ \t]*\r?\n[ \t>]{0,8}(?=\w+[.-])"
-)
+_LINE_BEFORE: Final = re.compile(r"(?<=[\w.+-])[ \t]*\r?\n[ \t>]{0,8}\Z")
+_LINE_BEHIND: Final = re.compile(r"[ \t]*\r?\n[ \t>]{0,8}(?=\w+[.-])")
+_REACH: Final = 32
+"""Characters of a line break inside an address, with the blanks and margins around it."""
 _ADDED: Final = re.compile(
     r"([\"'`])\s{0,4}(?:\+|\|\||&|\.\.?|<<)\s{0,4}(?:(?<=[\w.@+\-]\1)|(?<=[\"'`+|&.<\s]))\1(?=[\w.@+\-])"
 )
@@ -68,8 +69,7 @@ def pieces(text: str) -> Iterator[Substitution]:
             if gap.group() != " ":
                 yield Substitution(run.start() + gap.start(), run.start() + gap.end(), " ", PIECES)
     if "@" in text and "\n" in text:
-        for line in _LINE.finditer(text):
-            yield Substitution(*line.span(), "@", PIECES)
+        yield from _lines(text)
     for sign in "\"'`":
         if sign in text:
             yield from _quoted(text)
@@ -78,6 +78,19 @@ def pieces(text: str) -> Iterator[Substitution]:
         if opening in text:
             for run in pattern.finditer(text):
                 yield from _singles(run)
+
+
+def _lines(text: str) -> Iterator[Substitution]:
+    """Yield line breaks beside the sign of an address."""
+    place = text.find("@")
+    while place >= 0:
+        before = _LINE_BEFORE.search(text, max(0, place - _REACH), place)
+        behind = _LINE_BEHIND.match(text, place + 1)
+        if before is not None and text[place + 1 : place + 2].isalnum():
+            yield Substitution(before.start(), place + 1, "@", PIECES)
+        elif behind is not None and text[place - 1 : place].isalnum():
+            yield Substitution(place, behind.end(), "@", PIECES)
+        place = text.find("@", place + 1)
 
 
 def _quoted(text: str) -> Iterator[Substitution]:

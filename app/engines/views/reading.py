@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from app.engines.views import gates
 from app.engines.views.codepoints import codepoints
 from app.engines.views.controls import without_controls
 from app.engines.views.encoded import encoded_runs
@@ -25,7 +26,16 @@ _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
 """A blank between two words, across which no encoded text continues."""
 
 
-_DECODERS: Final = (escapes, codepoints, encoded_runs, spelled, pieces)
+_DECODERS: Final = (
+    (gates.ESCAPES, escapes),
+    (gates.CODEPOINTS, codepoints),
+    (gates.ENCODED, encoded_runs),
+    (gates.SPELLED, spelled),
+    (gates.PIECES, pieces),
+)
+_ANY: Final = "|".join(gate for gate, _ in _DECODERS)
+_LONG: Final = 2_000
+"""Longer texts pass some gate or other, so each is asked alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +96,21 @@ def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Substitution
     encoded: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
-        changes = [change for decode in _DECODERS for change in decode(part)]
+        changes = _decoded_once(part)
         if low:
             changes = [change._replace(start=low + change.start, end=low + change.end) for change in changes]
         encoded += changes
     return apart(encoded)
+
+
+def _decoded_once(part: str) -> list[Substitution]:
+    """Return what the decoders read in a part of a text, without asking those that cannot read anything."""
+    if not part.isascii():
+        return [change for _, decode in _DECODERS for change in decode(part)]
+    data = part.encode("ascii")
+    if len(data) < _LONG and not gates.passed(data, _ANY):
+        return []
+    return [change for gate, decode in _DECODERS if gates.passed(data, gate) for change in decode(part)]
 
 
 def _changed_parts(view: TextView) -> Iterator[tuple[int, int]]:

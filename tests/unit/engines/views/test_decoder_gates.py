@@ -1,0 +1,138 @@
+"""A gate before a decoder is quick, and never closed where its decoder reads something."""
+
+import base64
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engines.views import gates
+from app.engines.views.codepoints import codepoints
+from app.engines.views.encoded import encoded_runs
+from app.engines.views.escaped import escapes
+from app.engines.views.pieces import pieces
+from app.engines.views.spelled import spelled
+from tests.hostile_texts import HOSTILE
+
+DECODERS: dict[str, tuple[str, Callable[[str], Iterable[object]]]] = {
+    "escapes": (gates.ESCAPES, escapes),
+    "codepoints": (gates.CODEPOINTS, codepoints),
+    "encoded": (gates.ENCODED, encoded_runs),
+    "spelled": (gates.SPELLED, spelled),
+    "pieces": (gates.PIECES, pieces),
+}
+VALUES = (
+    "kim.vega@example.org",
+    "4539578763621486",
+    "219-09-9999",
+    "AKIA5KJ7QWERTZU2MNB3",
+    "Ann",
+    "at",
+    "dot",
+    "com",
+)
+FRAGMENTS = (
+    *VALUES,
+    *("_at_", " AT ", " at ", " DOT ", "_dot_", "[at]", "(dot)", "example", ".org", "-dot-", "=at=", "@"),
+    *("&#64;", "%40", "\\u0040", "\\x40", "=40", "\\40 ", "U+0040", "u0040", "x40", "0x40", "40", "64"),
+    *(
+        " ",
+        "  ",
+        "\n",
+        "\r\n",
+        "\t",
+        ", ",
+        ",",
+        ";",
+        "/",
+        "|",
+        "-",
+        "_",
+        ".",
+        "=",
+        '"',
+        "'",
+        '" + "',
+        '", "',
+        "[",
+        "]",
+        "(",
+        ")",
+    ),
+    *(
+        "DE89",
+        "3704",
+        "0440",
+        "4",
+        "1",
+        "12",
+        "123",
+        "1234",
+        "a",
+        "B",
+        "aB1",
+        "Zm9v",
+        "YmFy",
+        "lower",
+        "Word",
+        "UPPER",
+    ),
+)
+
+
+def ways(value: str) -> Iterator[str]:
+    """Yield spellings of a value that a decoder reads."""
+    code = base64.b64encode(value.encode()).decode()
+    yield "\n> ".join(code[at : at + 8] for at in range(0, len(code), 8))
+    yield from (code, code.rstrip("="), " ".join(code[at : at + 4] for at in range(0, len(code), 4)))
+    yield from (value.encode().hex(), value.encode().hex(" "), " ".join(str(ord(char)) for char in value))
+    yield from (
+        " ".join(value),
+        "/".join(value),
+        '["' + '", "'.join(value) + '"]',
+        "[" + "][".join(value) + "]",
+    )
+    yield from (
+        "".join(f"x{ord(char):02x}" for char in value),
+        ", ".join(f"0x{ord(char):02X}" for char in value),
+    )
+    yield "\n".join(value[at : at + 4] for at in range(0, len(value), 4))
+
+
+def check(text: str) -> None:
+    data = text.encode("ascii")
+    shut = {name for name, (gate, _) in DECODERS.items() if not gates.passed(data, gate)}
+    assert {name for name in shut if list(DECODERS[name][1](text))} == set(), text
+
+
+PARTS = st.sampled_from([*FRAGMENTS, *(way for value in VALUES for way in ways(value))])
+
+
+@given(st.lists(PARTS, max_size=24))
+def test_no_gate_is_shut_where_its_decoder_reads_something(parts: list[str]) -> None:
+    check("".join(parts))
+
+
+def test_no_gate_is_shut_for_a_hostile_text() -> None:
+    for written in HOSTILE.values():
+        for size in (17, 400):
+            text = written(size)
+            if text.isascii():
+                check(text)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_gate_is_shut_for_ordinary_words(name: str) -> None:
+    text = "We met the auditors at the library on Thursday; nothing was decided, as usual."
+    assert not gates.passed(text.encode(), DECODERS[name][0])
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_gate_opens_for_something_that_its_decoder_reads(name: str) -> None:
+    gate, decode = DECODERS[name]
+    written = [way for value in VALUES for way in ways(value)] + [
+        "kim_at_example_dot_org",
+        "kim&#64;example.org",
+    ]
+    assert [text for text in written if list(decode(text)) and gates.passed(text.encode(), gate)]
