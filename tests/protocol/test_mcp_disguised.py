@@ -1,5 +1,7 @@
 """Values that are glued to other text or disguised leave no door in clear, and come back exactly."""
 
+import base64
+import re
 from typing import Any
 
 from tests.protocol.mcp_service import KEY, service
@@ -78,3 +80,66 @@ def judge(shown: list[str]) -> None:
     hidden = zip(HIDDEN.items(), shown, strict=False)
     assert [text for (text, value), after in hidden if value in after or "[" not in after] == []
     assert shown[len(HIDDEN) :] == ORDINARY
+
+
+CREDENTIAL = "AKIA5KJ7QWERTZU2MNB3"
+OTHER = "ghp_aB3dE5fG7hI9jK1lM2nO4pQ6rS8tU0vW1xY2"
+TWICE = base64.b64encode(base64.b64encode(CREDENTIAL.encode())).decode()
+
+SPELLINGS = [
+    "\\u0041" + CREDENTIAL[1:],
+    "".join(f"\\u{ord(char):04x}" for char in CREDENTIAL),
+    "\u200b".join(CREDENTIAL),
+    CREDENTIAL[:9] + "\u00ad" + CREDENTIAL[9:],
+    CREDENTIAL[:7] + "\n" + CREDENTIAL[7:],
+    f"{OTHER[:20]}\r\n  {OTHER[20:]}",
+    CREDENTIAL[:7] + "\\\n" + CREDENTIAL[7:],
+    CREDENTIAL[:9] + "\x07" + CREDENTIAL[9:],
+    CREDENTIAL.encode().hex(),
+    CREDENTIAL.encode().hex(" "),
+    ", ".join(str(ord(char)) for char in CREDENTIAL),
+    base64.b64encode(CREDENTIAL.encode()).decode(),
+    TWICE,
+    base64.b64encode(OTHER.encode("utf-16-le")).decode(),
+    "".join(f"&#{ord(char):06d};" for char in OTHER),
+    "".join(f"%25{ord(char):02X}" for char in CREDENTIAL),
+    "".join(f"U+{ord(char):04X}" for char in CREDENTIAL),
+    "".join(f"={ord(char):02X}" for char in CREDENTIAL),
+    "".join(chr(ord(char) + 0xFEE0) for char in CREDENTIAL),
+    "".join(chr(ord(char) + 0xE0000) for char in CREDENTIAL),
+    CREDENTIAL.replace("A", "\u0410"),
+    f"\u202e{CREDENTIAL[::-1]}\u202c",
+]
+"""Ways to write a key, none of which shows it to who looks for its letters."""
+
+CALM = [
+    "The commit 5f4dcc3b5aa765d61d8327deb882cf99 is from 2024-01-15.\nThen 9f86d081884c7d65 follows,\nas ever.",
+    base64.b64encode(b"A plain sentence about a garden and its roses.").decode(),
+    "line one of a poem\nline2 of the same\nhttps://example.org/a/b?c=1\n4f",
+]
+
+
+async def test_no_door_lets_a_disguised_credential_through_and_it_comes_back_exactly(tmp_path):
+    written = [*(f"the key is {spelling} and no other" for spelling in SPELLINGS), *CALM]
+    async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, _):
+        for revision in REVISIONS:
+            async with client(url, revision, str(KEY)) as wire:
+                redacted = (await wire.invoke(*texts(written), name="secret_redaction")).result
+                judge_credentials(contents(redacted["content"]))
+                restored = await wire.invoke(
+                    *redacted["content"],
+                    name="pii_restoration",
+                    arguments={"scope": redacted["metadata"]["scope"], "positions": "all"},
+                )
+                assert contents(restored.result["content"]) == written
+                answer = await wire.http.post(
+                    url.removesuffix("/mcp") + "/api/v1/middleware/secret_redaction/invoke",
+                    json={"context": texts(written)},
+                )
+                judge_credentials(contents(answer.json()["content"]))
+
+
+def judge_credentials(shown: list[str]) -> None:
+    handled = re.compile(r"the key is \u202e?\[SECRET_[A-Z]+_\d+\]\u202c? and no other")
+    assert [text for text in shown[: len(SPELLINGS)] if not handled.fullmatch(text)] == []
+    assert shown[len(SPELLINGS) :] == CALM

@@ -11,7 +11,7 @@ from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.spotting import FormatFinder, SecretRule, Spot
 from app.engines.secrets.structures import STRUCTURES
-from app.engines.secrets.views import encoded_texts, plain_views
+from app.engines.secrets.views import is_decoded, views
 
 NAME: Final = "embedded-secrets"
 _GUESSED: Final = 0.6
@@ -53,17 +53,13 @@ class RuleScanner:
 
     def _scan_one(self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]) -> list[Span]:
         spots = self._spots(text, wanted)
-        for view in plain_views(text):
+        for view in views(text):
             for spot in self._spots(view.text, wanted):
-                start, end = view.original_span(spot.start, spot.end)
-                spots.append(Spot(start, end, spot.label, spot.score))
-        for start, end, plain in encoded_texts(text):
-            # Names in decoded text prove little, so only formats count.
-            inside = [spot for spot in self._spots(plain, wanted) if spot.score > _GUESSED]
-            inside = [spot for spot in inside if plain[spot.start : spot.end] not in allowed]
-            if inside:
-                best = max(inside, key=lambda spot: spot.score)
-                spots.append(Spot(start, end, best.label, best.score))
+                if spot.score <= _GUESSED and is_decoded(view, spot.start, spot.end):
+                    continue
+                if view.text[spot.start : spot.end] not in allowed:
+                    start, end = view.original_span(spot.start, spot.end)
+                    spots.append(Spot(start, end, spot.label, spot.score))
         return [
             Span(spot.start, spot.end, spot.label, spot.score)
             for spot in merged(spots)
