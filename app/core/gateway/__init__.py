@@ -24,8 +24,8 @@ call at the provider, behind the base URL), ``ids`` (ids in the path, by name: `
 * ``answer(operation, body: bytes) -> GatewayAnswer``;
 * ``stream(operation, open_channel) -> EventStream``.
 
-``GatewayRequest`` (immutable): ``facts`` (``RequestFacts``: model, stream, conversation, previous response, session
-values, text of the first user message, tools by who runs them), ``items`` (context items for middlewares and
+``GatewayRequest`` (immutable): ``facts`` (``ConversationFacts``: model, stream, conversation, previous response,
+session values, text of the first user message, tools by who runs them), ``items`` (context items for middlewares and
 pipelines), ``changed(items)`` (with what they made of them), ``leaves()`` (every text with path and ``LeafRole``),
 ``numbers(roles)`` (which items hold leaves of some roles, so that ``system`` and ``tools`` can take another scope),
 ``unscanned`` (counts for ``X-Sluice-Unscanned``), ``signed`` (``SignedBlock``: ``digest``, ``kind``, ``path``,

@@ -25,12 +25,12 @@ class RawJson:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
 class JsonBody:
-    """A JSON text and its value."""
+    """A JSON text and its value, which is read when it is asked for; immutable."""
 
-    text: str
-    value: Any
+    def __init__(self, text: str, value: Any = None) -> None:
+        self.text = text
+        self._value = value
 
     @classmethod
     def parse(cls, body: bytes, *, max_depth: int = 64) -> "JsonBody":
@@ -46,12 +46,23 @@ class JsonBody:
         except (ValueError, RecursionError):
             return None
 
+    @property
+    def value(self) -> Any:
+        """Return the value; nobody may change it."""
+        if self._value is None:
+            self._value = json.loads(self.text, strict=False)
+        return self._value
+
     def raw(self, path: Path) -> str:
         """Return the JSON text of the value at ``path``; raise KeyError without one."""
-        place = _Finder(self.text, [path]).places[0]
-        if place.start == place.end:
+        return self.raws([path])[path]
+
+    def raws(self, paths: Iterable[Path]) -> dict[Path, str]:
+        """Return the JSON texts of the values at ``paths``, of which none may lead through another."""
+        places = _Finder(self.text, paths).places
+        if any(place.start == place.end for place in places):
             raise KeyError("there is no such member")
-        return self.text[place.start : place.end]
+        return {place.path: self.text[place.start : place.end] for place in places}
 
     def replaced(
         self, values: Mapping[Path, Any], fronts: Mapping[Path, Sequence[Any]] | None = None
@@ -74,8 +85,7 @@ class JsonBody:
             pieces += [self.text[position : place.start], place.before]
             pieces += [json_text(changes[place.path]), place.after]
             position = place.end
-        text = "".join([*pieces, self.text[position:]])
-        return JsonBody(text, json.loads(text, strict=False))
+        return JsonBody("".join([*pieces, self.text[position:]]))
 
 
 def json_text(value: Any) -> str:

@@ -204,7 +204,7 @@ class BlockReader:
         elif place in _DATA_PLACES:
             self.values.walk(path, value, place, around.role, around.tool)
         elif around.place is LeafPlace.DEFINITION:
-            self.definitions.read(path, value, around.role)
+            self.definitions.read_named(path, value, around.role)
         elif place is LeafPlace.URI:
             self._read_members_value(path, value, holder, around)
         else:

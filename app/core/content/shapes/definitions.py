@@ -80,6 +80,12 @@ class DefinitionReader:
         """Read a definition, a list of them or a schema."""
         self._read(path, str(path[-1]), value, role)
 
+    def read_named(self, path: Path, value: Any, role: str | None) -> None:
+        """Read a member of a block that holds definitions; whoever wrote it also named it."""
+        if not IDENTIFIER.fullmatch(str(path[-1])):
+            self.values.add_leaf(path, str(path[-1]), LeafPlace.KEY, role)
+        self.read(path, value, role)
+
     def _read(self, path: Path, name: str, value: Any, role: str | None) -> None:
         self.values.check_depth(path)
         if isinstance(value, str):

@@ -1,0 +1,188 @@
+"""Take a body apart into context items, which middlewares read and change, and find what they changed."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.core.content.context import Context
+from app.core.content.leaves import Leaf, LeafPlace
+from app.core.content.shapes.definitions import REQUEST_TYPE
+from app.core.content.shapes.members import is_machine_word
+from app.core.errors import InternalError
+from app.core.gateway.channels import Path
+from app.core.gateway.member_table import UNKNOWN, LeafRole, MemberForm, MemberRule
+
+MAX_BLOCKS: Final = 65_536
+MAX_DEPTH: Final = 72
+"""A body may nest 64 levels; items add a few."""
+
+_INSTRUCTING: Final = frozenset({"system", "developer"})
+_TOOL_ROLES: Final = frozenset({"tool", "function"})
+
+
+@dataclass(frozen=True, slots=True)
+class BodyItem:
+    """One context item and its place: ``base`` in the body takes the place of the first ``skip`` steps in the item."""
+
+    item: Any
+    base: Path
+    skip: int
+    role: LeafRole
+
+    def body_path(self, path: Path) -> Path:
+        """Return where ``path`` of the item is in the body."""
+        return (*self.base, *path[self.skip :])
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLeaf:
+    """A text of a body: its leaf, its path in the body (of the string around it, for JSON in strings), whose it is.
+
+    ``in_json``: the leaf is a part of JSON inside of a string, such as the arguments of a tool.
+    """
+
+    leaf: Leaf
+    path: Path
+    role: LeafRole
+
+    @property
+    def in_json(self) -> bool:
+        """Return whether the leaf stands inside of JSON in a string."""
+        return bool(self.leaf.offsets)
+
+
+def read_members(
+    body: Mapping[str, Any], table: Mapping[str, MemberRule], unscanned: Counter[str]
+) -> list[BodyItem]:
+    """Return the items of a body by its family's table; count in ``unscanned`` what is not in it or unreadable."""
+    items: list[BodyItem] = []
+    for name, value in body.items():
+        rule = table.get(name, UNKNOWN)
+        if rule is UNKNOWN:
+            unscanned["unknown"] += 1
+        items += _member_items(name, value, rule, unscanned)
+    return items
+
+
+def _member_items(name: str, value: Any, rule: MemberRule, unscanned: Counter[str]) -> Iterator[BodyItem]:
+    match rule.form:
+        case MemberForm.MACHINE:
+            if not _is_of_machines(value):
+                yield _free(name, value, LeafRole.UNKNOWN)
+        case MemberForm.MESSAGES if isinstance(value, list) and all(
+            isinstance(element, str | dict) for element in value
+        ):
+            for number, item in enumerate(value):
+                yield BodyItem(item, (name, number), 0, _role_of(item))
+        case MemberForm.TEXTS if isinstance(value, list):
+            yield from _texts(name, value, rule.role, unscanned)
+        case MemberForm.MESSAGES | MemberForm.SPEECH | MemberForm.TEXTS if isinstance(value, str | list):
+            speaker = "system" if rule.role is LeafRole.SYSTEM else "user"
+            yield BodyItem({"role": speaker, "content": value}, (name,), 1, rule.role)
+        case MemberForm.DEFINITION:
+            yield BodyItem({"type": REQUEST_TYPE, "members": {name: value}}, (), 1, rule.role)
+        case _:
+            if value is not None:
+                yield _free(name, value, rule.role)
+
+
+def _free(name: str, value: Any, role: LeafRole) -> BodyItem:
+    return BodyItem({"structuredContent": {name: value}}, (), 1, role)
+
+
+def _texts(name: str, value: list[Any], role: LeafRole, unscanned: Counter[str]) -> Iterator[BodyItem]:
+    for number, element in enumerate(value):
+        if isinstance(element, str | dict):
+            content = element if isinstance(element, str) else [element]
+            base: Path = (name, number)
+            if isinstance(element, str):
+                yield BodyItem({"role": "user", "content": content}, base, 1, role)
+            else:
+                yield BodyItem({"role": "user", "content": content}, base, 2, role)
+        elif isinstance(element, list) and not all(isinstance(token, int) for token in element):
+            yield BodyItem({"structuredContent": element}, (name, number), 1, role)
+    if any(isinstance(element, int | list) for element in value):
+        unscanned["tokens"] += 1
+
+
+def _role_of(item: Any) -> LeafRole:
+    """Return whose the texts of a message or item are, as far as its role or type tells."""
+    if isinstance(item, str):
+        return LeafRole.USER
+    role, kind = item.get("role"), item.get("type")
+    if role in _INSTRUCTING:
+        return LeafRole.SYSTEM
+    if role in _TOOL_ROLES:
+        return LeafRole.TOOL_RESULT
+    if role == "user" or (role is None and isinstance(kind, str) and kind.startswith("input_")):
+        return LeafRole.USER
+    if role is None and isinstance(kind, str) and kind.endswith(("_output", "_result")):
+        return LeafRole.TOOL_RESULT
+    return LeafRole.ASSISTANT
+
+
+def _is_of_machines(value: Any) -> bool:
+    """Return whether nothing in ``value`` needs to be scanned: numbers, flags and words as machines write them."""
+    if isinstance(value, str):
+        return is_machine_word(value)
+    if isinstance(value, dict):
+        return all(is_machine_word(name) and _is_of_machines(member) for name, member in value.items())
+    return not isinstance(value, list) or all(map(_is_of_machines, value))
+
+
+def parsed(items: Sequence[Any]) -> Context:
+    """Return the context of a body's items."""
+    return Context.parse(list(items), max_blocks=MAX_BLOCKS, max_depth=MAX_DEPTH)
+
+
+def body_leaves(
+    items: Sequence[BodyItem], context: Context, signed: Sequence[Path], added: int = 0
+) -> Iterator[BodyLeaf]:
+    """Yield the leaves of ``context`` with their places in the body; ``added`` items in front have none."""
+    for leaf in context.leaves:
+        number, *steps = leaf.value.path
+        if not isinstance(number, int) or number < added:
+            continue
+        item = items[number - added]
+        path = item.body_path(tuple(steps))
+        yield BodyLeaf(leaf, path, _leaf_role(item, leaf, path, signed))
+
+
+def _leaf_role(item: BodyItem, leaf: Leaf, path: Path, signed: Sequence[Path]) -> LeafRole:
+    if any(path[: len(block)] == block for block in signed):
+        return LeafRole.SIGNED
+    if leaf.place is LeafPlace.USER:
+        return LeafRole.USER_ID
+    if leaf.place is LeafPlace.FIELD:
+        return LeafRole.MACHINE
+    if item.role in {LeafRole.USER, LeafRole.ASSISTANT, LeafRole.TOOL_RESULT}:
+        if path[-1] == "name" and len(path) == len(item.base) + 1:
+            return LeafRole.NAME
+        if leaf.place is LeafPlace.TOOL_RESULT:
+            return LeafRole.TOOL_RESULT
+    return item.role
+
+
+def changes(items: Sequence[BodyItem], changed: Sequence[Any]) -> dict[Path, Any]:
+    """Return the new values by their paths in the body; raise InternalError if the form of an item changed."""
+    values: dict[Path, Any] = {}
+    for before, after in zip(items, changed, strict=True):
+        for path, value in _differences(before.item, after, ()):
+            if len(path) < before.skip or (before.skip and not path):
+                raise InternalError("A middleware changed the form of a body.")
+            values[before.body_path(path)] = value
+    return values
+
+
+def _differences(before: Any, after: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
+        for name, member in before.items():
+            yield from _differences(member, after[name], (*path, name))
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for number, element in enumerate(before):
+            yield from _differences(element, after[number], (*path, number))
+    elif type(before) is not type(after) or before != after:
+        yield path, after

@@ -1,0 +1,60 @@
+"""A body with what middlewares made of its texts; the bytes that no change touches stay."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.core.errors import InternalError
+from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes, parsed
+from app.core.gateway.channels import Path
+from app.core.gateway.json_body import JsonBody
+
+
+@dataclass(frozen=True, slots=True)
+class EditedBody:
+    """A body, its items as they are now, items in front that it did not have, and new values by path."""
+
+    body: JsonBody
+    parts: tuple[BodyItem, ...]
+    added: tuple[Any, ...] = ()
+    values: Mapping[Path, Any] = field(default_factory=dict)
+
+    @property
+    def items(self) -> list[Any]:
+        """Return the context items, in the order of the body."""
+        return [*self.added, *(part.item for part in self.parts)]
+
+    def leaves(self, signed: Sequence[Path]) -> Iterator[BodyLeaf]:
+        """Yield every text with its place; ``signed`` are the paths of signed blocks."""
+        yield from body_leaves(self.parts, parsed(self.items), signed, len(self.added))
+
+    def changed(self, items: Sequence[Any]) -> "EditedBody":
+        """Return the body with changed ``items``; raise InternalError if one is missing or changed its form."""
+        added = len(items) - len(self.parts)
+        if added < len(self.added):
+            raise InternalError("A middleware dropped parts of a body.")
+        values = changes(self.parts, items[added:])
+        overlaps = _overlap(self.values, values)
+        return replace(
+            self,
+            body=self.written if overlaps else self.body,
+            parts=tuple(
+                replace(part, item=item) for part, item in zip(self.parts, items[added:], strict=True)
+            ),
+            added=tuple(items[:added]),
+            values=values if overlaps else {**self.values, **values},
+        )
+
+    @property
+    def written(self) -> JsonBody:
+        """Return the body with all changes but for what was added in front."""
+        return self.body.replaced(self.values)
+
+
+def _overlap(earlier: Mapping[Path, Any], later: Mapping[Path, Any]) -> bool:
+    """Return whether a path of one leads through a path of the other."""
+    return not (_beginnings(earlier).isdisjoint(later) and _beginnings(later).isdisjoint(earlier))
+
+
+def _beginnings(paths: Collection[Path]) -> set[Path]:
+    return {path[:size] for path in paths for size in range(len(path))}

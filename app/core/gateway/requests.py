@@ -1,0 +1,241 @@
+"""Requests to a provider: their texts, what they say of the conversation, and the same bytes with changed texts."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app.core.errors import InvalidArgumentsError, InvalidRequestError
+from app.core.gateway.body_parts import BodyLeaf, parsed, read_members
+from app.core.gateway.channels import Path, ToolRunner
+from app.core.gateway.edited_body import EditedBody
+from app.core.gateway.json_body import JsonBody
+from app.core.gateway.member_table import LeafRole, MemberRule
+from app.core.gateway.signed_blocks import SignedBlock, original_members, signed_in
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """New values of members, and elements to put in front of lists."""
+
+    values: Mapping[Path, Any] = field(default_factory=dict)
+    fronts: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTable:
+    """What a family says of its requests.
+
+    ``members`` is the one table of what is text and what only machines read. ``messages`` are the members with the
+    conversation, ``signed`` the types of blocks that a provider signs. ``sessions`` are paths of values that stay the
+    same through a conversation; ``conversation`` and ``previous`` those of ids that the provider gave. ``note`` places
+    a text for the model, ``added`` messages in front. ``runner`` tells who runs a tool that the request defines.
+    """
+
+    members: Mapping[str, MemberRule]
+    messages: tuple[str, ...] = ()
+    signed: frozenset[str] = frozenset()
+    sessions: tuple[Path, ...] = ()
+    conversation: tuple[Path, ...] = ()
+    previous: tuple[Path, ...] = ()
+    note: Callable[[Mapping[str, Any], str], Placement] | None = None
+    added: Callable[[Mapping[str, Any], list[Any]], Placement] | None = None
+    runner: Callable[[Mapping[str, Any]], ToolRunner] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool that a request defines: its name (None if it has none), who runs it, and where it stands."""
+
+    name: str | None
+    runner: ToolRunner
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFacts:
+    """What a request says beside its texts. ``sessions`` are by their dotted path; ``first_user_texts`` are raw."""
+
+    model: str | None
+    stream: bool
+    conversation: str | None
+    previous_response: str | None
+    sessions: Mapping[str, str]
+    first_user_texts: tuple[str, ...]
+    tools: tuple[OfferedTool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRequest:
+    """A parsed request; immutable. Bytes that no change touches are those that came."""
+
+    table: RequestTable
+    edited: EditedBody
+    signed: tuple[SignedBlock, ...]
+    counts: Mapping[str, int]
+
+    @classmethod
+    def read(cls, body: JsonBody, table: RequestTable) -> "GatewayRequest":
+        """Read a body; raise InvalidRequestError if it is no object."""
+        if not isinstance(body.value, dict):
+            raise InvalidRequestError("The body must be a JSON object.")
+        counts: Counter[str] = Counter()
+        parts = tuple(read_members(body.value, table.members, counts))
+        signed = tuple(signed_in(body, table.messages, table.signed))
+        return cls(table, EditedBody(body, parts), signed, counts)
+
+    @property
+    def items(self) -> list[Any]:
+        """Return the context items, in the order of the body's members, for middlewares and pipelines."""
+        return self.edited.items
+
+    @property
+    def roles(self) -> tuple[LeafRole, ...]:
+        """Return whose each item is; what middlewares put in front is the user's."""
+        return (*(LeafRole.USER for _ in self.edited.added), *(part.role for part in self.edited.parts))
+
+    def numbers(self, roles: Collection[LeafRole]) -> list[int]:
+        """Return the numbers of the items of ``roles``."""
+        return [number for number, role in enumerate(self.roles) if role in roles]
+
+    def leaves(self) -> Iterator[BodyLeaf]:
+        """Yield every text, whose it is, and where it stands in the body."""
+        return self.edited.leaves([block.path for block in self.signed])
+
+    @property
+    def unscanned(self) -> dict[str, int]:
+        """Return by kind how much nobody can scan, and how many members no table names (``unknown``)."""
+        context = parsed(self.items)
+        counts = Counter(self.counts) + Counter(context.unseen)
+        counts["unknown"] += sum(context.skipped.values())
+        return dict(+counts)
+
+    def changed(self, items: Sequence[Any]) -> "GatewayRequest":
+        """Return the request with changed ``items``; items in front that it did not have are added to the messages.
+
+        Raise InternalError if items are missing or changed their form, InvalidArgumentsError if this request takes no
+        additions.
+        """
+        edited = self.edited.changed(items)
+        if edited.added and self.table.added is None:
+            raise InvalidArgumentsError("This request has no place for the text that a middleware adds.")
+        return replace(self, edited=edited)
+
+    def replaced(self, values: Mapping[Path, Any]) -> "GatewayRequest":
+        """Return the request with other values at paths of its body; a member that is absent is added."""
+        return GatewayRequest.read(self._whole().replaced(values), self.table)
+
+    def with_signed(self, originals: Mapping[str, str]) -> "GatewayRequest":
+        """Return the request with signed blocks as the provider wrote them, by their digests.
+
+        Members that only the caller's block has, such as cache_control, stay.
+        """
+        values: dict[Path, Any] = {}
+        for block in self.signed:
+            if block.digest in originals:
+                values.update(original_members(block, originals[block.digest]))
+        return self.replaced(values) if values else self
+
+    def with_model(self, name: str) -> "GatewayRequest":
+        """Return the request for another model."""
+        return self.replaced({("model",): name})
+
+    def with_tools(self, tools: Sequence[Any]) -> "GatewayRequest":
+        """Return the request with other definitions of tools."""
+        return self.replaced({("tools",): list(tools)})
+
+    def with_note(self, text: str) -> "GatewayRequest":
+        """Return the request with a text for the model in front of its instructions."""
+        if self.table.note is None:
+            return self
+        body = self._whole()
+        placement = self.table.note(body.value, text)
+        return GatewayRequest.read(body.replaced(placement.values, placement.fronts), self.table)
+
+    def to_bytes(self) -> bytes:
+        """Return the body; what no change touched is as it came."""
+        return self._whole().text.encode()
+
+    def _whole(self) -> JsonBody:
+        body = self.edited.written
+        if not self.edited.added or self.table.added is None:
+            return body
+        placement = self.table.added(body.value, list(self.edited.added))
+        return body.replaced(placement.values, placement.fronts)
+
+    @property
+    def facts(self) -> ConversationFacts:
+        """Return what the request says beside its texts; the values are as they came."""
+        value, table = self.edited.body.value, self.table
+        sessions = {
+            ".".join(map(str, path)): text
+            for path in table.sessions
+            if isinstance(text := value_at(value, path), str)
+        }
+        return ConversationFacts(
+            model=_text_at(value, (("model",),)),
+            stream=value.get("stream") is True,
+            conversation=_text_at(value, table.conversation),
+            previous_response=_text_at(value, table.previous),
+            sessions=sessions,
+            first_user_texts=_first_user_texts(value, table.messages),
+            tools=tuple(self._tools()),
+        )
+
+    def _tools(self) -> Iterator[OfferedTool]:
+        if self.table.runner is None:
+            return
+        for member in ("tools", "functions"):
+            tools = self.edited.body.value.get(member)
+            for number, tool in enumerate(tools if isinstance(tools, list) else ()):
+                if isinstance(tool, dict):
+                    yield OfferedTool(_tool_name(tool), self.table.runner(tool), (member, number))
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """Return the value at ``path``, or None."""
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def _text_at(value: Any, paths: Sequence[Path]) -> str | None:
+    return next((text for path in paths if isinstance(text := value_at(value, path), str)), None)
+
+
+def _tool_name(tool: Mapping[str, Any]) -> str | None:
+    inner = next((tool[kind] for kind in ("function", "custom") if isinstance(tool.get(kind), dict)), tool)
+    name = inner.get("name") or tool.get("server_label") or tool.get("mcp_server_name")
+    return name if isinstance(name, str) else None
+
+
+def _first_user_texts(value: Mapping[str, Any], members: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts of the first message of the user, without what is around them, such as cache marks."""
+    for member in members:
+        messages = value.get(member)
+        if isinstance(messages, str):
+            return (messages,)
+        for message in messages if isinstance(messages, list) else ():
+            texts = _user_texts(message)
+            if texts:
+                return texts
+    return ()
+
+
+def _user_texts(message: Any) -> tuple[str, ...]:
+    if isinstance(message, str):
+        return (message,)
+    if not isinstance(message, dict) or message.get("role") != "user":
+        return ()
+    content = message.get("content")
+    if isinstance(content, str):
+        return (content,)
+    blocks = content if isinstance(content, list) else []
+    return tuple(
+        block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)
+    )
