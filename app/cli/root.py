@@ -23,6 +23,7 @@ from app.cli import (
     policies,
     serve,
     servers,
+    status,
     tenants,
     vault,
 )
@@ -34,10 +35,11 @@ HELP = """Sluice redacts, restores and records the messages to and from a langua
 \b
   sluice serve                                  start the service
   echo "I am John Doe" | sluice invoke pii_redaction
+  sluice status                                 show what runs, and how to mend what does not
   sluice COMMAND --help                         show help and examples of a command
 
 `middleware` and `invoke` call a running service (SLUICE_URL and SLUICE_API_KEY). All other commands work on this
-host with the settings of the service (SLUICE_… variables).
+host with the settings of the service (SLUICE_… variables); `status` does both.
 """
 EPILOG = (
     "Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
@@ -69,6 +71,7 @@ def build() -> typer.Typer:
     root.command("apply", epilog=apply.EPILOG)(apply.apply)
     root.command("invoke", epilog=invoke.EPILOG)(invoke.invoke)
     root.command("middleware", epilog=middleware.EPILOG)(middleware.middleware)
+    root.command("status", epilog=status.EPILOG)(status.status)
     root.command("config", epilog=config.EPILOG)(config.config)
     root.add_typer(db.commands, name="db")
     root.add_typer(keys.commands, name="keys")

@@ -87,6 +87,12 @@ async def list_server_names(tx: AsyncConnection) -> Sequence[tuple[str, str]]:
     return [(row.tenant, row.name) for row in await tx.execute(query)]
 
 
+async def list_server_states(tx: AsyncConnection) -> Sequence[tuple[str, str, ServerState]]:
+    """Return tenant, name and state of every server of every tenant (system transactions)."""
+    query = select(server.c.tenant, server.c.name, server.c.state).order_by(server.c.tenant, server.c.name)
+    return [(row.tenant, row.name, row.state) for row in await tx.execute(query)]
+
+
 async def update_server(tx: AsyncConnection, changed: StoredServer) -> None:
     """Replace everything of a server except who made it and when."""
     values = _values(changed)

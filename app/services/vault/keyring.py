@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from socket import gethostname
 from typing import Final
 
+from app import __version__
 from app.core.access import SYSTEM_TENANT
 from app.core.background import meanwhile
 from app.core.errors import ConflictError, StoreUnavailableError
@@ -95,7 +96,7 @@ class KeyringService:
 
     async def announce(self) -> None:
         """Tell the other processes which keys this one holds."""
-        serving = ServingProcess(self.process, self.host, self.provider.versions)
+        serving = ServingProcess(self.process, self.host, self.provider.versions, __version__)
         async with self.database.system_transaction(quiet=True) as tx:
             await announce_process(tx, serving)
 

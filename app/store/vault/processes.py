@@ -17,11 +17,12 @@ _PREFIX = "process:"
 
 @dataclass(frozen=True, slots=True)
 class ServingProcess:
-    """A process, its host, and the versions of the key ring that it holds."""
+    """A process, its host, the versions of the key ring that it holds, and its release (None: not announced)."""
 
     id: str
     host: str
     versions: frozenset[int]
+    release: str | None = None
 
 
 async def announce_process(tx: AsyncConnection, process: ServingProcess) -> None:
@@ -30,7 +31,12 @@ async def announce_process(tx: AsyncConnection, process: ServingProcess) -> None
     for name, value in (await _stored(tx)).items():
         if value["seen"] < moment - ALIVE_S or name == _PREFIX + process.id:
             await tx.execute(delete(installation).where(installation.c.name == name))
-    value = {"host": process.host, "versions": sorted(process.versions), "seen": moment}
+    value = {
+        "host": process.host,
+        "versions": sorted(process.versions),
+        "release": process.release,
+        "seen": moment,
+    }
     await tx.execute(insert(installation).values(name=_PREFIX + process.id, value=value))
 
 
@@ -38,7 +44,9 @@ async def list_processes(tx: AsyncConnection) -> list[ServingProcess]:
     """Return the processes that live."""
     moment = await _moment(tx)
     return [
-        ServingProcess(name.removeprefix(_PREFIX), str(value["host"]), frozenset(value["versions"]))
+        ServingProcess(
+            name.removeprefix(_PREFIX), str(value["host"]), frozenset(value["versions"]), value.get("release")
+        )
         for name, value in sorted((await _stored(tx)).items())
         if value["seen"] >= moment - ALIVE_S
     ]
