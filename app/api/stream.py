@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Final
 
@@ -49,8 +49,9 @@ async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterato
     response_class=Response,
     responses={
         200: {
-            "description": 'Records `{"text": ...}` as text is restored, then `{"done": true}`; a failure '
-            'ends the stream with a record `{"error": {...}}` with the members of a problem document.',
+            "description": 'Records `{"text": ...}` as text is restored, then one with `done` and the metadata of the '
+            'restoration; a failure ends the stream with a record `{"error": {...}}` with the members of a '
+            "problem document.",
             "content": {LINES: {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
         }
     },
@@ -91,19 +92,28 @@ async def restore_stream(
     arguments = _arguments(first)
     accepted = asyncio.Event()
     texts = _texts(records, first if arguments is None else None, accepted)
-    source = services.invoke.restore_stream(caller, arguments or {}, texts, info)
-    return _Restored(source, await _begun(source, accepted), kind)
+    metadata: dict[str, int] = {}
+    source = services.invoke.restore_stream(caller, arguments or {}, texts, info, metadata.update)
+    return _Restored(source, await _begun(source, accepted), kind, metadata)
 
 
 class _Restored(Response):
     """Sends the restored pieces while the body of the request is still being read."""
 
-    def __init__(self, source: AsyncIterator[str], first: "asyncio.Future[str | None]", kind: str) -> None:
+    def __init__(
+        self,
+        source: AsyncIterator[str],
+        first: "asyncio.Future[str | None]",
+        kind: str,
+        metadata: Mapping[str, int],
+    ) -> None:
         super().__init__(media_type=kind, headers={"x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._source = source
         self._first = first
         self._kind = kind
+        self._metadata = metadata
+        """Complete once ``source`` has ended."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
         """Send one record per piece, then one for the outcome."""
@@ -113,7 +123,7 @@ class _Restored(Response):
             while piece is not None:
                 await self._send(send, {"text": piece})
                 piece = await _next(self._source)
-            last: dict[str, Any] = {"done": True}
+            last: dict[str, Any] = {"done": True, "metadata": dict(self._metadata)}
         except ClientDisconnect:
             return
         except ServiceError as error:

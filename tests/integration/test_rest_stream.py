@@ -46,13 +46,60 @@ def test_text_is_restored_across_pieces_in_either_format(service: Service, kind:
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith(kind if accept == "*/*" else accept)
     *pieces, last = records_of(answer.text)
-    assert last == {"done": True}
+    assert last == {"done": True, "metadata": {"unresolved": 1, "handlesLeft": 1}}
     restored = "".join(piece["text"] for piece in pieces)
     assert restored == "Hello Jane Smith, is jane@example.com yours? [PERSON_2] says no."
 
 
+@pytest.mark.parametrize("kind", [LINES, EVENTS])
+@pytest.mark.parametrize(
+    ("text", "arguments", "expected"),
+    [
+        ("Hi [PERSON_1]", {}, {"unresolved": 0}),
+        ("[PERSON_1] [PERSON_9] https://x.example/?q=[PERSON_1]", {}, {"withheld": 1, "handlesLeft": 2}),
+        ("person_1 [person_1] [PERSON_1] [PERSON_4]", {"exact": True}, {"unresolved": 1, "handlesLeft": 2}),
+        ('{"id": "[EMAIL_1]", "arguments": {"a": "[EMAIL_1]"}}', {}, {"withheld": 2, "unresolved": 2}),
+        ("[CUSTOM_1]", {}, {"unresolved": 0, "handlesLeft": 1}),
+        ("no handle", {"exact": True}, {"unresolved": 0}),
+    ],
+)
+def test_the_last_record_has_the_metadata_of_a_call(
+    service: Service, kind: str, text: str, arguments: dict[str, Any], expected: dict[str, int]
+) -> None:
+    given = {"redactions": {**MAPPING["arguments"]["redactions"], "CUSTOM_1": "[PERSON_1]"}, **arguments}
+    called = service.http.post(
+        "/api/v1/middleware/pii_restoration/invoke", json={"arguments": given, "context": [text]}
+    ).json()
+    assert expected.items() <= called["metadata"].items()
+    for size in (1, 5, 1000):
+        chunks = [text[start : start + size] for start in range(0, len(text), size)]
+        records = [{"arguments": given}, *({"text": chunk} for chunk in chunks)]
+        *pieces, last = records_of(post(service, body_of(records, kind), kind).text)
+        assert last == {"done": True, "metadata": called["metadata"]}
+        assert ["".join(piece["text"] for piece in pieces)] == called["content"]
+
+
+def test_an_object_waits_until_it_is_known_to_be_no_call_and_prose_does_not(service: Service) -> None:
+    stream = Duplex(service)
+    with stream.socket:
+        stream.send(MAPPING)
+        stream.until(b"\r\n\r\n")
+        stream.send({"text": 'See {"a": "[EMAIL_1]", '})
+        seen = stream.until(b"See ")
+        stream.send({"text": '"b": 1} and [PERSON_1], '})
+        seen += stream.until(b"Jane Smith")
+        assert b"jane@example.com" in seen
+        stream.send({"text": '{"a": "[EMAIL_1]", "arguments": {}} [PERSON_1], '})
+        seen = stream.until(b"Jane Smith")
+        assert b"[EMAIL_1]" in seen and b"jane@example.com" not in seen
+        stream.end()
+        assert b'"metadata":{"unresolved":1,"withheld":1,"handlesLeft":1}' in stream.until(b"0\r\n\r\n")
+
+
 def test_a_stream_of_arguments_alone_is_fine_and_one_without_them_is_refused(service: Service) -> None:
-    assert records_of(post(service, body_of([MAPPING], LINES)).text) == [{"done": True}]
+    assert records_of(post(service, body_of([MAPPING], LINES)).text) == [
+        {"done": True, "metadata": {"unresolved": 0}}
+    ]
     for body in (b"", body_of([{"text": "a"}], LINES)):
         refused = post(service, body)
         assert (refused.status_code, refused.json()["pointer"]) == (422, "/arguments")
@@ -96,7 +143,7 @@ def test_restored_text_arrives_while_the_rest_is_still_being_written(service: Se
         stream.send({"text": "IL_1]. "})  # the blank shows that no host name follows
         assert b"jane@example.com" in stream.until(b"jane@example.com")
         stream.end()
-        assert b'{"done":true}' in stream.until(b"0\r\n\r\n")
+        assert b'{"done":true,"metadata":{"unresolved":0}}' in stream.until(b"0\r\n\r\n")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ async def streamed(url: str, text: str, size: int) -> str:
         body = "".join(json.dumps(record) + "\n" for record in records)
         response = await http.post(url.replace("/mcp", f"{PATH}/stream"), content=body)
     answers = [json.loads(line) for line in response.text.splitlines()]
-    assert answers[-1] == {"done": True}
+    assert answers[-1]["done"] is True
     return "".join(answer.get("text", "") for answer in answers)
 
 
@@ -75,9 +75,8 @@ async def test_no_attack_takes_an_original_out_at_any_door(tmp_path: Any) -> Non
                 for message in [json.loads(with_originals(json.dumps(message)))]
             ]
         for attack in chosen[:: 1 if WHOLE else 6]:
-            if not attack.name.startswith("call before"):
-                text = await streamed(url, GREETING + attack.text, max(1, len(attack.text) // 7))
-                assert EMAIL not in text and text.startswith("Dear Ruth Okafor,"), attack.name
+            text = await streamed(url, GREETING + attack.text, max(1, len(attack.text) // 7))
+            assert EMAIL not in text and text.startswith("Dear Ruth Okafor,"), attack.name
         for one in ORDINARY[::3]:
             assert await streamed(url, one, 5) == with_originals(one)
 
@@ -121,3 +120,49 @@ async def test_blocks_that_a_host_shows_together_are_judged_together(tmp_path: A
                 assert await restored(door, url, context) == context, door
             shown = await restored(door, url, apart)
             assert shown == json.loads(with_originals(json.dumps(apart))), door
+
+
+def completions(text: str) -> list[Any]:
+    """Return the answers of three interfaces of models that say ``text``."""
+    return [
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}]},
+        {"role": "assistant", "content": [{"type": "text", "text": text}]},
+        {
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+            ]
+        },
+    ]
+
+
+async def test_no_attack_takes_an_original_out_of_a_completion(tmp_path: Any) -> None:
+    params = {"name": "pii_restoration", "event": "llm/completion", "phase": "response"}
+    config = {"redactions": MAP}
+    chosen = [*sample("attacks in completions", attacks(), 30), *CALLS_FIRST]
+    async with service(f"sqlite:///{tmp_path}/sluice.db") as (url, _):
+        for revision in (HANDSHAKE, MODERN):
+            async with client(url, revision, str(KEY)) as wire:
+
+                async def answered(payload: Any, *, wire: Any = wire) -> tuple[str, Any]:
+                    reply = await wire.call("interceptor/invoke", **params, payload=payload, config=config)
+                    return json.dumps(reply.result["payload"]), reply.result["info"]
+
+                for number, attack in enumerate(chosen):
+                    text, info = await answered(completions(GREETING + attack.text)[number % 3])
+                    assert EMAIL not in text and "Dear Ruth Okafor," in text, (revision, attack.name)
+                    assert info["withheld"] == info["handlesLeft"] >= 1, (revision, attack.name)
+                for payload in completions(ORDINARY[0]):
+                    text, info = await answered(payload)
+                    assert text == json.dumps(payload).replace("[PERSON_1]", "Ruth Okafor")
+                    assert info == {"unresolved": 0}
+                for payload in completions("[PERSON_1] and [PERSON_7]"):
+                    text, info = await answered(payload)
+                    assert "Ruth Okafor and [PERSON_7]" in text
+                    assert info == {"unresolved": 1, "handlesLeft": 1}
+
+
+CALLS_FIRST = [
+    Attack("id first", ('{"id": "[EMAIL_1]", "name": "send", "arguments": {}}',)),
+    Attack("bracket in a string", ('{"id": "[EMAIL_1]", "x": "}{", "y": "}", "arguments": {}}',)),
+    Attack("in a string", ('{"t": "{\\n \\"id\\": \\"[EMAIL_1]\\",\\n \\"arguments\\": {}}"}',)),
+]

@@ -5,7 +5,7 @@ Each reader gets the text between two handles, of any length, keeps only its sta
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 _STRONG_MEMBERS: Final = frozenset(
     {
@@ -26,9 +26,14 @@ _CALL_VALUES: Final = {
     "type": re.compile(r"(?i)(?:server_)?tool_?(?:use|call)|(?:custom_tool_|mcp_|function_?)call|function"),
     "method": re.compile(r"tools/call"),
 }
-_KEY: Final = re.compile(
-    r"[{,]\s*+(?:(\\*+)([\"'])((?:[\w. -]|\\+u[0-9a-fA-F]{4}){2,160}+)\1\2|([A-Za-z_]\w{1,40}+))\s*+:\s*+"
+BLANK: Final = r"(?:\s|\\+[nrt])*+"
+"""Pattern of what may stand between the parts of an object, also where it is in a string of JSON."""
+
+MEMBER_KEY: Final = re.compile(
+    rf"[{{,]{BLANK}(?:(\\*+)([\"'])((?:[\w. -]|\\+u[0-9a-fA-F]{{4}}){{2,160}}+)\1\2|([A-Za-z_]\w{{1,40}}+))"
+    rf"{BLANK}:{BLANK}"
 )
+"""A bracket or comma and the name of a member: its backslashes, its quote, the name, or the name without quotes."""
 _ESCAPED: Final = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _SHORT_VALUE: Final = re.compile(r"\\*+[\"']([^\"'\\\s]{1,100})\\*+[\"']")
 _BRACKET_OR_QUOTE: Final = re.compile(r"(\\*+)([\"'])|([{\[])|([}\]])|(,)")
@@ -72,7 +77,7 @@ class JsonCalls:
                 place = self._follow(text, place)
                 if self.active:
                     return
-            key = _KEY.search(text, place)
+            key = MEMBER_KEY.search(text, place)
             if key is None:
                 return
             place = key.end()
@@ -80,7 +85,7 @@ class JsonCalls:
 
     def _begin(self, key: re.Match[str], text: str) -> None:
         name = member_name(key[3] or key[4])
-        if _shows_call(key, text) or (name in _WEAK_MEMBERS and _has_value(key, text)):
+        if shows_call(key, text) or (name in _WEAK_MEMBERS and _has_value(key, text)):
             self.active, self._value_only = True, name in _WEAK_MEMBERS
             self._depth, self._string = 0, ""
             self._escapes, self._quotes = len(key[1] or ""), '"' if key[2] == '"' else "\"'"
@@ -116,7 +121,20 @@ def _has_value(key: re.Match[str], text: str) -> bool:
     return key[2] is not None or text[key.end() : key.end() + 1] in {"", "{", "[", '"', "'"}
 
 
-def _shows_call(key: re.Match[str], text: str) -> bool:
+def kind_of_member(key: re.Match[str], text: str) -> Literal["weak", "naming"] | None:
+    """Return the kind of a member of which two together show a call: one that names, and one with a value for it."""
+    name = member_name(key[3] or key[4])
+    if name in _WEAK_MEMBERS and _has_value(key, text):
+        return "weak"
+    return "naming" if name in _NAMING_MEMBERS else None
+
+
+def needs_value(key: re.Match[str]) -> bool:
+    """Return whether it depends on the member's value whether its object is a call."""
+    return member_name(key[3] or key[4]) in _CALL_VALUES
+
+
+def shows_call(key: re.Match[str], text: str) -> bool:
     """Return whether this member says that its object is a call."""
     name = member_name(key[3] or key[4])
     if name in _STRONG_MEMBERS:
@@ -131,36 +149,6 @@ def _shows_call(key: re.Match[str], text: str) -> bool:
     return value is not None and shape.fullmatch(value[1]) is not None
 
 
-def begun_calls(text: str) -> list[tuple[int, int]]:
-    """Return the begins of calls in JSON anywhere in ``text``: from the object's bracket to the member that shows it.
-
-    The ranges are in order and apart. Only for whole texts: a stream has let these members pass. Brackets inside of
-    strings count too; where they leave no open object, the call is taken to begin with the last one that was open.
-    """
-    begun: list[tuple[int, int]] = []
-    open_brackets: list[int] = []
-    last = -1
-    for bracket in _OBJECT_BRACKET.finditer(text):
-        if bracket[0] == "}":
-            last = open_brackets.pop() if open_brackets else last
-            continue
-        if bracket[0] == "{":
-            open_brackets.append(bracket.start())
-        key = _KEY.match(text, bracket.start())
-        if key is not None and _shows_call(key, text):
-            start = open_brackets[-1] if open_brackets else last
-            if start >= 0:
-                begun.append((start, key.end()))
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(begun):
-        if joined and start < joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
-
-
-_OBJECT_BRACKET: Final = re.compile(r"[{},]")
 _BLANK_LINE: Final = r"\n[ \t\r]*+\n"
 _SPANS: Final = tuple(
     (needed, re.compile(begin), re.compile(end))

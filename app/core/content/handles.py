@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from app.core.content.begun_calls import HeldPieces, Piece
 from app.core.content.positions import RIGHT_CONTEXT, PositionReader
 from app.core.content.secret_labels import SECRET_LABELS, SECRET_PREFIX
 
@@ -248,26 +249,33 @@ class StreamScanner:
 
     Only an open handle is kept for the next chunk: the shortest tail that more text could still turn into a handle.
     ``positions`` marks handles in active positions (see ``PositionReader``); then a handle is also kept until what
-    follows shows whether it is the begin of a host name, or on a line that sends its text.
+    follows shows whether it is the begin of a host name, or on a line that sends its text, and inside of an object of
+    JSON until that shows itself to be a call or ends (see ``HeldPieces``).
     """
 
     def __init__(self, *, exact: bool = False, positions: bool = False) -> None:
         self._exact = exact
         self._reader = PositionReader() if positions else None
+        self._in_objects: HeldPieces[Handle] | None = HeldPieces() if positions else None
         self._pending = ""
         self._before = ""
 
-    def feed(self, chunk: str) -> "list[tuple[str, Handle | None, bool]]":
+    def feed(self, chunk: str) -> list[Piece[Handle]]:
         """Return ``(text, handle or None, in an active position)`` for all text that is now complete."""
+        pieces = self._settled(chunk)
+        return pieces if self._in_objects is None else self._in_objects.pass_on(pieces)
+
+    def finish(self) -> list[Piece[Handle]]:
+        """Return the pieces of the pending text at the end of the stream."""
+        pieces = self._pieces(self._pending, len(self._pending), ends=True)
+        return pieces if self._in_objects is None else self._in_objects.pass_on(pieces, ends=True)
+
+    def _settled(self, chunk: str) -> list[Piece[Handle]]:
         text = self._pending + chunk
         if not self._pending and _OPENING_CHARACTER.search(text) is None:
             self._note(text)
             return [(text, None, False)] if text else []
         return self._pieces(text, self._open_at(text), ends=False)
-
-    def finish(self) -> "list[tuple[str, Handle | None, bool]]":
-        """Return the pieces of the pending text at the end of the stream."""
-        return self._pieces(self._pending, len(self._pending), ends=True)
 
     def _open_at(self, text: str) -> int:
         window = self._before + text
@@ -276,13 +284,11 @@ class StreamScanner:
         opening = pattern.search(window, max(shift, len(window) - _OPEN_REACH))
         return opening.start() - shift if opening else len(text)
 
-    def _pieces(
-        self, text: str, settled_length: int, *, ends: bool
-    ) -> "list[tuple[str, Handle | None, bool]]":
+    def _pieces(self, text: str, settled_length: int, *, ends: bool) -> list[Piece[Handle]]:
         window = self._before + text
         position = len(self._before)
         end = position + settled_length
-        pieces: list[tuple[str, Handle | None, bool]] = []
+        pieces: list[Piece[Handle]] = []
         for match in find_handles(window, position, exact=self._exact):
             if match.start >= end:
                 break
@@ -349,7 +355,7 @@ class StreamingRestoration:
         """Return the rest of the text at the end of the stream."""
         return self._render(self._scanner.finish())
 
-    def _render(self, pieces: "list[tuple[str, Handle | None, bool]]") -> str:
+    def _render(self, pieces: list[Piece[Handle]]) -> str:
         return "".join(
             text if handle is None else self._restored(text, handle, active)
             for text, handle, active in pieces

@@ -1,12 +1,12 @@
 """Judge where originals may be restored in a whole context, over the borders of its texts."""
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from app.core.content.active_calls import begun_calls, is_call
+from app.core.content.active_calls import is_call
+from app.core.content.begun_calls import begun_calls, is_inside
 from app.core.content.handles import HandleMatch, find_handles
 from app.core.content.json_text import json_objects
 from app.core.content.leaves import REPORTED_PLACES, ContextValue, Leaf, LeafPlace
@@ -74,7 +74,7 @@ def _judged(values: Sequence[_ValueHandles]) -> Iterator[tuple[Leaf, HandleMatch
             active = reader.is_active(right, ends=end + len(right) == len(joined))
             reader.pass_handle(match.handle.label)
             read = end
-            yield leaf, match, is_active or active is not False or _is_inside(begun, start)
+            yield leaf, match, is_active or active is not False or is_inside(begun, start)
         begin += len(holder.value.text)
 
 
@@ -94,13 +94,8 @@ def _active_alone(holder: _ValueHandles, calls: Sequence[tuple[int, int]] = ()) 
             reader.pass_handle(match.handle.label)
             read = match.end
             place = leaf.raw_range(match.start, match.end)[0]
-            judged.append(active is not False or _is_inside(calls, place))
+            judged.append(active is not False or is_inside(calls, place))
     return judged
-
-
-def _is_inside(ranges: Sequence[tuple[int, int]], place: int) -> bool:
-    number = bisect_right(ranges, (place, place)) - 1
-    return number >= 0 and place < ranges[number][1]
 
 
 def _calls_of(holder: _ValueHandles) -> list[tuple[int, int]]:

@@ -277,6 +277,7 @@ class InvokeService:
         arguments: Mapping[str, Any],
         chunks: AsyncIterator[str],
         request: RequestInfo,
+        on_end: Callable[[Mapping[str, int]], None] = lambda _metadata: None,
     ) -> AsyncIterator[str]:
         """Yield the restored text of ``chunks``; see ``app.services.invoke.restoration``."""
         call = MiddlewareCall(self.audit, caller, request, "middleware.restore_stream")
@@ -285,7 +286,7 @@ class InvokeService:
             middleware = self.registry.get(PiiRestoration.name)
             policy = await self._require_allowed(middleware.name, call)
             checked = checked_arguments(middleware, merged_arguments(policy, middleware, arguments))
-            async for text in restored_stream(call, self.vault, checked, policy.secrets, chunks):
+            async for text in restored_stream(call, self.vault, checked, policy.secrets, chunks, on_end):
                 yield text
         except GeneratorExit:
             raise

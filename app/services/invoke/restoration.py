@@ -1,12 +1,12 @@
 """Restore a text that arrives in chunks; recorded before the first original is sent."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.access import Role
 from app.core.audit import OUTCOME_OK
-from app.core.content.handles import Handle, Original, StreamScanner
+from app.core.content.handles import HANDLES_LEFT, Handle, Original, StreamScanner, count_handles
 from app.core.contracts.policy import SecretPolicy
 from app.middlewares.pii_restoration import PiiRestorationArguments, given_originals
 from app.services.invoke.calls import MiddlewareCall
@@ -19,10 +19,12 @@ async def restored_stream(
     arguments: PiiRestorationArguments,
     secrets: SecretPolicy,
     chunks: AsyncIterator[str],
+    on_end: Callable[[Mapping[str, int]], None],
 ) -> AsyncIterator[str]:
-    """Yield the restored text of ``chunks``; only the start of a handle that is still incomplete waits.
+    """Yield the restored text of ``chunks``; what is not decided yet waits (see ``StreamScanner``).
 
-    An event is recorded at the start, before any original is sent, and one with the counts at the end.
+    An event is recorded at the start, before any original is sent, and one with the counts at the end. ``on_end`` is
+    told the metadata that the same text has in a call of the middleware.
     """
     given_by_caller = given_originals(arguments)
     call.caller.require(Role.INVOKER if arguments.scope is None else Role.RESTORER)
@@ -32,12 +34,18 @@ async def restored_stream(
     scanner = StreamScanner(exact=arguments.exact, positions=arguments.positions == "safe")
     try:
         async for chunk in chunks:
+            originals.count_seen(chunk)
             if text := await originals.render(scanner.feed(chunk)):
                 yield text
         if text := await originals.render(scanner.finish()):
             yield text
+        on_end(originals.metadata())
     finally:
-        call.counts = {"restored": originals.restored, "unresolved": originals.unresolved}
+        call.counts = {
+            "restored": originals.restored,
+            "unresolved": originals.unresolved,
+            "withheld": originals.withheld,
+        }
         call.details = {"stage": "ended"}
         await call.audit.record(call.event(OUTCOME_OK, scope=arguments.scope))
 
@@ -52,6 +60,30 @@ class _Originals:
     read: dict[Handle, Original | None] = field(default_factory=dict)
     restored: int = 0
     unresolved: int = 0
+    """Handles that stay, with those that are ``withheld`` because of their position."""
+    withheld: int = 0
+    left: int = 0
+    """Texts like a handle in originals that were put in."""
+    seen: int = 0
+    """Texts like a handle in the given text, in any spelling; counted only where ``exact`` leaves some of them."""
+    any_spelling: StreamScanner = field(default_factory=StreamScanner)
+
+    def count_seen(self, chunk: str, *, ends: bool = False) -> None:
+        """Count what looks like a handle, across chunks."""
+        if self.arguments.exact:
+            pieces = self.any_spelling.finish() if ends else self.any_spelling.feed(chunk)
+            self.seen += sum(1 for _, handle, _ in pieces if handle is not None)
+
+    def metadata(self) -> dict[str, int]:
+        """Return the metadata of the whole restoration."""
+        self.count_seen("", ends=True)
+        spelled_otherwise = self.seen - self.restored - self.unresolved if self.arguments.exact else 0
+        left = spelled_otherwise + self.unresolved + self.left
+        return {
+            "unresolved": self.unresolved,
+            **({"withheld": self.withheld} if self.withheld else {}),
+            **({HANDLES_LEFT: left} if left else {}),
+        }
 
     async def render(self, pieces: Sequence[tuple[str, Handle | None, bool]]) -> str:
         """Return the text of ``pieces`` with originals in place; each handle is read from the vault once."""
@@ -69,6 +101,7 @@ class _Originals:
 
     def _restored(self, text: str, handle: Handle, active: bool) -> str:
         if active:
+            self.withheld += 1
             original: Any = None
         elif handle in self.from_caller:
             original = Original(self.from_caller[handle])
@@ -78,4 +111,6 @@ class _Originals:
             self.unresolved += 1
             return text
         self.restored += 1
-        return str(original.at(0))
+        written = str(original.at(0))
+        self.left += count_handles(written)
+        return written

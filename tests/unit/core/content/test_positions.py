@@ -14,8 +14,7 @@ from tests.sampling import examples
 
 EMAIL = "ruth.okafor@harbour.example"
 MAP = {Handle("PERSON", 1): Original("Ruth Okafor"), Handle("EMAIL", 1): Original(EMAIL)}
-WHOLE = {name: template for name, (_, template) in TEMPLATES.items() if name != "call before its name"}
-"""Without the one that only a reader of whole JSON texts can see."""
+WHOLE = {name: template for name, (_, template) in TEMPLATES.items()}
 
 
 def restored(text: str) -> str:
@@ -29,7 +28,7 @@ def streamed(text: str, cuts: list[int]) -> str:
 
 
 def test_no_shape_of_attack_gets_an_original() -> None:
-    texts = {attack.text for attack in attacks() if not attack.name.startswith("call before")}
+    texts = {attack.text for attack in attacks()}
     assert len(texts) > 300
     assert [text[:200] for text in texts if EMAIL in restored(text)] == []
     assert all(EMAIL in restore_text(text, MAP) for text in texts), (
