@@ -8,7 +8,7 @@ import typer
 from app.cli.terminal import FAILED, OK, UNREACHABLE, USAGE, cell, fail, show_json
 
 if TYPE_CHECKING:
-    from app.cli.status_findings import Finding
+    from app.cli.status_findings import StatusLine
 
 EPILOG = """Examples:
 
@@ -66,7 +66,7 @@ def status(
         raise typer.Exit(worst)
 
 
-def _show(findings: "list[Finding]") -> None:
+def _show(findings: "list[StatusLine]") -> None:
     width = max(len(finding.part) for finding in findings)
     for finding in findings:
         print(f"{finding.state.ljust(_WIDTH)}  {finding.part.ljust(width)}  {cell(finding.says)}")

@@ -30,7 +30,7 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StatusLine:
     """One line of the status; ``facts`` are for machines. Neither holds content nor secrets."""
 
     part: str
@@ -40,24 +40,24 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def findings_of(settings: "Settings", answer: ServiceAnswer) -> list[Finding]:
+def findings_of(settings: "Settings", answer: ServiceAnswer) -> list[StatusLine]:
     """Return what is found of the service that answered and of the installation of this host's settings."""
     return [_service(answer), *_installation(settings, answer), *_switches(settings)]
 
 
-def _service(answer: ServiceAnswer) -> Finding:
+def _service(answer: ServiceAnswer) -> StatusLine:
     facts = {"url": answer.url, "checks": answer.checks}
     if answer.checks is None:
         mend = "start one with `sluice serve`, or set SLUICE_URL"
-        return Finding("service", "unreachable", f"{answer.url}: {answer.fault}", mend, facts)
+        return StatusLine("service", "unreachable", f"{answer.url}: {answer.fault}", mend, facts)
     failing = [name for name, passed in answer.checks.items() if not passed]
     if failing:
         mend = "; ".join(f"{name}: {_UNREADY.get(name, 'read the log of the service')}" for name in failing)
-        return Finding("service", "wrong", f"{answer.url} is not ready: {', '.join(failing)}", mend, facts)
-    return Finding("service", "ok", f"{answer.url} is ready", None, facts)
+        return StatusLine("service", "wrong", f"{answer.url} is not ready: {', '.join(failing)}", mend, facts)
+    return StatusLine("service", "ok", f"{answer.url} is ready", None, facts)
 
 
-def _installation(settings: "Settings", answer: ServiceAnswer) -> Iterator[Finding]:
+def _installation(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]:
     from app.cli.faults import NO_DATABASE, explained
     from app.cli.terminal import UNREACHABLE
     from app.store import migrate
@@ -65,11 +65,11 @@ def _installation(settings: "Settings", answer: ServiceAnswer) -> Iterator[Findi
     name, file = settings.database.display_name, settings.database.sqlite_file
     if file is not None and not file.is_file():
         mend = "start the service once, or set SLUICE_DATABASE__URL to the database that it uses"
-        yield Finding("database", "wrong", f"There is no {name}", mend, {"name": name})
+        yield StatusLine("database", "wrong", f"There is no {name}", mend, {"name": name})
         return
     try:
         revision, newest = migrate.current(settings.database.url.get_secret_value()), migrate.head()
-        yield Finding("database", "ok", name, None, {"name": name})
+        yield StatusLine("database", "ok", name, None, {"name": name})
         yield _schema(revision, newest)
         if revision == newest:
             yield from _viewed(settings, answer)
@@ -79,18 +79,18 @@ def _installation(settings: "Settings", answer: ServiceAnswer) -> Iterator[Findi
             raise
         state: State = "unreachable" if explanation[0] == UNREACHABLE else "wrong"
         says = f"{name} does not answer" if explanation[1] == [NO_DATABASE] else explanation[1][0]
-        yield Finding("database", state, says, "check SLUICE_DATABASE__URL and that the database runs")
+        yield StatusLine("database", state, says, "check SLUICE_DATABASE__URL and that the database runs")
 
 
-def _schema(revision: str | None, newest: str) -> Finding:
+def _schema(revision: str | None, newest: str) -> StatusLine:
     facts = {"revision": revision, "newest": newest}
     if revision == newest:
-        return Finding("schema", "ok", f"{revision} (newest)", None, facts)
+        return StatusLine("schema", "ok", f"{revision} (newest)", None, facts)
     says = "empty" if revision is None else f"{revision}; the newest of release {__version__} is {newest}"
-    return Finding("schema", "wrong", says, "run `sluice db upgrade`", facts)
+    return StatusLine("schema", "wrong", says, "run `sluice db upgrade`", facts)
 
 
-def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[Finding]:
+def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]:
     from app.assembly import mark_folder
     from app.engines.cipher import KeyRing, KeyRingError
     from app.services.installation import view_installation
@@ -106,7 +106,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[Finding]:
         )
     except KeyRingError as error:
         mend = "set SLUICE_KEYS__FILE or SLUICE_KEYS__RING to the ring that the service uses"
-        yield Finding("keys", "wrong", str(error), mend, {"source": source})
+        yield StatusLine("keys", "wrong", str(error), mend, {"source": source})
         return
 
     async def view() -> "InstallationView":
@@ -120,7 +120,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[Finding]:
     yield _mark(viewed, settings)
     disabled = [tenant.name for tenant in viewed.tenants if tenant.disabled]
     names = [f"{tenant.name} (disabled)" if tenant.disabled else tenant.name for tenant in viewed.tenants]
-    yield Finding(
+    yield StatusLine(
         "tenants",
         "ok",
         f"{len(names)}: {', '.join(names)}",
@@ -132,41 +132,41 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[Finding]:
     yield _detector(settings, answer)
 
 
-def _keys(viewed: "InstallationView", source: str) -> Finding:
+def _keys(viewed: "InstallationView", source: str) -> StatusLine:
     keys = viewed.keys
     facts = {"source": source, "versions": keys.versions, "active": keys.active, "left": keys.left}
     says = f"{source}: versions {', '.join(map(str, keys.versions))}; {keys.active} wraps"
     if keys.fault is not None:
-        return Finding("keys", "wrong", f"{says}. {keys.fault}", "docs/operations.md, The key ring", facts)
+        return StatusLine("keys", "wrong", f"{says}. {keys.fault}", "docs/operations.md, The key ring", facts)
     if keys.left:
         says += f"; {keys.left} data keys are under other versions"
-        return Finding(
+        return StatusLine(
             "keys", "ok", says, "`sluice vault rewrap` moves them; keep the old version until then", facts
         )
-    return Finding("keys", "ok", says, None, facts)
+    return StatusLine("keys", "ok", says, None, facts)
 
 
-def _mark(viewed: "InstallationView", settings: "Settings") -> Finding:
+def _mark(viewed: "InstallationView", settings: "Settings") -> StatusLine:
     place = str(settings.vault.mark or settings.erasure_file.parent)
     facts: dict[str, Any] = {"place": place, "shared": settings.vault.mark is not None}
     if isinstance(viewed.mark, str):
-        return Finding("mark", "wrong", viewed.mark, None, facts)
+        return StatusLine("mark", "wrong", viewed.mark, None, facts)
     position, mark = viewed.mark.position, viewed.mark.mark
     if viewed.mark.behind:
         says = f"{place}: the database is behind its mark: it was restored from a backup or exchanged"
         mend = "run `sluice vault replay-erasures FILE…` with the files of erasures of all hosts"
-        return Finding("mark", "wrong", says, mend, facts)
+        return StatusLine("mark", "wrong", says, mend, facts)
     if position is None or mark is None:
         mend = "mount the place that the service uses, or start the service, which makes a mark"
-        return Finding("mark", "wrong", f"{place}: there is no mark of this database", mend, facts)
+        return StatusLine("mark", "wrong", f"{place}: there is no mark of this database", mend, facts)
     facts |= {"step": mark.step, "epoch": mark.epoch, "erasures": mark.erasures}
     says = f"{place}: epoch {mark.epoch}, {mark.erasures} erasures, step {mark.step}"
-    return Finding("mark", "ok", says, None, facts)
+    return StatusLine("mark", "ok", says, None, facts)
 
 
-def _servers(viewed: "InstallationView", answer: ServiceAnswer) -> Iterator[Finding]:
+def _servers(viewed: "InstallationView", answer: ServiceAnswer) -> Iterator[StatusLine]:
     if not viewed.servers:
-        yield Finding("servers", "off", "none", "add them with `sluice apply FILE`")
+        yield StatusLine("servers", "off", "none", "add them with `sluice apply FILE`")
         return
     for tenant, name, stored in viewed.servers:
         facts: dict[str, Any] = {"tenant": tenant, "name": name, "state": stored}
@@ -174,7 +174,7 @@ def _servers(viewed: "InstallationView", answer: ServiceAnswer) -> Iterator[Find
         if stored != "approved":
             verb = "approve" if stored == "pending" else "resume"
             mend = f"sluice servers {verb} {name} --tenant {tenant}"
-            yield Finding(part, "off", stored, mend, facts)
+            yield StatusLine(part, "off", stored, mend, facts)
             continue
         # The key belongs to one tenant; another tenant may have a server of the same name.
         asked = answer.servers if tenant == viewed.key_tenant else {}
@@ -182,17 +182,17 @@ def _servers(viewed: "InstallationView", answer: ServiceAnswer) -> Iterator[Find
         facts |= {"connection": connection, "error": error}
         if connection == "failed" or error is not None:
             says = f"{stored}, {connection}: {error or 'no reason is known'}"
-            yield Finding(part, "wrong", says, f"sluice servers test {name} --tenant {tenant}", facts)
+            yield StatusLine(part, "wrong", says, f"sluice servers test {name} --tenant {tenant}", facts)
         else:
-            yield Finding(part, "ok", f"{stored}, {connection}" if connection else stored, None, facts)
+            yield StatusLine(part, "ok", f"{stored}, {connection}" if connection else stored, None, facts)
     yield from _connections(answer)
 
 
-def _connections(answer: ServiceAnswer) -> Iterator[Finding]:
+def _connections(answer: ServiceAnswer) -> Iterator[StatusLine]:
     """Say how many servers of all tenants are connected, and what a key would add."""
     if answer.refused is not None:
         says = f"not shown by name: {_REFUSALS.get(answer.refused, f'HTTP {answer.refused}')}"
-        yield Finding("connections", "wrong", says, "set SLUICE_API_KEY to a key with the role operator")
+        yield StatusLine("connections", "wrong", says, "set SLUICE_API_KEY to a key with the role operator")
         return
     if answer.counts is None:
         return
@@ -200,12 +200,12 @@ def _connections(answer: ServiceAnswer) -> Iterator[Finding]:
     says = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "none"
     if counts["failed"]:
         mend = None if answer.servers else "set SLUICE_API_KEY to an operator's key to see which and why"
-        yield Finding("connections", "wrong", says, mend, counts)
+        yield StatusLine("connections", "wrong", says, mend, counts)
     else:
-        yield Finding("connections", "ok", says, None, counts)
+        yield StatusLine("connections", "ok", says, None, counts)
 
 
-def _processes(viewed: "InstallationView", answer: ServiceAnswer) -> Finding:
+def _processes(viewed: "InstallationView", answer: ServiceAnswer) -> StatusLine:
     facts = {
         "command": __version__,
         "serving": [
@@ -216,31 +216,31 @@ def _processes(viewed: "InstallationView", answer: ServiceAnswer) -> Finding:
     if not viewed.processes:
         says = "none serves from this database"
         if answer.checks is None:
-            return Finding("processes", "off", says, "sluice serve", facts)
+            return StatusLine("processes", "off", says, "sluice serve", facts)
         mend = (
             "give this command the settings of the service, or set SLUICE_URL to the service of this database"
         )
-        return Finding("processes", "wrong", f"{says}, but {answer.url} answers", mend, facts)
+        return StatusLine("processes", "wrong", f"{says}, but {answer.url} answers", mend, facts)
     lines = [
         f"{process.host} (release {process.release or 'unknown'}, "
         f"key versions {', '.join(map(str, sorted(process.versions)))})"
         for process in viewed.processes
     ]
-    return Finding("processes", "ok", f"{len(lines)}: {'; '.join(lines)}", None, facts)
+    return StatusLine("processes", "ok", f"{len(lines)}: {'; '.join(lines)}", None, facts)
 
 
-def _detector(settings: "Settings", answer: ServiceAnswer) -> Finding:
+def _detector(settings: "Settings", answer: ServiceAnswer) -> StatusLine:
     deaths = (answer.counts or {}).get("sluice_detection_worker_deaths_total")
     ready = (answer.checks or {}).get("detector")
     facts = {"workers": settings.detection.workers, "ready": ready, "deaths": deaths}
     says = f"{settings.detection.workers} workers for each process"
     says += f", {deaths} died and were replaced" if deaths else ""
     if ready is False:
-        return Finding("detector", "wrong", f"{says}, not ready", _UNREADY["detector"], facts)
-    return Finding("detector", "ok", says if ready else f"{says} (by the settings)", None, facts)
+        return StatusLine("detector", "wrong", f"{says}, not ready", _UNREADY["detector"], facts)
+    return StatusLine("detector", "ok", says if ready else f"{says} (by the settings)", None, facts)
 
 
-def _switches(settings: "Settings") -> Iterator[Finding]:
+def _switches(settings: "Settings") -> Iterator[StatusLine]:
     """Yield what this host's settings leave off, and how to switch it on."""
     telemetry, grounding = settings.telemetry, settings.grounding
     remote = sorted(
@@ -249,7 +249,7 @@ def _switches(settings: "Settings") -> Iterator[Finding]:
         if getattr(settings.engines, name).url is not None
     )
     says = f"elsewhere: {', '.join(remote)}; all others embedded" if remote else "all embedded"
-    yield Finding("engines", "ok", says, None, {"elsewhere": remote})
+    yield StatusLine("engines", "ok", says, None, {"elsewhere": remote})
     off = (
         (
             "authentication",
@@ -270,4 +270,4 @@ def _switches(settings: "Settings") -> Iterator[Finding]:
     )
     for part, is_off, effect, mend in off:
         if is_off:
-            yield Finding(part, "off", effect, mend)
+            yield StatusLine(part, "off", effect, mend)

@@ -222,7 +222,7 @@ def begun_calls(text: str) -> list[tuple[int, int]]:
 
 def is_inside(ranges: Sequence[tuple[int, int]], place: int) -> bool:
     """Return whether ``place`` is in one of ``ranges``, which are in order and apart."""
-    number = bisect_right(ranges, place, key=lambda held: held[0]) - 1
+    number = bisect_right(ranges, place, key=lambda span: span[0]) - 1
     return number >= 0 and place < ranges[number][1]
 
 
