@@ -104,6 +104,7 @@ def create_app(
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)
             services.upstreams.subscribe_notifications(mcp.server_told)
+            services.dedicated.subscribe_updates(mcp.client_told)
             service.state.mcp = mcp
             # Called from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.catalog.primitives import GROUPS_META, NAME_FIELD, Catalog, Primitive, PrimitiveKind
+from app.core.client_features import NO_FEATURES, ClientFeatures
 from app.core.tools.disclosure import short_form
 
 
@@ -61,5 +62,5 @@ class Shelf:
 
     catalogs: dict[str, Catalog] = field(default_factory=dict)
 
-    async def get(self, tenant: str) -> Catalog:
+    async def get(self, tenant: str, features: ClientFeatures = NO_FEATURES) -> Catalog:
         return self.catalogs.get(tenant, catalog_of())

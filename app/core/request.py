@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from app.core.client_features import NO_FEATURES, ClientFeatures
+
 
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
@@ -9,7 +11,8 @@ class RequestInfo:
 
     ``request_id`` is our own, ``client_request_id`` what the caller sent, which only records repeat.
     ``address`` is the peer's IP address as text, None if there is none (the command line). ``deadline`` is a time of
-    the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit.
+    the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit. ``features`` are what the client
+    can be asked for; servers may list more to it then.
     """
 
     request_id: str
@@ -17,3 +20,4 @@ class RequestInfo:
     address: str | None
     deadline: float
     client_request_id: str | None = None
+    features: ClientFeatures = NO_FEATURES

@@ -1,6 +1,6 @@
 """Build the MCP surface: the SDK's server, our methods on it, and the front that stands before both."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from app.core.access import Caller
 from app.core.events import Changed
+from app.core.request import RequestInfo
 from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial, note_initialized
 from app.protocol.methods.groups import GroupMethods
 from app.protocol.methods.interceptors import ALONE, INTERCEPTORS, INVOKES, InterceptorMethods
@@ -101,12 +102,19 @@ class Mcp:
         if method == RESOURCE_UPDATED and isinstance(uri, str):
             self.publish(StreamNotification(method, dict(params), tenant, source=(server, uri)))
 
+    def client_told(self, tenant: str, server: str, params: Mapping[str, Any], own: Hashable) -> None:
+        """Pass on what a server says was updated on a client's own connections, to that client's streams."""
+        uri = params.get("uri")
+        if isinstance(uri, str):
+            source = (server, uri)
+            self.publish(StreamNotification(RESOURCE_UPDATED, dict(params), tenant, source=source, own=own))
+
     def drain(self) -> None:
         """End the open streams, which otherwise keep a stopping server waiting; call it at SIGTERM."""
         self.notifications.close()
 
 
-async def _nobody(_caller: Caller) -> None:
+async def _nobody(_caller: Caller, _request: RequestInfo) -> None:
     """Expect nothing of a provider that is not asked for schemas by caller."""
 
 
@@ -130,7 +138,7 @@ class McpParts:
     max_body_bytes: int
     anonymous: Caller | None = None
     primitives: Primitives | None = None
-    expect: Callable[[Caller], Awaitable[None]] = _nobody
+    expect: Callable[[Caller, RequestInfo], Awaitable[None]] = _nobody
     opening: Sequence[Step] = ()
     callbacks: ClientCallbacks = field(default_factory=ClientCallbacks)
     subscriptions: SubscriptionService | None = None
@@ -269,7 +277,8 @@ def _server(
     around: dict[str, Sequence[Step]] = dict.fromkeys(raw.methods, (raw,))
     around |= {"initialize": opening, "server/discover": (capabilities,)}
     server.middleware.append(ErrorGuard(running, around))
-    listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions)
+    dedicated = parts.callbacks.dedicated
+    listen = Listen(sessions.notifications, frozenset(methods), sessions.subscriptions, dedicated)
     methods = {
         **methods,
         "subscriptions/listen": Method(SubscriptionsListenRequestParams, listen),

@@ -239,7 +239,12 @@ class MCPAggregator:
     def _exposed(self) -> dict[str, Offer]:
         if self._tools is None:
             naming = exposed(
-                [offer for offer in self.offers() if offer.kind is PrimitiveKind.TOOL],
+                # A program that uses the aggregator answers no questions of servers.
+                [
+                    offer
+                    for offer in self.offers()
+                    if offer.kind is PrimitiveKind.TOOL and offer.listed_to is None
+                ],
                 namespaced={name: settings.namespace for name, settings in self.registry.registry.items()},
                 aliases=self._own_aliases(),
                 separator=self.separator,

@@ -12,8 +12,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
+from app.core.client_features import ClientFeatures
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
+from app.upstream.askable_offers import AskableOffers
 from app.upstream.dedicated import OwnedLink
 from app.upstream.offers import CHANGES, Inventory, declared
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
@@ -40,7 +42,8 @@ class Connection:
     Its own task opens it, lists the server, follows announced changes, and reconnects after a loss with growing
     pauses. Callers use the current connection and signal that task; their cancellation never reaches it. ``offers`` is
     the last complete listing and stays while the server is down, so that lists do not flap: ``status`` shows that it
-    is down, and calls raise UpstreamUnavailableError.
+    is down, and calls raise UpstreamUnavailableError. What the server lists only to clients that it can ask follows
+    there, once ``find_for`` was called for such a client.
     """
 
     def __init__(self, name: str, settings: MCPServerSettings, options: AggregatorOptions) -> None:
@@ -66,6 +69,14 @@ class Connection:
         self._retry_at = 0.0
         self._subscriptions = Subscriptions()
         self._own_links: set[OwnedLink] = set()
+        self.askable = AskableOffers(
+            name,
+            self.dedicated,
+            roots=settings.roots,
+            timeout_s=options.connect_timeout_s,
+            most_bytes=options.max_result_bytes,
+            on_listed=self._merged,
+        )
 
     def start(self) -> None:
         """Start connecting; ``settled`` returns once it is clear whether that worked."""
@@ -75,6 +86,7 @@ class Connection:
     async def stop(self) -> None:
         """Close the shared connection and those of single clients, by force where they do not close in time."""
         self._stopping.set()
+        await self.askable.close()
         for own in self._own_links:
             own.leave()
         if self._owner is not None:
@@ -159,6 +171,17 @@ class Connection:
             finally:
                 self._own_links.discard(own)
                 await own.closed(timeout_s=CLOSE_S)
+
+    async def find_for(self, features: ClientFeatures) -> bool:
+        """Find what the server lists only to clients with these features; return whether that changed ``offers``.
+
+        Does nothing while the server is down.
+        """
+        if self._link is None:
+            return False
+        before = self.offers
+        await self.askable.find(features)
+        return self.offers is not before
 
     def refresh(self) -> None:
         """List the server again soon, although it announced no change."""
@@ -323,11 +346,22 @@ class Connection:
             offered=self._inventory.counts(),
             generation=self.status.generation + 1,
         )
-        self.offers = self._inventory.offers()
+        everyone = self._inventory.offers()
+        self.askable.renew(everyone)
+        self.offers = (*everyone, *self.askable.offers())
         self._become("ready", self._inventory.fault())
 
+    def _merged(self) -> None:
+        """Publish what the server lists only to clients that it can ask, after a listing of that or its failure."""
+        offers = (*self._inventory.offers(), *self.askable.offers())
+        if offers != self.offers:
+            self.offers = offers
+        self._call_listener(self._options.on_change, self.name)
+
     def _relisted(self) -> None:
-        before, self.offers = self.offers, self._inventory.offers()
+        before, everyone = self.offers, self._inventory.offers()
+        self.askable.renew(everyone)
+        self.offers = (*everyone, *self.askable.offers())
         status = replace(self.status, offered=self._inventory.counts(), error=self._inventory.fault())
         if self.offers != before or status != self.status:
             self.status = status

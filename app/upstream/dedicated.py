@@ -2,13 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Final
 
 from app.core.errors import OverloadedError
+from app.core.upstream import UpstreamError
 from app.upstream.transport.options import ServerLink
 
+_METHOD_NOT_FOUND: Final = -32601
+
 log = logging.getLogger("sluice.upstream")
+
+
+async def refuse_request(_method: str, _params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Refuse a server's request: no client is behind this connection."""
+    raise UpstreamError(_METHOD_NOT_FOUND, "There is no client that could answer this request.")
 
 
 class LinkBudget:

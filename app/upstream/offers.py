@@ -10,7 +10,7 @@ from typing import Any, Final
 from app.core.catalog.primitives import NAME_FIELD, Offer, PrimitiveKind
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.core.strictjson import dumps
-from app.core.upstream import UpstreamError
+from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.upstream.transport.options import ServerLink
 
 CHANGES: Final[Mapping[str, frozenset[PrimitiveKind]]] = MappingProxyType(
@@ -47,7 +47,13 @@ def declared(capabilities: Mapping[str, Any]) -> list[PrimitiveKind]:
 
 
 async def listed(
-    link: ServerLink, server: str, kind: PrimitiveKind, *, timeout_s: float, most_bytes: int
+    link: ServerLink,
+    server: str,
+    kind: PrimitiveKind,
+    *,
+    timeout_s: float,
+    most_bytes: int,
+    hooks: Hooks = NO_HOOKS,
 ) -> tuple[Offer, ...]:
     """Return all that the server offers of a kind, in its own order, each name once.
 
@@ -56,7 +62,7 @@ async def listed(
     """
     offers: dict[str, Offer] = {}
     entries = size = 0
-    async with aclosing(_rows(link, server, kind, timeout_s)) as rows:
+    async with aclosing(_rows(link, server, kind, timeout_s, hooks)) as rows:
         async for row in rows:
             entries += 1
             size += len(dumps(row))
@@ -73,7 +79,7 @@ async def listed(
 
 
 async def _rows(
-    link: ServerLink, server: str, kind: PrimitiveKind, timeout_s: float
+    link: ServerLink, server: str, kind: PrimitiveKind, timeout_s: float, hooks: Hooks
 ) -> AsyncGenerator[Any, None]:
     """Yield the entries of all pages."""
     _, method, member = _LISTS[kind]
@@ -83,7 +89,7 @@ async def _rows(
     for _ in range(MOST_PAGES):
         params = {} if cursor is None else {"cursor": cursor}
         try:
-            page = await link.request(method, params, timeout_s=max(0.01, deadline - clock()))
+            page = await link.request(method, params, hooks=hooks, timeout_s=max(0.01, deadline - clock()))
         except UpstreamError as error:
             if error.code == _METHOD_NOT_FOUND:
                 return

@@ -27,15 +27,15 @@ class Stream:
         self.kind = response.headers.get("content-type", "")
         self._lines = response.aiter_lines()
 
-    async def line(self) -> str | None:
-        async with asyncio.timeout(5):
+    async def line(self, seconds: float = 5) -> str | None:
+        async with asyncio.timeout(seconds):
             async for found in self._lines:
                 if found:
                     return found
         return None
 
-    async def message(self) -> dict[str, Any] | None:
-        while (found := await self.line()) is not None:
+    async def message(self, seconds: float = 5) -> dict[str, Any] | None:
+        while (found := await self.line(seconds)) is not None:
             if found.startswith("data:"):
                 return json.loads(found[5:])
         return None

@@ -92,6 +92,9 @@ class ScriptedServer:
     calls: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     metas: list[Mapping[str, Any]] = field(default_factory=list)
+    needs: dict[str, str] = field(default_factory=dict)
+    """Capabilities by tool: the tool is listed, and there, only for clients that declared it."""
+
     verbatim: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Raw results by method, or by ``tools/call:<name>``, that go out past the SDK's models."""
 
@@ -176,9 +179,9 @@ class ScriptedServer:
         return result
 
     def _lister(self, member: str, entries: dict[str, dict[str, Any]]) -> Any:
-        async def list_page(_context: Context, params: Any) -> dict[str, Any]:
+        async def list_page(context: Context, params: Any) -> dict[str, Any]:
             start = int((params and params.cursor) or 0)
-            rows = list(entries.values())
+            rows = [row for name, row in entries.items() if self._is_for(context, name)]
             page: dict[str, Any] = {member: rows[start : start + self.page_size]}
             if start + self.page_size < len(rows):
                 page["nextCursor"] = str(start + self.page_size)
@@ -186,9 +189,13 @@ class ScriptedServer:
 
         return whole(list_page)
 
+    def _is_for(self, context: Context, name: str) -> bool:
+        declared = context.session.client_capabilities
+        return name not in self.needs or getattr(declared, self.needs[name], None) is not None
+
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         behaviour = self.behaviours.get(params.name)
-        if behaviour is None:
+        if behaviour is None or not self._is_for(context, params.name):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
         context.script = self
         try:

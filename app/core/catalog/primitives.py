@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.core.client_features import ClientFeatures
 from app.core.globs import Glob
 from app.core.strictjson import dumps
 
@@ -51,12 +52,16 @@ Disclosure = Literal["flat", "staged"]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A primitive as its server defines it; ``definition`` is the server's unchanged JSON object."""
+    """A primitive as its server defines it; ``definition`` is the server's unchanged JSON object.
+
+    ``listed_to``: None if the server lists it to everyone, else with which features of a client it lists it.
+    """
 
     kind: PrimitiveKind
     server: str
     own_name: str
     definition: Mapping[str, Any]
+    listed_to: frozenset[ClientFeatures] | None = None
 
     @property
     def digest(self) -> str:
@@ -72,7 +77,7 @@ class Primitive:
     ``definition`` is complete in wire form, with the exposed name and the groups in ``_meta``. ``short`` is the
     first stage of progressive disclosure, which every tool has; ``staged``: its server shows that by default.
     ``groups`` are the direct groups, ``within`` those and all their ancestors. ``concerns`` maps names of concerns to
-    the mapped value, list or range.
+    the mapped value, list or range. ``listed_to`` are the features of clients that its server lists it to, None: all.
     """
 
     kind: PrimitiveKind
@@ -86,6 +91,7 @@ class Primitive:
     concerns: Mapping[str, Any] = field(default_factory=dict)
     short: Mapping[str, Any] | None = None
     staged: bool = False
+    listed_to: frozenset[ClientFeatures] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +116,19 @@ class Catalog:
         return self.primitives.get(kind, {})
 
     @cached_property
+    def differs_by_client(self) -> bool:
+        """Return whether a server lists anything only to clients that it can ask."""
+        return any(
+            primitive.listed_to is not None for kind in NAME_FIELD for primitive in self.of(kind).values()
+        )
+
+    @cached_property
     def fingerprints(self) -> Mapping[str, str]:
         """Return a digest for each list whose changes clients are notified of: kinds, "group", "middleware"."""
         digests = {
             kind.value: _digest(
                 [
-                    [primitive.definition, primitive.short, primitive.staged]
+                    [primitive.definition, primitive.short, primitive.staged, *_listed_to(primitive)]
                     for primitive in self.of(kind).values()
                 ]
             )
@@ -152,6 +165,10 @@ class Member(BaseModel):
     def matches(self, kind: PrimitiveKind, name: str, server: str | None) -> bool:
         """Return whether the pattern matches a primitive."""
         return kind is self.kind and self.server in (None, server) and Glob(self.name).matches(name)
+
+
+def _listed_to(primitive: Primitive) -> list[list[str]]:
+    return sorted(sorted(features) for features in primitive.listed_to or ())
 
 
 def _sorted(value: Any) -> Any:

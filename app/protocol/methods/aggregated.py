@@ -21,6 +21,7 @@ from app.core.access import Caller
 from app.core.catalog.primitives import Primitive, PrimitiveKind
 from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError, ServiceError
+from app.core.request import RequestInfo
 from app.core.tools.disclosure import staged_for
 from app.core.upstream import Hooks
 from app.protocol.methods.pagination import page_of
@@ -86,11 +87,11 @@ class AggregatedPrimitives:
             methods |= self.tasks.methods()
         return methods
 
-    async def expect(self, caller: Caller) -> None:
+    async def expect(self, caller: Caller, request: RequestInfo) -> None:
         """Take note, for ``tool_input_schema``, of who calls a tool in the task that runs now."""
         try:
             _calling.set(
-                None if caller.roles.isdisjoint(USERS) else (caller, await self.listing.view(caller))
+                None if caller.roles.isdisjoint(USERS) else (caller, await self.listing.view(caller, request))
             )
         except ServiceError:
             _calling.set(None)  # the call itself is refused for the same reason, and says it

@@ -16,6 +16,7 @@ from mcp_types import (
 
 from app.core.access import Caller
 from app.core.errors import InvalidArgumentsError, NotFoundError
+from app.protocol.wire.callbacks import capabilities_of
 from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.notifications import (
     LIST_CHANGED,
@@ -27,7 +28,8 @@ from app.protocol.wire.notifications import (
 from app.protocol.wire.primitives import Method
 from app.protocol.wire.state import state_of
 from app.protocol.wire.stream_views import updates_of
-from app.services.forward.subscriptions import SubscriptionService
+from app.services.forward.client_connections import ClientConnections, callbacks_of
+from app.services.forward.subscriptions import OwnConnections, SubscriptionService
 
 _MOST_URIS: Final = 256
 
@@ -39,6 +41,7 @@ class Listen:
     notifications: Notifications
     served: frozenset[str]
     subscriptions: SubscriptionService | None = None
+    dedicated: ClientConnections | None = None
 
     async def __call__(
         self, context: Context, params: SubscriptionsListenRequestParams
@@ -58,7 +61,11 @@ class Listen:
                 related_request_id=context.request_id,
             )
 
-        async with self._updates(exchange, honored.get("resourceSubscriptions", ())) as updates:
+        capabilities = callbacks_of(capabilities_of(context))
+        own = None
+        if self.dedicated is not None and capabilities:
+            own = self.dedicated.of_stream(caller.tenant, caller.key_id, capabilities)
+        async with self._updates(exchange, honored.get("resourceSubscriptions", ()), own) as updates:
 
             def view(notification: StreamNotification) -> Sequence[StreamNotification]:
                 if notification.method == RESOURCE_UPDATED:
@@ -72,12 +79,14 @@ class Listen:
         return SubscriptionsListenResult(_meta=meta)
 
     @asynccontextmanager
-    async def _updates(self, exchange: Exchange, uris: Iterable[str]) -> AsyncIterator[View]:
+    async def _updates(
+        self, exchange: Exchange, uris: Iterable[str], own: OwnConnections | None
+    ) -> AsyncIterator[View]:
         wanted = frozenset(uris)
         if self.subscriptions is None or not wanted:
             yield lambda notification: (notification,) if notification.params.get("uri") in wanted else ()
             return
-        async with self.subscriptions.watching(exchange.caller, wanted, exchange.group) as watch:
+        async with self.subscriptions.watching(exchange.caller, wanted, exchange.group, own) as watch:
             yield updates_of(watch)
 
     def _honored(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,8 +118,9 @@ class SubscriptionMethods:
     async def _subscribe(self, context: Context, params: SubscribeRequestParams) -> dict[str, Any]:
         caller, session_id = _session_of(context)
         try:
+            exchange = exchange_of(context)
             await self.subscriptions.subscribe(
-                caller, session_id, str(params.uri), exchange_of(context).group
+                caller, session_id, str(params.uri), exchange.group, exchange.info.features
             )
         except NotFoundError as error:
             raise InvalidArgumentsError(error.message, details=error.details) from None

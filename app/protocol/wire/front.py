@@ -9,13 +9,15 @@ from typing import Any, Final
 
 from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import METHOD_NOT_FOUND
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, METHOD_NOT_FOUND
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
+from app.core.client_features import client_features
 from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
+from app.core.request import RequestInfo
 from app.edge.bodies import replayed
 from app.edge.facts import facts_of
 from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
@@ -136,7 +138,7 @@ class Front:
     recheck_s: float
     counted: frozenset[str]
     forwarded: frozenset[str]
-    expect: Callable[[Caller], Awaitable[None]]
+    expect: Callable[[Caller, RequestInfo], Awaitable[None]]
     serves_group: ServesGroup
     initialized: Initialized
     alone: frozenset[str]
@@ -260,8 +262,10 @@ class Front:
             until = asyncio.get_running_loop().time() + _LONGEST_CALL_S
             exchange.info = replace(exchange.info, deadline=until)
         if modern:
+            if self.bound.carries_questions:
+                _note_features(exchange, _declared(turn.params))
             if turn.method == "tools/call":
-                await self.expect(exchange.caller)
+                await self.expect(exchange.caller, exchange.info)
             await self._dispatch(turn, exchange, turn.scope, logs=False)
         elif turn.method == "initialize":
             await self._initialize(turn, exchange)
@@ -327,6 +331,8 @@ class Front:
                 await self.bound.end(exchange.bound)
             raise
         exchange.session_id, exchange.session = at_endpoint(session, exchange).id, session
+        if exchange.bound is not None:
+            _note_features(exchange, exchange.bound.capabilities)
         return session
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
@@ -341,6 +347,18 @@ class Front:
             scope, turn.headers, turn.message, len(turn.body), turn.receive, send
         ):
             await self.legs.json(scope, turn.body, turn.receive, send)
+
+
+def _declared(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the capabilities that a modern client declared with its request."""
+    meta = params.get("_meta")
+    declared = meta.get(CLIENT_CAPABILITIES_META_KEY) if isinstance(meta, Mapping) else None
+    return declared if isinstance(declared, Mapping) else {}
+
+
+def _note_features(exchange: Exchange, capabilities: Mapping[str, Any]) -> None:
+    if capabilities:
+        exchange.info = replace(exchange.info, features=client_features(capabilities))
 
 
 def _is_json(headers: Fields) -> bool:

@@ -1,6 +1,6 @@
 """Open streams of this process and what is told to them: GET of the handshake revision, ``subscriptions/listen``."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -42,7 +42,7 @@ class StreamNotification:
 
     ``tenant`` None is for all of them, ``session`` (its ``session_key``) for the streams of one session alone.
     ``source`` names the server and its own URI where a resource behind this server was updated: each stream shows
-    it as its client knows it.
+    it as its client knows it. ``own`` identifies a client's own connections, on which the server said so.
     """
 
     method: str
@@ -50,6 +50,7 @@ class StreamNotification:
     tenant: str | None = None
     session: str | None = None
     source: tuple[str, str] | None = None
+    own: Hashable = None
 
 
 View = Callable[[StreamNotification], Sequence[StreamNotification]]

@@ -44,6 +44,11 @@ class ProcessSessions:
         return session
 
     @property
+    def carries_questions(self) -> bool:
+        """Return whether servers of the handshake revision can ask clients of this process at all."""
+        return self._dedicated is not None
+
+    @property
     def count(self) -> int:
         """Return how many there are."""
         return len(self._by_id)
@@ -88,7 +93,7 @@ class ProcessSessions:
         """Pass notifications on to the session's stream, and end the session once its row is gone."""
         try:
             async with session_view(
-                self._virtual.subscriptions, bound.caller, bound.session_id, bound.group
+                self._virtual.subscriptions, bound.caller, bound.session_id, bound.group, bound.links
             ) as view:
                 with self._virtual.notifications.listen(
                     bound.caller.tenant, name=bound.session_id, view=view, counted=False

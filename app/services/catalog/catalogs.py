@@ -24,6 +24,7 @@ from app.core.catalog.primitives import (
     PrimitiveKind,
 )
 from app.core.catalog.servers import SEPARATOR
+from app.core.client_features import NO_FEATURES, ClientFeatures
 from app.core.errors import ServiceError
 from app.core.events import Changed
 from app.core.tools.disclosure import ToolDescription, short_form
@@ -85,8 +86,10 @@ class CatalogService:
         """Call ``subscriber`` whenever a tenant's lists have changed."""
         self._subscribers.append(subscriber)
 
-    async def get(self, tenant: str) -> Catalog:
-        """Return what the tenant's servers offer now."""
+    async def get(self, tenant: str, features: ClientFeatures = NO_FEATURES) -> Catalog:
+        """Return what the tenant's servers offer now, also to clients with these features."""
+        if features and await self.upstreams.listed_for(tenant, features):
+            self.mark_stale(tenant)
         running = self._building.get(tenant)
         if running is None:
             catalog = self._catalogs.get(tenant)
@@ -254,4 +257,5 @@ def _primitive(
         concerns=table.mapping_of(offer.kind, name, meta),
         short=short_form(definition, described) if tool else None,
         staged=staged and tool,
+        listed_to=offer.listed_to,
     )

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from app.core.access import Caller, Role
 from app.core.catalog.primitives import CONCERNS_META, NAME_FIELD, Catalog, Primitive, PrimitiveKind
+from app.core.client_features import NO_FEATURES, ClientFeatures
 from app.core.contracts.policy import Grant, Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
@@ -33,8 +34,8 @@ V = TypeVar("V")
 class Catalogs(Protocol):
     """The source of a tenant's catalog."""
 
-    async def get(self, tenant: str) -> Catalog:
-        """Return what the tenant's servers offer now."""
+    async def get(self, tenant: str, features: ClientFeatures = NO_FEATURES) -> Catalog:
+        """Return what the tenant's servers offer now, also to clients with these features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +174,27 @@ class ListingService:
         request: RequestInfo | None = None,
         group: str | None = None,
         action: str = "primitives.list",
+        features: ClientFeatures = NO_FEATURES,
     ) -> CallerView:
-        """Return what the caller may see now, at the endpoint of ``group``; it needs one of the roles in ``USERS``."""
+        """Return what the caller may see now, at the endpoint of ``group``; it needs one of the roles in ``USERS``.
+
+        ``features`` of its client count where there is no request.
+        """
         if caller.roles.isdisjoint(USERS):
             async with self.audit.refusals(caller, action, request):
                 caller.require(*USERS)
+        features = request.features if request is not None else features
         version, policy = await self.policies.get(caller.tenant)
-        catalog = await self.catalogs.get(caller.tenant)
+        catalog = await self.catalogs.get(caller.tenant, features)
+        if not catalog.differs_by_client:
+            features = NO_FEATURES
         tenant = self.tenants.get(caller.tenant)
         if tenant is None or tenant.catalog is not catalog or tenant.version != version:
             tenant = self.tenants.put(caller.tenant, _Tenant(catalog, version))
-        key = None if policy.grants is None else (caller.key_id, caller.roles)
-        view = tenant.views.get(key) or tenant.views.put(key, _make_view(catalog, version, policy, caller))
+        key = features, None if policy.grants is None else (caller.key_id, caller.roles)
+        view = tenant.views.get(key) or tenant.views.put(
+            key, _make_view(catalog, version, policy, caller, features)
+        )
         return view if group is None else view.within(group)
 
     async def admitted(
@@ -195,9 +205,11 @@ class ListingService:
         self.traffic.spend(caller.tenant, view.policy.limits)
         return view
 
-    async def visible_tools(self, caller: Caller) -> Sequence[Mapping[str, Any]]:
+    async def visible_tools(
+        self, caller: Caller, request: RequestInfo | None = None
+    ) -> Sequence[Mapping[str, Any]]:
         """Return the definitions of the tools that ``caller`` sees; staged tools in short form."""
-        view = await self.view(caller)
+        view = await self.view(caller, request)
         stage = view.policy.disclosure.keys.get(caller.key_id) or view.policy.disclosure.default
         return view.remembered(
             f"tool definitions {stage}", lambda narrowed_view: _tool_definitions(narrowed_view, caller)
@@ -276,9 +288,12 @@ def _tool_definitions(view: CallerView, caller: Caller) -> tuple[Mapping[str, An
     )
 
 
-def _make_view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -> CallerView:
+def _make_view(
+    catalog: Catalog, version: int, policy: Policy, caller: Caller, features: ClientFeatures
+) -> CallerView:
+    listed = _listed_to(catalog, features)
     if policy.grants is None:
-        return CallerView(catalog, policy, version, catalog.primitives, restricted=False)
+        return CallerView(catalog, policy, version, listed, restricted=False)
     grants = [grant for grant in policy.grants if _applies_to(grant, caller)]
     primitives = {
         kind: {
@@ -286,9 +301,23 @@ def _make_view(catalog: Catalog, version: int, policy: Policy, caller: Caller) -
             for name, primitive in by_name.items()
             if any(_grants(grant, primitive) for grant in grants)
         }
-        for kind, by_name in catalog.primitives.items()
+        for kind, by_name in listed.items()
     }
     return CallerView(catalog, policy, version, primitives, restricted=True)
+
+
+def _listed_to(catalog: Catalog, features: ClientFeatures) -> Mapping[PrimitiveKind, Mapping[str, Primitive]]:
+    """Return the primitives that servers list to a client with these features."""
+    if not catalog.differs_by_client:
+        return catalog.primitives
+    return {
+        kind: {
+            name: primitive
+            for name, primitive in by_name.items()
+            if primitive.listed_to is None or features in primitive.listed_to
+        }
+        for kind, by_name in catalog.primitives.items()
+    }
 
 
 def _narrowed_to(view: CallerView, group: str) -> CallerView:

@@ -12,12 +12,15 @@ from app.core.background import BackgroundTasks
 from app.core.errors import DeadlineExceededError, ServiceError
 from app.core.upstream import Hooks, UpstreamError
 from app.upstream.connection import Connection
+from app.upstream.dedicated import refuse_request
+from app.upstream.offers import CHANGES
+from app.upstream.subscriptions import Subscriptions
 from app.upstream.transport.options import ServerLink
 
 _PASSED_ON: Final = frozenset(
     {"notifications/message", "notifications/progress", "notifications/elicitation/complete"}
 )
-_METHOD_NOT_FOUND: Final = -32601
+_UPDATED: Final = "notifications/resources/updated"
 _LONGEST_WAIT_FOR_CLIENT_S = 3600.0
 """How much longer a call may take while it waits for its client to answer the server's requests."""
 
@@ -29,11 +32,12 @@ log = logging.getLogger("sluice.upstreams")
 
 Ask = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 Notify = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+Updated = Callable[[str, Mapping[str, Any]], None]
+"""Called with the server and the params of ``notifications/resources/updated``."""
 
 
-async def refuse_request(_method: str, _params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Refuse a server's request: no client is behind this connection."""
-    raise UpstreamError(_METHOD_NOT_FOUND, "There is no client that could answer this request.")
+def drop_update(_server: str, _params: Mapping[str, Any]) -> None:
+    """Drop an update: nobody follows resources on this connection."""
 
 
 async def drop_notification(_method: str, _params: Mapping[str, Any]) -> None:
@@ -77,8 +81,20 @@ class ClientConnection:
     call, so the guards of the last few calls apply to it too.
     """
 
-    def __init__(self, server: str, ask: Ask, notify: Notify) -> None:
+    def __init__(
+        self,
+        server: str,
+        ask: Ask,
+        notify: Notify,
+        updated: Updated = drop_update,
+    ) -> None:
         self.server = server
+        self.lost: Callable[[], None] = _nothing
+        """Called when the connection ends without having been closed."""
+
+        self._updated = updated
+        self._subscriptions = Subscriptions()
+        self._changed: Callable[[], None] = _nothing
         self.has_asked = False
         """Whether a request of the server went to the client: the server may remember the answer."""
 
@@ -93,6 +109,7 @@ class ClientConnection:
 
     def start(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
         """Start to connect in the background."""
+        self._changed = connection.askable.suspect
         self._task = asyncio.create_task(
             self._own(connection, capabilities), name=f"client connection {self.server}"
         )
@@ -130,8 +147,18 @@ class ClientConnection:
                 details={"server": self.server},
             ) from None
 
+    async def follow(self, uri: str, timeout_s: float) -> None:
+        """Follow updates of a resource by the server's own URI; raises the server's error where it refuses."""
+        await self._subscriptions.add(await self.opened(), uri, timeout_s=timeout_s)
+
+    async def unfollow(self, uri: str, timeout_s: float) -> None:
+        """End one subscription."""
+        link = self._opened.result() if self._is_open() else None
+        await self._subscriptions.remove(link, uri, timeout_s=timeout_s)
+
     async def close(self) -> None:
         """Close the connection and wait until it is closed."""
+        self.lost = _nothing
         self._stop.set()
         if self._task is not None:
             with suppress(asyncio.CancelledError):
@@ -163,6 +190,11 @@ class ClientConnection:
             self._stop.set()
             if not self._opened.done():
                 self._opened.cancel()
+            self.lost()
+
+    def _is_open(self) -> bool:
+        opened = self._opened
+        return not self.ended and opened.done() and not opened.cancelled() and opened.exception() is None
 
     async def _on_request(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         hooks = next((call.hooks for call in reversed(self._calls) if call.ask is not None), None)
@@ -177,8 +209,12 @@ class ClientConnection:
         return ask_and_note
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == _UPDATED:
+            self._updated(self.server, params)
+        elif method in CHANGES:
+            self._changed()  # what all clients see is announced on the connection that they share
         if method not in _PASSED_ON:
-            return  # changes of lists and resources arrive on the connection that all clients share
+            return
         hooks = self._calls[-1].hooks if self._calls else Hooks()
         send = (
             self._guarded(replace(hooks, notify=hooks.notify or self._notify_client)).notify
@@ -198,6 +234,10 @@ class ClientConnection:
     async def _quietly(self, notification: Awaitable[None]) -> None:
         with suppress(ServiceError, UpstreamError):
             await notification
+
+
+def _nothing() -> None:
+    """Do nothing: nobody wants to know."""
 
 
 async def close_all(links: Iterable[ClientConnection]) -> None:

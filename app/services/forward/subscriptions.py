@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from app.core.access import Caller
 from app.core.background import BackgroundTasks
 from app.core.catalog.naming import qualified
+from app.core.client_features import NO_FEATURES, ClientFeatures
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.events import Changed
 from app.core.upstream import UpstreamError
@@ -29,7 +30,7 @@ _MAX_PER_SESSION = 256
 
 log = logging.getLogger("sluice.subscriptions")
 
-Resolve = Callable[[Caller, str | None, str], Awaitable[tuple[str, str] | None]]
+Resolve = Callable[[Caller, str | None, str, ClientFeatures], Awaitable[tuple[str, str] | None]]
 """Return (server, its own URI) of a resource that the caller may read at the endpoint of a group, or None."""
 
 
@@ -38,26 +39,53 @@ def subscribed(preferences: Mapping[str, Any]) -> list[str]:
     return list(preferences.get(_PREFERENCE, ()))
 
 
+class OwnConnections(Protocol):
+    """A client's own connections to servers, which tell only this client what was updated."""
+
+    @property
+    def source(self) -> Hashable:
+        """Return what identifies these connections in the updates that they report."""
+
+    @property
+    def features(self) -> ClientFeatures:
+        """Return what the client can be asked for."""
+
+    async def follow(self, server: str, uri: str) -> bool:
+        """Subscribe at a server; return False where the connection that all clients share does it."""
+
+    async def unfollow(self, server: str, uri: str) -> None:
+        """End such a subscription."""
+
+
 class Watch:
     """What one open stream follows: exposed URIs, each with the server and the server's own URI.
 
-    ``group`` is the group whose endpoint the stream is at, None at the endpoint that serves everything.
+    ``group`` is the group whose endpoint the stream is at, None at the endpoint that serves everything. ``own`` are the
+    client's own connections: a server with sessions tells each of them about its own session.
     """
 
-    def __init__(self, caller: Caller, group: str | None = None) -> None:
+    def __init__(self, caller: Caller, group: str | None = None, own: OwnConnections | None = None) -> None:
         self.caller = caller
         self.group = group
+        self.own = own
+        self.followed_alone: set[tuple[str, str]] = set()
         self.wanted: frozenset[str] = frozenset()
         self.followed: dict[str, tuple[str, str]] = {}
         self.turn = asyncio.Lock()
 
-    def shown(self, server: str, uri: str) -> list[str]:
+    def shown(self, server: str, uri: str, source: Hashable = None) -> list[str]:
         """Return the exposed URIs of a resource that its server reports as updated; empty if it is not followed.
 
-        A server may name a part of a resource that was subscribed to.
+        A server may name a part of a resource that was subscribed to. ``source`` are the own connections on which it
+        reports: what is followed there is not heard a second time on the shared connection, nor the other way round.
         """
+        if source is not None and (self.own is None or self.own.source != source):
+            return []
         exposed_uris = []
         for exposed, (of_server, own) in self.followed.items():
+            alone = (of_server, own) in self.followed_alone
+            if alone is not (source is not None):
+                continue
             if of_server == server and (uri == own or uri.startswith(f"{own.rstrip('/')}/")):
                 exposed_uris.append(
                     exposed if uri == own else qualified(server, uri) if exposed != own else uri
@@ -77,9 +105,16 @@ class SubscriptionService:
     _sessions: dict[str, tuple[str, Watch]] = field(default_factory=dict)
     _tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
-    async def subscribe(self, caller: Caller, session_id: str, uri: str, group: str | None = None) -> None:
+    async def subscribe(
+        self,
+        caller: Caller,
+        session_id: str,
+        uri: str,
+        group: str | None = None,
+        features: ClientFeatures = NO_FEATURES,
+    ) -> None:
         """Subscribe the session to updates of ``uri``, on whichever replica its stream is."""
-        if await self.resolve(caller, group, uri) is None:
+        if await self.resolve(caller, group, uri, features) is None:
             raise NotFoundError("There is no such resource.", details={"pointer": "/uri"})
 
         def added(preferences: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -105,10 +140,14 @@ class SubscriptionService:
 
     @asynccontextmanager
     async def watching(
-        self, caller: Caller, uris: Iterable[str] = (), group: str | None = None
+        self,
+        caller: Caller,
+        uris: Iterable[str] = (),
+        group: str | None = None,
+        own: OwnConnections | None = None,
     ) -> AsyncIterator[Watch]:
         """Follow ``uris`` for one stream while the body runs."""
-        watch = Watch(caller, group)
+        watch = Watch(caller, group, own)
         self._watches.add(watch)
         try:
             # Not awaited, here and at the end, so that a slow server delays no stream.
@@ -120,11 +159,15 @@ class SubscriptionService:
 
     @asynccontextmanager
     async def watching_session(
-        self, caller: Caller, session_id: str, group: str | None = None
+        self,
+        caller: Caller,
+        session_id: str,
+        group: str | None = None,
+        own: OwnConnections | None = None,
     ) -> AsyncIterator[Watch]:
         """Follow what a session of the handshake revision follows, now and later, while the body runs."""
         digest = session_key(session_id)
-        async with self.watching(caller, group=group) as watch:
+        async with self.watching(caller, group=group, own=own) as watch:
             self._sessions[digest] = session_id, watch
             try:
                 self._start(self._follow_session(session_id, watch))
@@ -172,16 +215,33 @@ class SubscriptionService:
             watch.wanted = frozenset(uris) if watch in self._watches else frozenset()
             targets: dict[str, tuple[str, str]] = {}
             for uri in sorted(watch.wanted):
-                if (target := await self.resolve(watch.caller, watch.group, uri)) is not None:
+                features = watch.own.features if watch.own is not None else NO_FEATURES
+                target = await self.resolve(watch.caller, watch.group, uri, features)
+                if target is not None:
                     targets[uri] = target
             before, watch.followed = set(watch.followed.values()), targets
             after = set(targets.values())
             for server, own in sorted(after - before):
-                if not await self._upstream(watch.caller.tenant, server, own, follow=True):
+                if not await self._subscribed(watch, server, own):
                     after.discard((server, own))  # retried when something changes at the server
             watch.followed = {uri: target for uri, target in targets.items() if target in after}
             for server, own in before - after:
-                await self._upstream(watch.caller.tenant, server, own, follow=False)
+                if watch.own is not None and (server, own) in watch.followed_alone:
+                    watch.followed_alone.discard((server, own))
+                    await watch.own.unfollow(server, own)
+                else:
+                    await self._upstream(watch.caller.tenant, server, own, follow=False)
+
+    async def _subscribed(self, watch: Watch, server: str, uri: str) -> bool:
+        """Subscribe on the client's own connection where that matters, else on the shared one."""
+        if watch.own is not None:
+            try:
+                if await watch.own.follow(server, uri):
+                    watch.followed_alone.add((server, uri))
+                    return True
+            except (ServiceError, UpstreamError):
+                log.info("a client's own subscription at server %s could not be made", server)
+        return await self._upstream(watch.caller.tenant, server, uri, follow=True)
 
     async def _upstream(self, tenant: str, server: str, uri: str, *, follow: bool) -> bool:
         """Subscribe or unsubscribe at a server; return whether that worked."""
@@ -209,8 +269,11 @@ class SubscriptionService:
 def resolving(listing: ListingService, forwarding: ForwardService) -> Resolve:
     """Return a function that finds the resources that a caller may read, at any server."""
 
-    async def resolve(caller: Caller, group: str | None, uri: str) -> tuple[str, str] | None:
-        location = forwarding.located(await listing.view(caller, group=group), caller, uri)
+    async def resolve(
+        caller: Caller, group: str | None, uri: str, features: ClientFeatures
+    ) -> tuple[str, str] | None:
+        view = await listing.view(caller, group=group, features=features)
+        location = forwarding.located(view, caller, uri)
         return (location.server, location.uri) if location is not None else None
 
     return resolve

@@ -70,7 +70,9 @@ class InvokeService:
     traffic: Traffic
     observe: Callable[[str, str, float], None]
     schemas: dict[str, dict[str, Any]] = field(default_factory=dict)
-    visible_tools: Callable[[Caller], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    visible_tools: Callable[[Caller, RequestInfo | None], Awaitable[Sequence[Mapping[str, Any]]]] | None = (
+        None
+    )
     """Returns the tools that a caller sees; where there is none, a caller sees no tools."""
     pipelines: PipelineService | None = None
     remotes: RemoteMiddlewares | None = None
@@ -202,7 +204,7 @@ class InvokeService:
         limit_ms = policy.timeouts_ms.get(version.pipeline.name)
         if limit_ms is not None:
             until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
-        invocation = partial(self._invocation, call.caller)
+        invocation = partial(self._invocation, call)
         middlewares = await self.invocables.steps_of(version)
         return PipelineRun(
             outcomes=self.outcomes,
@@ -258,7 +260,7 @@ class InvokeService:
         until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
             async with time_limit(until):
-                outcome = await middleware.invoke(context, checked, self._invocation(call.caller, until))
+                outcome = await middleware.invoke(context, checked, self._invocation(call, until))
         except TimeoutError as error:
             raise DeadlineExceededError(
                 "The middleware did not end within the time limit; nothing was passed on.",
@@ -267,9 +269,10 @@ class InvokeService:
         await _report(progress, 2)
         return outcome
 
-    def _invocation(self, caller: Caller, until: float) -> Invocation:
-        visible = partial(self.visible_tools, caller) if self.visible_tools is not None else no_tools
-        return Invocation(caller, until, visible)
+    def _invocation(self, call: MiddlewareCall, until: float) -> Invocation:
+        offered = self.visible_tools
+        visible = partial(offered, call.caller, call.request) if offered is not None else no_tools
+        return Invocation(call.caller, until, visible)
 
     async def restore_stream(
         self,

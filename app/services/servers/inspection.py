@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.core.catalog.primitives import Offer
 from app.core.catalog.servers import ServerEntry
+from app.core.client_features import ALL_FEATURES
 from app.core.errors import ConflictError, UpstreamUnavailableError
 from app.services.servers.pins import PINNED_KINDS
 from app.upstream.connection import Connection
@@ -52,11 +53,12 @@ class Inspection:
 
 
 async def inspect(entry: ServerEntry, options: AggregatorOptions) -> Inspection:
-    """Connect, list and disconnect; a failure is part of the result."""
+    """Connect, list as every kind of client does, and disconnect; a failure is part of the result."""
     connection = Connection(entry.name, entry.settings, options)
     connection.start()
     try:
         await connection.settled()
+        await connection.find_for(ALL_FEATURES)
         return Inspection(connection.status, connection.offers)
     finally:
         await connection.stop()

@@ -9,31 +9,23 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from app.core.access import Caller
-from app.core.audit import OUTCOME_OK
-from app.core.catalog.primitives import SERVERS_CHANGED, Disclosure, Offer, PrimitiveKind
+from app.core.catalog.primitives import Disclosure, Offer, PrimitiveKind
 from app.core.catalog.servers import ServerEntry
 from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import InternalError, StoreUnavailableError
-from app.core.events import Changed
 from app.services.audit.audit import AuditService
-from app.services.servers.approval import choose, pinned
+from app.services.servers.first_listing import pin_askable, pin_first
 from app.services.servers.pins import PinName, PinState, Review, review, served
 from app.services.servers.sealing import opened
 from app.services.servers.trust import Neighbours, pin_trusted
 from app.store.access.tenants import find_tenant
-from app.store.changes import announce
 from app.store.database import Database
 from app.store.servers import (
     SERVER_APPROVED,
     Origin,
     StoredServer,
-    add_pins,
-    find_server,
     list_pin_digests,
     list_servers,
-    remove_pins,
-    update_server,
 )
 from app.upstream.aggregator import MCPAggregator
 from app.upstream.connection import Connection
@@ -41,9 +33,7 @@ from app.upstream.dedicated import LinkBudget
 from app.upstream.registry import ServerRegistry
 from app.upstream.terms import AggregatorOptions
 
-DECLARED: Final = "file"
-"""The actor in the audit record when the first listing of a declared server is approved."""
-
+_DIFFERENT: Final = frozenset({PinState.CHANGED, PinState.NEW, PinState.GONE})
 _BATCH_S: Final = 0.02
 _FIRST_RETRY_S: Final = 0.25
 _LAST_RETRY_S: Final = 10.0
@@ -146,6 +136,7 @@ class TenantUpstreams:
         self._approved: Approved | None = None
         self._standings: dict[str, _Standing] = {}
         self._weighed: dict[str, tuple[object, ...]] = {}
+        self._first_pinned: dict[str, datetime] = {}
         self._logged: dict[str, frozenset[tuple[str, str, str | None]]] = {}
         self._unnotified = False
         self._stale, self._woken = True, asyncio.Event()
@@ -278,7 +269,9 @@ class TenantUpstreams:
         self._read = (stored, digests)
         for name, connection in aggregator.connections.items():
             # Another process may have approved a listing that this process has not seen yet.
-            if before.get(name) != pins.get(name) and any(_differs(entry) for entry in self.reviews(name)):
+            if before.get(name) != pins.get(name) and any(
+                entry.state in _DIFFERENT for entry in self.reviews(name)
+            ):
                 connection.refresh()
 
     def _servable(self, stored: Sequence[StoredServer]) -> tuple[dict[str, _Row], dict[str, str]]:
@@ -306,31 +299,21 @@ class TenantUpstreams:
         return own.narrowed(self._rules.filters.get(entry.name, ExposedTools())).spelled()
 
     async def _pin_first(self, aggregator: MCPAggregator, name: str, row: _Row) -> None:
-        """Approve the first complete listing of a declared server; only one of several replicas does."""
-        connection = aggregator.connections.get(name)
-        if row.stored.origin != "file" or row.stored.pinned is not None or connection is None:
-            return
-        if connection.status.state != "ready" or connection.status.error is not None:
+        """Approve the first complete listing of a declared server."""
+        connection, stored = aggregator.connections.get(name), row.stored
+        if connection is None or connection.status.state != "ready" or connection.status.error is not None:
             return  # not connected, or one of its lists could not be read
-        caller, moment = Caller(self.tenant, DECLARED, frozenset()), self._now()
-        chosen = choose(review(connection.offers, {}), None)
-        async with self._database.transaction(self.tenant) as tx:
-            stored = await find_server(tx, self.tenant, name, lock=True)
-            if stored is None or stored.pinned is not None or stored.updated != row.stored.updated:
-                self.reload()
-                return
-            await remove_pins(tx, self.tenant, name)
-            await add_pins(tx, pinned(chosen.offers, caller, name, moment))
-            await update_server(tx, replace(stored, pinned=moment))
-            details = {
-                "server": name,
-                "approved": len(chosen.offers),
-                "held_back": len(chosen.held_back),
-            }
-            event = self._audit.new_event(caller, "servers.approve", OUTCOME_OK, None, details=details)
-            await self._audit.record_with(tx, event)
-            await announce(tx, Changed(SERVERS_CHANGED, self.tenant, name))
-        self.reload()
+        if stored.origin == "file" and stored.pinned is None:
+            if await pin_first(self._database, self._audit, stored, connection.offers, self._now()):
+                self._first_pinned[name] = stored.updated
+                connection.askable.begin()
+            self.reload()
+        elif self._first_pinned.get(name) == stored.updated and connection.askable.tried:
+            await pin_askable(self._database, self._audit, stored, connection.offers, self._now())
+            del self._first_pinned[name]
+            self.reload()
+        elif any(entry.state is PinState.GONE for entry in self.reviews(name)):
+            connection.askable.begin()  # the server may list it only to clients that it can ask
 
     async def _pin_trusted(self, aggregator: MCPAggregator, name: str, row: _Row) -> None:
         """Approve what a trusted server changed, once for each state of its listing and of the tenant's pins."""
@@ -392,7 +375,3 @@ class TenantUpstreams:
 def _standing(offers: tuple[Offer, ...], pins: Mapping[PinName, str]) -> _Standing:
     reviews = review(offers, pins)
     return _Standing(offers, pins, reviews, frozenset(id(offer) for offer in served(offers, reviews)))
-
-
-def _differs(entry: Review) -> bool:
-    return entry.state in {PinState.CHANGED, PinState.NEW, PinState.GONE}

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from app.core.catalog.primitives import SERVERS_CHANGED, Offer
 from app.core.catalog.servers import ServerEntry
+from app.core.client_features import ClientFeatures
 from app.core.errors import ForbiddenError, NotFoundError, StoreUnavailableError
 from app.core.events import Changed
 from app.services.access.access import TENANT_CHANGED
@@ -29,6 +30,7 @@ from app.upstream.status import ServerStatus
 _RETRY_S: Final = 1.0
 _POLL_S: Final = 3.0
 _CATCH_UP_S = 2.0
+_LISTING_S = 5.0
 
 log = logging.getLogger("sluice.upstreams")
 
@@ -132,6 +134,25 @@ class UpstreamService:
         """Return what may be served of a tenant's servers; the same object until something changes."""
         servers = self._tenants.get(tenant)
         return servers.approved() if servers is not None else Approved()
+
+    async def listed_for(self, tenant: str, features: ClientFeatures) -> bool:
+        """Find what the servers list only to clients with these features; return whether that changed anything.
+
+        What a slow server adds after a short time limit is announced as a change.
+        """
+        aggregator = self.aggregator(tenant)
+        if aggregator is None:
+            return False
+        changed = False
+
+        async def find(connection: Connection) -> None:
+            nonlocal changed
+            changed |= await connection.find_for(features)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LISTING_S):
+                await asyncio.gather(*map(find, list(aggregator.connections.values())))
+        return changed
 
     def names(self) -> list[str]:
         """Return the names of the servers that this process connects to, in order."""
