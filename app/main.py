@@ -14,7 +14,7 @@ from fastapi import FastAPI
 import app
 from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
-from app.api.surface import OPENAPI_PATH, install_rest
+from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.assembly import Services, mark_folder, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
@@ -142,6 +142,7 @@ def create_app(
         metrics=metrics,
         tracer=tracer,
         rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
+        surfaces=SURFACES,
     )
     return service
 

@@ -14,6 +14,7 @@ from app.api import (
     descriptions,
     groups,
     invoke,
+    litellm,
     mappings,
     pii,
     pipelines,
@@ -65,7 +66,11 @@ _ROUTERS: Final = (
     descriptions.router,
     collections.router,
     pipelines.runs,
+    litellm.router,
 )
+
+SURFACES: Final = (litellm.SURFACE,)
+"""Paths whose clients speak another API than ours; the EdgeGuard is given them."""
 
 
 def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> DeclaredLimits:

@@ -110,7 +110,8 @@ class EdgeGuard:
     async def _refuse_websocket(self, scope: Scope, send: Send) -> None:
         """Close a WebSocket; where a surface has an answer for it and the server can send one, answer."""
         surface = surface_at(self.surfaces, scope.get("path", ""))
-        if surface is None or "websocket.http.response" not in (scope.get("extensions") or {}):
+        able = "websocket.http.response" in (scope.get("extensions") or {})
+        if surface is None or surface.upgrade is None or not able:
             await send({"type": "websocket.close", "code": 1008})
             return
         status, body = surface.upgrade(scope["path"])
@@ -238,7 +239,7 @@ class EdgeGuard:
             return
         surface = surface_at(self.surfaces, facts.path)
         media_type = b"application/json"
-        if surface is not None:
+        if surface is not None and surface.refusal is not None:
             status, body = surface.refusal(error, status)
         elif _under_mcp(facts.path):
             status, body = status or status_of(error), self._rpc_error(error, facts.request_id)

@@ -21,15 +21,15 @@ class ForeignSurface:
     """The paths below ``prefix``, which ends with a slash.
 
     ``credential`` returns the key of this service that the headers of a request present, None without one; it raises
-    ServiceError for several. ``refusal`` forms an error; the status is for errors with a more exact one than their own.
-    ``upgrade`` forms the answer to a client that wants a WebSocket at a path, because none is spoken here. A query
-    below the prefix is the surface's own affair.
+    ServiceError for several. ``refusal`` forms an error, None: as everywhere; the status is for errors with a more
+    exact one than their own. ``upgrade`` forms the answer to a client that wants a WebSocket at a path, because none is
+    spoken here. A query below the prefix is the surface's own affair.
     """
 
     prefix: str
     credential: Callable[[RawHeaders], str | None]
-    refusal: Callable[[ServiceError, int | None], ForeignRefusal]
-    upgrade: Callable[[str], ForeignRefusal]
+    refusal: Callable[[ServiceError, int | None], ForeignRefusal] | None = None
+    upgrade: Callable[[str], ForeignRefusal] | None = None
 
 
 def surface_at(surfaces: Sequence[ForeignSurface], path: str) -> ForeignSurface | None:

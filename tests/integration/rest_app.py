@@ -13,7 +13,7 @@ from httpx2 import ASGITransport, AsyncClient, Response
 import app.middlewares
 from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
-from app.api.surface import OPENAPI_PATH, install_rest
+from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
@@ -107,7 +107,7 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
         app_.state.route_services = services
         gate = ServiceGate(partial(getattr, app_.state, "route_services"))
-        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, gate, drain, metrics)
+        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, gate, drain, metrics, surfaces=SURFACES)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
         with suppress(ConflictError):  # the first test of this database makes it

@@ -204,7 +204,7 @@ class InvokeService:
         limit_ms = policy.timeouts_ms.get(version.pipeline.name)
         if limit_ms is not None:
             until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
-        invocation = partial(self._invocation, call)
+        invocation = partial(self.invocation, call)
         middlewares = await self.invocables.steps_of(version)
         return PipelineRun(
             outcomes=self.outcomes,
@@ -260,7 +260,7 @@ class InvokeService:
         until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
             async with time_limit(until):
-                outcome = await middleware.invoke(context, checked, self._invocation(call, until))
+                outcome = await middleware.invoke(context, checked, self.invocation(call, until))
         except TimeoutError as error:
             raise DeadlineExceededError(
                 "The middleware did not end within the time limit; nothing was passed on.",
@@ -269,7 +269,8 @@ class InvokeService:
         await _report(progress, 2)
         return outcome
 
-    def _invocation(self, call: MiddlewareCall, until: float) -> Invocation:
+    def invocation(self, call: MiddlewareCall, until: float) -> Invocation:
+        """Return how a middleware is told for whom it runs, and until when."""
         offered = self.visible_tools
         visible = partial(offered, call.caller, call.request) if offered is not None else no_tools
         return Invocation(call.caller, until, visible)

@@ -1,0 +1,108 @@
+"""Run a pipeline of the tenant, or the two redactions, over items that came through a door."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+from app.core.access import Caller
+from app.core.contracts.pipelines import Pipeline, PipelineStep
+from app.core.contracts.policy import Policy
+from app.core.errors import InternalError, ServiceError
+from app.core.request import RequestInfo
+from app.services.invoke.calls import MiddlewareCall
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.outcomes import OutcomeRecorder
+from app.services.invoke.pipeline_runs import PipelineRun
+from app.services.invoke.pipelines import PipelineVersion
+
+DEFAULT_STEPS: Final = ("pii_redaction", "secret_redaction")
+_ALWAYS: Final[Mapping[str, Any]] = {"uris": "change"}
+"""Nobody but the model reads the links that come through a door, so they are redacted like its texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineUse:
+    """Runs pipelines for one request; ``until`` is a time of the event loop's clock.
+
+    ``outcomes`` store handles in the vault that this request may see. ``action`` names the runs in the record.
+    """
+
+    invoke: InvokeService
+    outcomes: OutcomeRecorder
+    caller: Caller
+    policy: Policy
+    policy_version: int
+    info: RequestInfo
+    until: float
+    action: str
+    findings: Counter[str] = field(default_factory=Counter)
+    """How many findings the runs had so far, by label."""
+
+    async def run(
+        self, name: str | None, items: Sequence[Any], scope: str, *, observe: bool = False
+    ) -> list[Any]:
+        """Return the items as the pipeline ``name`` leaves them; None: as both redactions do.
+
+        The run is on record. With ``observe`` it is that alone: nothing is stored.
+        """
+        version = await self._version(name)
+        call = MiddlewareCall(
+            self.invoke.audit,
+            self.caller,
+            self.info,
+            self.action,
+            middleware=version.pipeline.name,
+            policy_version=self.policy_version,
+        )
+        run = PipelineRun(
+            outcomes=self.outcomes,
+            middlewares=await self.invoke.invocables.steps_of(version),
+            version=version,
+            policy=self.policy,
+            call=call,
+            until=self.until,
+            invocation=partial(self.invoke.invocation, call),
+        )
+        arguments: dict[str, Any] = {"scope": scope, **({"dryRun": True} if observe else {})}
+        try:
+            answer = await run.answered(arguments, list(items), None)
+        except BaseException as error:
+            call.action = self.action  # a dry run has another name where it was asked for
+            await call.refused(error)
+            if isinstance(error, ServiceError | asyncio.CancelledError):
+                raise
+            raise InternalError("The service failed; the log has the request id.") from error
+        self.findings.update(run.counts)
+        return list(answer.content)
+
+    async def _version(self, name: str | None) -> PipelineVersion:
+        if name is None:
+            return self._pipeline("gateway_redaction", DEFAULT_STEPS)
+        invocable = await self.invoke.invocables.named(self.caller.tenant, name)
+        if isinstance(invocable, PipelineVersion):
+            return invocable
+        return self._pipeline(name, (name,))
+
+    def _pipeline(self, name: str, steps: Sequence[str]) -> PipelineVersion:
+        """Return a pipeline of installed middlewares with the policy's usual arguments."""
+        usual, installed = self.policy.default_arguments, self.invoke.invocables.installed
+        concealing = {step for step in steps if step in installed and installed[step].conceals}
+        pipeline = Pipeline(
+            name=name,
+            steps=[
+                PipelineStep(
+                    name=step, arguments={**_ALWAYS, **usual.get(step, {})} if step in concealing else {}
+                )
+                for step in steps
+            ],
+        )
+        return PipelineVersion(0, pipeline, "active", "gateway", datetime.now(UTC), self.caller.key_id)
+
+
+def end_of(policy: Policy) -> float:
+    """Return until when the work on a request may take, as a time of the event loop's clock."""
+    return asyncio.get_running_loop().time() + policy.limits.deadline_ms / 1000

@@ -1,0 +1,173 @@
+"""LiteLLM's guardrail door: its calls as the proxy sends them, and the answers that it acts upon."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.core.access import Role
+from tests.integration.rest_app import Rest, open_rest
+
+PATH = "/integrations/litellm/beta/litellm_basic_guardrail_api"
+MAIL = "jane@example.org"
+USER = ("invoker", "restorer")
+
+
+@pytest.fixture
+async def rest(sqlite_database_url: str) -> Any:
+    async with open_rest(sqlite_database_url) as opened:
+        yield opened
+
+
+def call(kind: str, texts: list[str], *, trace: str, **members: Any) -> dict[str, Any]:
+    """Return a body with the members that litellm 1.109.1 sends, nulls too."""
+    return {
+        "input_type": kind,
+        "litellm_call_id": uuid4().hex,
+        "litellm_trace_id": trace,
+        "structured_messages": None,
+        "images": None,
+        "tools": None,
+        "texts": texts,
+        "request_data": {"user_api_key_alias": "helpdesk", "user_api_key_user_id": "u1"},
+        "request_headers": {"content-type": "application/json", "authorization": "[present]"},
+        "litellm_version": "1.109.1",
+        "additional_provider_specific_params": {},
+        "tool_calls": None,
+        "model": "gpt-4o",
+        **members,
+    }
+
+
+async def ask(rest: Rest, body: Any, *roles: str) -> Any:
+    key = await rest.key(*(Role(role) for role in roles or USER))
+    answer = await rest.http.post(PATH, json=body, headers={"x-api-key": key})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def test_a_call_goes_out_with_handles_and_comes_back_with_originals(rest: Rest) -> None:
+    trace = uuid4().hex
+    hidden = await ask(rest, call("request", [f"Mail {MAIL}", "Be brief."], trace=trace))
+    assert hidden == {"action": "GUARDRAIL_INTERVENED", "texts": ["Mail [EMAIL_1]", "Be brief."]}
+    shown = await ask(rest, call("response", ["I wrote to [EMAIL_1]."], trace=trace))
+    assert (shown["action"], shown["texts"]) == ("GUARDRAIL_INTERVENED", [f"I wrote to {MAIL}."])
+
+
+async def test_nothing_to_do_is_none_and_brings_no_texts(rest: Rest) -> None:
+    trace = uuid4().hex
+    for kind in ("request", "response"):
+        assert await ask(rest, call(kind, ["Hello there."], trace=trace)) == {"action": "NONE"}
+
+
+async def test_only_new_texts_are_scanned(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanned: list[str] = []
+    detector = rest.services.invoke.registry.middlewares["pii_redaction"].engines.detector
+    detect = type(detector).detect
+
+    async def counting(self: Any, texts: Any, options: Any, **more: Any) -> Any:
+        scanned.extend(texts)
+        return await detect(self, texts, options, **more)
+
+    monkeypatch.setattr(type(detector), "detect", counting)
+    trace, texts = uuid4().hex, [f"Mail {MAIL}"]
+    first = await ask(rest, call("request", texts, trace=trace))
+    texts += ["I did.", "Thank you, Jane Smith"]
+    second = await ask(rest, call("request", texts, trace=trace))
+    assert second["texts"] == [*first["texts"], "I did.", "Thank you, [PERSON_1]"]
+    assert scanned.count(f"Mail {MAIL}") == 1
+
+
+async def test_a_text_that_grows_begins_with_what_went_out(rest: Rest) -> None:
+    trace = uuid4().hex
+    await ask(rest, call("request", [f"I am Jane Smith, {MAIL}"], trace=trace))
+    whole = "Dear [PERSON_1], your address is [EMAIL_1]; reply."
+    out = ""
+    for end in range(1, len(whole) + 1):
+        answer = await ask(rest, call("response", [whole[:end]], trace=trace))
+        text = answer.get("texts", [whole[:end]])[0]
+        certain = text[: len(text) - answer.get("stream_holdback_chars", [0])[0]]
+        assert certain.startswith(out)
+        out = certain
+    assert text == f"Dear Jane Smith, your address is {MAIL}; reply."
+
+
+async def test_arguments_of_tools_are_hidden_in_the_messages(rest: Rest) -> None:
+    function = {"name": "find", "arguments": json.dumps({"mail": MAIL})}
+    rows = [
+        {"role": "user", "content": "Find her."},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+        },
+    ]
+    tools = [{"type": "function", "function": {"name": "find", "description": f"As {MAIL} said."}}]
+    body = call("request", ["Find her."], trace=uuid4().hex, structured_messages=rows, tools=tools)
+    answer = await ask(rest, body)
+    assert answer["action"] == "GUARDRAIL_INTERVENED"
+    assert MAIL not in json.dumps(answer)
+    called = answer["structured_messages"][1]["tool_calls"][0]["function"]
+    assert json.loads(called["arguments"]) == {"mail": "[EMAIL_1]"}
+    assert answer["tools"][0]["function"]["description"] == "As [EMAIL_1] said."
+
+
+async def test_what_the_policy_blocks_is_blocked_with_a_reason_without_content(rest: Rest) -> None:
+    policy = {"default_arguments": {"pii_redaction": {"mode": "block"}}}
+    assert (await rest.put_policy(policy)).status_code == 200
+    answer = await ask(rest, call("request", [f"Mail {MAIL}"], trace=uuid4().hex))
+    assert answer["action"] == "BLOCKED" and MAIL not in answer["blocked_reason"]
+
+
+@pytest.mark.parametrize("foreign", ["key", "user", "trace"])
+async def test_another_conversation_gets_nothing_restored(rest: Rest, foreign: str) -> None:
+    trace = uuid4().hex
+    await ask(rest, call("request", [f"Mail {MAIL}"], trace=trace))
+    body = call("response", ["It is [EMAIL_1]."], trace=trace)
+    if foreign == "user":
+        body["request_data"]["user_api_key_end_user_id"] = "somebody else"
+    if foreign == "trace":
+        body["litellm_trace_id"] = uuid4().hex
+    roles = (*USER, "auditor") if foreign == "key" else USER
+    answer = await ask(rest, body, *roles)
+    assert answer.get("texts", body["texts"]) == body["texts"]
+
+
+async def test_a_key_without_restorer_restores_nothing(rest: Rest) -> None:
+    trace = uuid4().hex
+    await ask(rest, call("request", [f"Mail {MAIL}"], trace=trace), "invoker")
+    answer = await ask(rest, call("response", ["It is [EMAIL_1]."], trace=trace), "invoker")
+    assert answer.get("texts", ["It is [EMAIL_1]."]) == ["It is [EMAIL_1]."]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({}, {}, 401),
+        ({"x-api-key": "sk-something"}, {}, 401),
+        ({"x-api-key": "{auditor}"}, {}, 403),
+        ({"x-api-key": "{invoker}", "authorization": "Bearer {invoker}"}, {}, 400),
+        ({"x-api-key": "{invoker}"}, {"texts": ["x"]}, 422),
+        ({"x-api-key": "{invoker}"}, {"input_type": "request", "texts": [1], "litellm_call_id": "c"}, 422),
+        ({"x-api-key": "{invoker}"}, {"input_type": "request", "texts": ["x"]}, 422),
+    ],
+)
+async def test_refusals_are_errors_so_that_the_proxy_fails_closed(
+    rest: Rest, headers: dict[str, str], body: Any, status: int
+) -> None:
+    keys = {role: await rest.key(Role(role)) for role in ("auditor", "invoker")}
+    sent = {name: value.format(**keys) for name, value in headers.items()}
+    answer = await rest.http.post(PATH, json=body, headers=sent)
+    assert answer.status_code == status
+    assert answer.json()["code"]
+
+
+async def test_restoring_is_on_record_first_and_without_content(rest: Rest) -> None:
+    trace = uuid4().hex
+    await ask(rest, call("request", [f"Mail {MAIL}"], trace=trace))
+    await ask(rest, call("response", ["It is [EMAIL_1]."], trace=trace))
+    answer = await rest.call("GET", "/api/v1/audit/events", roles=["auditor"])
+    actions = [event["action"] for event in answer.json()["items"]]
+    assert actions[:2] == ["guardrail.restore", "guardrail.check"]
+    assert MAIL not in answer.text and trace not in answer.text
