@@ -5,8 +5,8 @@ import os
 from alembic import context
 from sqlalchemy import Connection, text
 
-from app.store.documents.tables import metadata
 from app.store.migrate import included, is_table_of_ours, with_connection
+from app.store.schema import metadata
 
 LOCK_TIMEOUT = "5s"
 STATEMENT_TIMEOUT = "10min"

@@ -54,6 +54,8 @@ class Vault:
         options: VaultOptions | None = None,
         ttl_s: int | None = None,
         request_id: str | None = None,
+        owner: str | None = None,
+        above: int = 0,
     ) -> VaultReceipt:
         """Conceal ``values`` (label PERSON unless given) and record it."""
         originals = [_labelled(value) for value in values]
@@ -62,7 +64,9 @@ class Vault:
             event = self.audit.new_event(caller, "middleware.invoke", OUTCOME_OK, None)
             return [event if request_id is None else with_request(event, request_id)]
 
-        write = VaultWrite(scope, originals, options or VaultOptions(), events, ttl_s)
+        write = VaultWrite(
+            scope, originals, options or VaultOptions(), events, ttl_s, owner=owner, above=above
+        )
         return await self.service.commit(caller, write)
 
     async def texts(self, caller: Caller, scope: str, handles: Sequence[Handle]) -> list[str | None]:

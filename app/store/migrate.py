@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import app
 from app.core.errors import StoreUnavailableError
 from app.store.dialects import CONNECT_S, async_url, prepare_file
-from app.store.documents.tables import metadata
+from app.store.schema import metadata
 
 PACKAGE = Path(app.__file__).resolve().parent
 _ADVISORY_LOCK = 0x51_C1_CE_01

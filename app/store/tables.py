@@ -136,8 +136,8 @@ policy = Table(
     ForeignKeyConstraint(["tenant"], ["tenant.id"]),
 )
 
-# A scope that is erased or purged stays as a tombstone: its counters outlive its entries, so that no ordinal
-# is ever used twice. ``generation`` counts the data keys the scope has had and is sealed into every entry.
+# An erased or purged scope stays as a tombstone: its counters outlive its entries, so that no ordinal is used
+# twice. ``generation`` counts its data keys and is sealed into every entry; ``owner`` NULL: the tenant's.
 scope = Table(
     "scope",
     metadata,
@@ -151,6 +151,7 @@ scope = Table(
     _number("restore_epoch"),
     _blob("dek_wrapped", nullable=True),
     _number("kek_version", nullable=True),
+    _text("owner", nullable=True),
     PrimaryKeyConstraint("tenant", "id"),
     Index(None, "kek_version", "tenant", "id"),
     Index(None, "expires"),
@@ -228,8 +229,7 @@ session = Table(
     _text("principal"),
     _text("revision"),
     _document("data"),
-    _moment("created"),
-    _moment("last_seen"),
+    *(_moment("created"), _moment("last_seen")),
     PrimaryKeyConstraint("tenant", "id"),
     Index(None, "last_seen"),
 )

@@ -139,4 +139,4 @@ def test_what_was_redacted_under_an_old_key_is_restored_after_rotation_and_re_wr
     assert "under version 2; 0 remain" in rewrapped
     assert "epoch is now 1" in epoch
     assert restored.stdout == "I am John Doe.\n"
-    assert later.stdout == "I am [PERSON_1000001].\n"
+    assert later.stdout == "I am [PERSON_2000001].\n"

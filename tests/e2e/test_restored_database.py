@@ -151,7 +151,7 @@ def test_erased_stays_erased_after_a_restore(installation: Installation) -> None
         assert _originals(service, "talk") == {"SECRET_PASSWORD_2": SECRETS["stays"]}
         assert _originals(service, "whole") == {}
         # The third handle is known outside: its number names nothing else.
-        assert _redact(service, "talk", "asked") == ["SECRET_PASSWORD_1000001"]
+        assert _redact(service, "talk", "asked") == ["SECRET_PASSWORD_2000001"]
         events = service.http.get("/api/v1/audit/events", params={"action": "vault.replay_erasure"}).json()
         assert sorted(sum(event["counts"].values()) for event in events["items"]) == [1, 2]
         assert service.http.get("/readyz").status_code == 200
@@ -159,7 +159,7 @@ def test_erased_stays_erased_after_a_restore(installation: Installation) -> None
         assert SECRETS["asked"] not in service.log.getvalue()
     with running_service(folder, database_url=installation.url) as service:
         # A start that finds all in order repeats nothing: what was sealed since stays.
-        assert _originals(service, "talk")["SECRET_PASSWORD_1000001"] == SECRETS["asked"]
+        assert _originals(service, "talk")["SECRET_PASSWORD_2000001"] == SECRETS["asked"]
         assert "repeated" not in service.log.getvalue()
 
 
@@ -213,7 +213,7 @@ def test_a_database_that_is_gone_is_not_made_anew_unasked(tmp_path: Path) -> Non
     code, said = installation.command("vault", "replay-erasures")
     assert code == 0, said
     with running_service(tmp_path, database_url=installation.url) as service:
-        assert _redact(service, "talk", "later") == ["SECRET_PASSWORD_1000001"]
+        assert _redact(service, "talk", "later") == ["SECRET_PASSWORD_2000001"]
     assert [mark["epoch"] for mark in installation.marks()] == [1]
 
 

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import BigInteger, Table, func, select, text
+from sqlalchemy import BigInteger, LargeBinary, Table, func, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
-from app.store.documents.tables import metadata
 from app.store.insertion import insert_absent
 from app.store.migrate import upgrade
+from app.store.schema import metadata
 from tests.conftest import connect, fresh_postgres
 from tests.factories import caller_of, open_vault
 
@@ -27,10 +27,13 @@ DOCUMENTS = (
     *("collection", "collection_part", "collection_document", "document_chunk", "ingestion"),
     *("indexed_document", "indexed_part"),
 )
+GATEWAY = ("gateway_binding", "gateway_signed")
+PROBED = (*PRIMITIVES, *GATEWAY)
 ISOLATED = (
     *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
     *PRIMITIVES,
     *DOCUMENTS,
+    *GATEWAY,
 )
 TIMES = frozenset({"pinned", "created", "updated", "approved", "expires"})
 PROBES = 2000
@@ -57,7 +60,7 @@ async def filled(filled_url: str) -> AsyncIterator[Database]:
             await insert_absent(tx, metadata.tables["tenant"], {"id": tenant, **made})
     for tenant in TENANTS:
         async with database.transaction(tenant) as tx:
-            for name in PRIMITIVES:
+            for name in PROBED:
                 await insert_absent(tx, metadata.tables[name], row_of(metadata.tables[name], tenant))
     yield database
     await database.close()
@@ -70,6 +73,11 @@ def row_of(table: Table, tenant: str) -> dict[str, Any]:
         column.name: {"of": tenant} if column.name in {"document", "definition"} else "same"
         for column in table.columns
         if column.name != "secrets"
+    }
+    row |= {
+        column.name: b"same"
+        for column in table.columns
+        if isinstance(column.type, LargeBinary) and column.name != "secrets"
     }
     row |= {column.name: 1 for column in table.columns if isinstance(column.type, BigInteger)}
     times = {column.name: moment for column in table.columns if column.name in TIMES}
@@ -85,7 +93,7 @@ async def foreign_rows(tx: AsyncConnection, me: str, rounds: int) -> int:
         "SELECT count(*) FROM scope s JOIN entry e ON e.scope = s.id WHERE s.tenant = :you OR e.tenant = :you",
         "SELECT count(*) FROM audit_event WHERE tenant = :you AND (true OR id IS NULL)",
         "SELECT count(*) FROM server s JOIN server_pin p ON p.name = s.name WHERE s.tenant = :you OR p.tenant = :you",
-        *(f"SELECT count(*) FROM {name} WHERE tenant <> :me OR :you = :me" for name in PRIMITIVES),  # noqa: S608
+        *(f"SELECT count(*) FROM {name} WHERE tenant <> :me OR :you = :me" for name in PROBED),  # noqa: S608
     )
     for number in range(rounds):
         you = chance.choice([name for name in TENANTS if name != me])
@@ -102,20 +110,20 @@ async def test_no_probe_reaches_a_foreign_row(filled: Database) -> None:
             assert await foreign_rows(tx, me, PROBES // 4) == 0
             own = await tx.execute(text("SELECT count(*) FROM entry"))
             assert own.scalar_one() == 5
-            for name in PRIMITIVES:
+            for name in PROBED:
                 found = await tx.execute(select(metadata.tables[name].c.tenant))
                 assert found.scalars().all() == [me], name
 
 
 async def test_the_same_probes_reach_foreign_rows_without_row_level_security(filled: Database) -> None:
     owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
-    tables = ("entry", "scope", "audit_event", *PRIMITIVES)
+    tables = ("entry", "scope", "audit_event", *PROBED)
     for table in tables:
         await owner.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
     try:
         async with filled.transaction(TENANTS[0]) as tx:
             assert await foreign_rows(tx, TENANTS[0], 100) > 100
-            for name in PRIMITIVES:
+            for name in PROBED:
                 found = await tx.execute(select(metadata.tables[name].c.tenant))
                 assert set(found.scalars()) == set(TENANTS), name
     finally:

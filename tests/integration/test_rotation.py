@@ -17,6 +17,7 @@ from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from app.store.migrate import upgrade
+from app.store.vault.allocation import STABLE_ORDINALS
 from tests.conftest import ENGINES, fresh_postgres
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 
@@ -168,12 +169,12 @@ async def test_ordinals_jump_after_a_restore_from_backup(
         assert await vault.service.restore_epoch(caller) == 1
         assert (await vault.store(caller, "talk", "Ada", "Bob")).handles == [
             Handle("PERSON", 1),
-            Handle("PERSON", 1_000_001),
+            Handle("PERSON", 2_000_001),
         ]
         lost = await vault.store(caller, "made after the backup", "Eve", ("EMAIL", "a@b.c"))
-        assert lost.handles == [Handle("PERSON", 1_000_001), Handle("EMAIL", 1_000_001)]
+        assert lost.handles == [Handle("PERSON", 2_000_001), Handle("EMAIL", 2_000_001)]
         assert await vault.service.restore_epoch(caller) == 2
-        assert (await vault.store(caller, "talk", "Zoe")).handles == [Handle("PERSON", 2_000_001)]
+        assert (await vault.store(caller, "talk", "Zoe")).handles == [Handle("PERSON", 4_000_001)]
         noted = (await vault.audit.query(caller, AuditQuery(action="vault.restore_epoch"))).items
         assert [(event.outcome, dict(event.details)) for event in noted] == [
             ("ok", {"epoch": 2}),
@@ -181,4 +182,21 @@ async def test_ordinals_jump_after_a_restore_from_backup(
         ]
     async with database.system_transaction(write=False) as tx:
         assert {row.restore_epoch for row in await tx.execute(text("SELECT restore_epoch FROM scope"))} == {2}
+    await database.close()
+
+
+async def test_no_handle_of_a_stable_scope_is_one_of_another_scope(own_url: str) -> None:
+    caller, database = caller_of("acme"), Database(own_url, patience=PATIENT)
+    async with open_vault(database, ring=random_ring()) as vault:
+
+        async def store(*names: str) -> list[Handle]:
+            receipt = await vault.store(caller, "stable", *names, owner="stable", above=STABLE_ORDINALS)
+            return receipt.handles
+
+        assert await store("Acme", "Bolt") == [Handle("PERSON", 1_000_001), Handle("PERSON", 1_000_002)]
+        assert (await vault.store(caller, "talk", "Ada")).handles == [Handle("PERSON", 1)]
+        await vault.service.restore_epoch(caller)
+        ordinal = (await vault.store(caller, "talk", "Eve")).handles[0].ordinal
+        assert ordinal > 1_000_002
+        assert await store("Core") == [Handle("PERSON", ordinal + STABLE_ORDINALS)]
     await database.close()

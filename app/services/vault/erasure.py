@@ -15,12 +15,14 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.content.handles import Handle, Original
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
+from app.core.events import Changed
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
 from app.services.audit.audit import AuditService
 from app.services.vault.mark import MarkKeeper
 from app.store.audit.audit import Transaction
+from app.store.changes import announce
 from app.store.database import Database
 from app.store.vault.allocation import ScopeRow
 from app.store.vault.vault import (
@@ -32,6 +34,12 @@ from app.store.vault.vault import (
     remove_entries,
     remove_scope,
 )
+
+VAULT_CHANGED = "vault"
+"""The kind of change that a process must hear of that keeps opened originals: some are gone, or end earlier.
+
+Its name is that of the scope; None: any scope of the tenant.
+"""
 
 Kind = Literal["scope", "handle", "value"]
 _BATCH = 200
@@ -222,6 +230,7 @@ class ErasureService:
             counts=receipt.counts,
             details={"receipt": str(receipt.id)},
         )
+        await announce(tx, Changed(VAULT_CHANGED, caller.tenant, scope))
         await self.audit.record_with(tx, event)
         await self.sink.append(caller.tenant, receipt, removed, history)
 

@@ -13,12 +13,15 @@ from uuid import UUID
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.audit import OUTCOME_OK
+from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper
 from app.services.audit.audit import AuditService
+from app.services.vault.erasure import VAULT_CHANGED
 from app.services.vault.mark import COMMAND, DatabaseBehindError, MarkKeeper, Standing
 from app.services.vault.restore_epoch import begin_epoch
 from app.store.audit.audit import Transaction
+from app.store.changes import announce
 from app.store.database import Database
 from app.store.dialects import address_of
 from app.store.locks import only_here
@@ -177,6 +180,7 @@ class ReplayService:
                 counts=counts,
                 details={"receipt": str(line.id)},
             )
+            await announce(tx, Changed(VAULT_CHANGED, line.tenant, line.scope))
             await self.audit.record_with(tx, event)
         if line.scope is not None:
             self.key_keeper.forget(line.tenant, line.scope)

@@ -11,23 +11,25 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.handles import LITERAL, Handle, Original
 from app.core.contracts.middleware import VaultOptions
-from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
+from app.core.errors import InvalidArgumentsError, NotFoundError
+from app.core.events import Changed
 from app.core.offload import off_loop
 from app.core.paging import page_of
 from app.core.request import RequestInfo
-from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
+from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys
 from app.services.access.policies import PolicyService
 from app.services.audit.audit import AuditService
-from app.services.vault.erasure import ErasureReceipt, ErasureService, ErasureSink, folded
+from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureService, ErasureSink, folded
 from app.services.vault.keyring import KeyringService, RewrapReceipt
 from app.services.vault.mark import MarkKeeper
+from app.services.vault.opening import EntryOpener, identity_of, key_unavailable, tag_matches
 from app.services.vault.restore_epoch import begin_epoch
 from app.store.audit.audit import Transaction
 from app.store.audit.writer import GroupWriter
+from app.store.changes import announce
 from app.store.database import Database
 from app.store.vault.allocation import Value, Want
 from app.store.vault.vault import (
-    SealedEntry,
     StoredScope,
     find_scope,
     list_all_sealed,
@@ -64,6 +66,9 @@ class VaultWrite:
     ``scope`` None makes a new random one. ``events`` is called inside the transaction with the receipt, and again if
     the transaction is retried; if it raises, the write is rolled back. It runs in a thread if ``characters`` (how much
     text it handles) or the number of originals is large. ``ttl_s`` applies to a new scope.
+
+    ``owner`` (see ``VaultService.identity``) is who makes the scope, if it is new, for itself alone; None: the caller
+    makes it for its tenant. Ordinals are above ``above``.
     """
 
     scope: str | None
@@ -72,6 +77,8 @@ class VaultWrite:
     events: Callable[[VaultReceipt], Sequence[AuditEvent]]
     ttl_s: int | None = None
     characters: int = 0
+    owner: str | None = None
+    above: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +120,27 @@ class VaultService:
     marks: MarkKeeper | None = None
     erasures: ErasureService = field(init=False)
     keyring: KeyringService = field(init=False)
+    opener: EntryOpener = field(init=False)
 
     def __post_init__(self) -> None:
         erasures = ErasureService(self.database, self.key_keeper, self.audit, self.sink, self.now, self.marks)
         object.__setattr__(self, "erasures", erasures)
+        object.__setattr__(self, "opener", EntryOpener(self.key_keeper))
         object.__setattr__(self, "keyring", KeyringService(self.database, self.key_keeper.provider, self.now))
 
     async def commit(self, caller: Caller, write: VaultWrite) -> VaultReceipt:
         """Assign every original its handle and store all of them with the events, durably, or nothing."""
         name = secrets.token_hex(16) if write.scope is None else check_scope(write.scope)
         values = [_value(label, original, write.options) for label, original in write.originals]
-        want = Want(name, values, self._expiry(write), fresh=write.scope is None)
+        want = Want(
+            name,
+            values,
+            self._expiry(write),
+            fresh=write.scope is None,
+            owner=write.owner,
+            identity=write.owner or self.identity(caller),
+            above=write.above,
+        )
         receipts: list[VaultReceipt] = []
 
         def receive(use: ScopeKeys, ordinals: Sequence[int]) -> Sequence[AuditEvent]:
@@ -140,8 +157,12 @@ class VaultService:
         try:
             await self.writer.allocate(caller.tenant, want, conclude)
         except KeyRingError as error:
-            raise _key_unavailable(error) from None
+            raise key_unavailable(error) from None
         return receipts[0]
+
+    def identity(self, caller: Caller) -> str:
+        """Return the keyed digest (hex) of key and end user: who owns the scopes that the caller makes for itself."""
+        return identity_of(self.audit, caller)
 
     async def read(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> dict[Handle, Original]:
         """Return the originals of ``handles``; unknown, foreign, expired and erased ones are absent.
@@ -153,18 +174,18 @@ class VaultService:
             return {}
         places = {(handle.label, handle.ordinal) for handle in wanted}
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            entries = await list_sealed(tx, caller.tenant, scope, places, self.now())
+            entries = await list_sealed(tx, caller.tenant, scope, places, self.now(), self.identity(caller))
         opened: dict[tuple[str, int], tuple[ScopeKeys, bytes]] = {}
         for sealed in entries:
-            keys = self._keys(caller.tenant, scope, sealed)
-            payload = self._payload(keys, sealed)
+            keys = self.opener.keys(caller.tenant, scope, sealed)
+            payload = self.opener.payload(keys, sealed)
             if payload is not None:
                 opened[sealed.label, sealed.ordinal] = keys, payload
         return {
             handle: Original.decode(opened[handle.label, handle.ordinal][1])
             for handle in wanted
             if (handle.label, handle.ordinal) in opened
-            and _tag_matches(handle, *opened[handle.label, handle.ordinal])
+            and tag_matches(handle, *opened[handle.label, handle.ordinal])
         }
 
     async def known(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> set[Handle]:
@@ -191,12 +212,13 @@ class VaultService:
         """Return one live scope, or raise NotFoundError: also for a foreign, expired or erased one."""
         async with self.audit.refusals(caller, "vault.scope", request):
             caller.require(*_READERS, Role.INVOKER)
-        return await self._live_scope(caller, scope)
+        return await self._live_scope(caller, scope, foreign=not caller.roles.isdisjoint(_LISTERS))
 
-    async def _live_scope(self, caller: Caller, scope: str) -> StoredScope:
+    async def _live_scope(self, caller: Caller, scope: str, *, foreign: bool) -> StoredScope:
+        """Return a live scope; ``foreign``: also one that another caller owns."""
         async with self.database.transaction(caller.tenant, write=False) as tx:
             stored = await find_scope(tx, caller.tenant, check_scope(scope), self.now())
-        if stored is None:
+        if stored is None or not (foreign or stored.owner in {None, self.identity(caller)}):
             raise _no_scope()
         return stored
 
@@ -221,6 +243,7 @@ class VaultService:
                 changed = await update_expiry(tx, caller.tenant, scope, expires, self.now())
                 if not changed or before is None:
                     raise _no_scope()
+                await announce(tx, Changed(VAULT_CHANGED, caller.tenant, scope))
                 await self.audit.record_with(tx, event)
         return replace(before, expires=expires)
 
@@ -239,7 +262,8 @@ class VaultService:
             caller.require(Role.RESTORER) if originals else caller.require(*_READERS)
             _check_page(limit)
             after = _entry_cursor(cursor)
-            stored = await self._live_scope(caller, scope)
+            foreign = not originals and not caller.roles.isdisjoint(_LISTERS)
+            stored = await self._live_scope(caller, scope, foreign=foreign)
         async with self.database.transaction(caller.tenant, write=False) as tx:
             entries = await list_all_sealed(
                 tx, caller.tenant, stored.id, self.now(), after=after, limit=limit + 1
@@ -248,7 +272,9 @@ class VaultService:
         handles = [Handle(sealed.label, sealed.ordinal) for sealed in page]
         readable = await self._readable(caller, handles) if originals else set()
         items = [
-            VaultEntry(handle, self._text(caller.tenant, stored.id, sealed) if handle in readable else None)
+            VaultEntry(
+                handle, self.opener.text(caller.tenant, stored.id, sealed) if handle in readable else None
+            )
             for handle, sealed in zip(handles, page, strict=True)
         ]
         await self.audit.record(
@@ -331,25 +357,6 @@ class VaultService:
             )
         return self.now() + timedelta(seconds=ttl)
 
-    def _keys(self, tenant: str, scope: str, sealed: SealedEntry) -> ScopeKeys:
-        try:
-            return self.key_keeper.open(
-                tenant, scope, sealed.generation, sealed.kek_version, sealed.dek_wrapped
-            )
-        except KeyRingError as error:
-            raise _key_unavailable(error) from None
-
-    def _payload(self, keys: ScopeKeys, sealed: SealedEntry) -> bytes | None:
-        try:
-            return keys.open(sealed.label, sealed.ordinal, sealed.ciphertext)
-        except SealBrokenError:
-            log.error("an entry of the vault cannot be decrypted: it was moved or changed")  # noqa: TRY400 - no trace
-            return None
-
-    def _text(self, tenant: str, scope: str, sealed: SealedEntry) -> str | None:
-        payload = self._payload(self._keys(tenant, scope, sealed), sealed)
-        return None if payload is None else Original.decode(payload).text
-
 
 def check_scope(name: str) -> str:
     """Return ``name`` if it can name a scope: 1 to 200 characters without control characters."""
@@ -366,12 +373,6 @@ def _value(label: str, original: Original, options: VaultOptions) -> Value:
     if options.canonical and label != LITERAL:
         return Value(label, payload, folded(original.text), "canonical")
     return Value(label, payload, payload, "exact" if original.spelling is None else "spelled")
-
-
-def _tag_matches(handle: Handle, keys: ScopeKeys, payload: bytes) -> bool:
-    return handle.tag is None or secrets.compare_digest(
-        handle.tag, keys.tag(handle.label, handle.ordinal, payload)
-    )
 
 
 def _check_page(limit: int) -> None:
@@ -392,8 +393,3 @@ def _entry_cursor(cursor: str | None) -> tuple[str, int] | None:
 
 def _no_scope() -> NotFoundError:
     return NotFoundError("There is no such scope.")
-
-
-def _key_unavailable(error: Exception) -> StoreUnavailableError:
-    log.error("a data key cannot be opened: %s", error)
-    return StoreUnavailableError("The key of this scope is not available.", retry_after_s=1.0)

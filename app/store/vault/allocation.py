@@ -7,20 +7,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from sqlalchemy import tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.errors import NotFoundError
 from app.store.bulk import document, fetch, insert_rows, moment, rows_matching, run_many, storable
 from app.store.database import ContentionError
 from app.store.tables import SCOPE_ACTIVE, entry, scope
+from app.store.vault.tables import gateway_binding, gateway_signed
 
-EPOCH_STRIDE = 1_000_000
+EPOCH_STRIDE = 2_000_000
 """How far ordinals jump after a restore from a backup: more than the backup's gap could have lost."""
+
+STABLE_ORDINALS = 1_000_000
+"""Ordinals of a tenant's stable scope come after so many, in each epoch: no other scope gives the same handles."""
 
 _YIELD_EVERY = 256
 
 _SCOPES = (
-    "SELECT s.id, s.generation, s.state, s.expires, s.counters, s.restore_epoch, s.dek_wrapped, s.kek_version "
-    "FROM {q} CROSS JOIN scope s WHERE s.id = q.id AND s.tenant = {0}"
+    "SELECT s.id, s.generation, s.state, s.expires, s.counters, s.restore_epoch, s.dek_wrapped, s.kek_version, "
+    "s.owner FROM {q} CROSS JOIN scope s WHERE s.id = q.id AND s.tenant = {0}"
 )
 _LOCKED = _SCOPES + " ORDER BY s.id FOR UPDATE OF s"
 # CROSS JOIN makes SQLite iterate over the wanted rows and look up each by its key.
@@ -31,7 +37,7 @@ ORDINALS = (
 LOOKUP_NAMES = (("scope", "text"), ("type", "text"), ("lookup", "bytea"))
 _SCOPE_COLUMNS = (
     *("tenant", "id", "created", "expires", "state", "generation"),
-    *("counters", "restore_epoch", "dek_wrapped", "kek_version"),
+    *("counters", "restore_epoch", "dek_wrapped", "kek_version", "owner"),
 )
 _ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin", "created")
 
@@ -76,12 +82,18 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """The values of one request, all of one scope; ``expires`` counts only where the scope is new."""
+    """The values of one request, all of one scope; ``expires`` and ``owner`` count only where the scope is new.
+
+    ``identity`` is who asks: a scope that another one owns is refused. Ordinals are above ``above`` in each epoch.
+    """
 
     scope: str
     values: Sequence[Value]
     expires: datetime | None
     fresh: bool = False
+    owner: str | None = None
+    identity: str | None = None
+    above: int = 0
 
 
 @dataclass(slots=True)
@@ -96,14 +108,15 @@ class ScopeRow:
     restore_epoch: int
     dek_wrapped: bytes | None
     kek_version: int | None
+    owner: str | None = None
 
     def live(self, now: datetime) -> bool:
         """Return whether its entries may be read."""
         return self.state == SCOPE_ACTIVE and (self.expires is None or self.expires > now)
 
-    def take(self, label: str) -> int:
+    def take(self, label: str, above: int = 0) -> int:
         """Return the next ordinal of ``label`` and count it as used."""
-        last = max(self.counters.get(label, 0), self.restore_epoch * EPOCH_STRIDE)
+        last = max(self.counters.get(label, 0), self.restore_epoch * EPOCH_STRIDE + above)
         self.counters[label] = last + 1
         return last + 1
 
@@ -133,6 +146,7 @@ class Allocation:
         """Return the ordinals of each want's values, in their order."""
         stored = {want.scope for want in wants if not want.fresh}
         self._rows = {row.id: row for row in await find_scopes(self.tx, self.tenant, stored)}
+        self._check_owners(wants)
         for row in self._rows.values():
             if row.live(self.now):
                 self._open(row)
@@ -149,6 +163,12 @@ class Allocation:
 
     def _all_numbered(self, keys: Iterable[Key]) -> bool:
         return all(key in self.ordinals for key in keys)
+
+    def _check_owners(self, wants: Sequence[Want]) -> None:
+        for want in wants:
+            row = self._rows.get(want.scope)
+            if row is not None and row.owner not in {None, want.identity}:
+                raise NotFoundError("There is no such scope.")
 
     def _open(self, row: ScopeRow) -> None:
         if row.dek_wrapped is None or row.kek_version is None:
@@ -203,6 +223,7 @@ class Allocation:
             changed.append(row)
         await self._look_up([want for want in wants if want.scope in self._rows])
         made = await self._make(wants)
+        self._check_owners(wants)
         keys = await self._keys(wants)
         for want, own in zip(wants, keys, strict=True):
             await self._number(want, own or [])
@@ -215,7 +236,7 @@ class Allocation:
         for at, (value, key) in enumerate(zip(want.values, keys, strict=True)):
             if key in self.ordinals:
                 continue
-            ordinal = self.ordinals[key] = row.take(value.label)
+            ordinal = self.ordinals[key] = row.take(value.label, want.above)
             sealed = use.seal(value.label, ordinal, value.payload)
             self._entries.append(
                 (self.tenant, want.scope, value.label, ordinal, key[2], sealed, value.origin, self.now)
@@ -233,14 +254,17 @@ class Allocation:
         for name in sorted(missing):
             version, wrapped, use = self.keeper.create(self.tenant, name, 1)
             self.made[self.tenant, name, 1] = use
-            row = ScopeRow(name, 1, SCOPE_ACTIVE, missing[name].expires, {}, epoch, wrapped, version)
+            first = missing[name]
+            row = ScopeRow(
+                name, 1, SCOPE_ACTIVE, first.expires, {}, epoch, wrapped, version, owner=first.owner
+            )
             self._rows[name], self.uses[name] = row, use
             made.append(row)
         return made
 
     async def _renew(self, row: ScopeRow, want: Want) -> None:
         """Give an erased or expired scope a new data key; its counters continue, so old handles stay unresolved."""
-        await self.tx.execute(entry.delete().where(entry.c.tenant == self.tenant, entry.c.scope == row.id))
+        await remove_contents(self.tx, [(self.tenant, row.id)])
         row.generation += 1
         row.state, row.expires = SCOPE_ACTIVE, want.expires
         row.kek_version, row.dek_wrapped, use = self.keeper.create(self.tenant, row.id, row.generation)
@@ -250,7 +274,7 @@ class Allocation:
         rows = [
             (
                 *(self.tenant, row.id, self.now, row.expires, row.state, row.generation),
-                *(json.dumps(row.counters), row.restore_epoch, row.dek_wrapped, row.kek_version),
+                *(json.dumps(row.counters), row.restore_epoch, row.dek_wrapped, row.kek_version, row.owner),
             )
             for row in made
         ]
@@ -316,7 +340,15 @@ async def get_restore_epoch(tx: AsyncConnection) -> int:
     return int(document(rows[0][0])) if rows else 0
 
 
+async def remove_contents(tx: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
+    """Delete everything that scopes (tenant, name) hold, but for the scopes themselves."""
+    for table in (entry, gateway_signed, gateway_binding):
+        await tx.execute(table.delete().where(tuple_(table.c.tenant, table.c.scope).in_(names)))
+
+
 def _scope_row(row: Any) -> ScopeRow:
-    name, generation, state, expires, counters, epoch, wrapped, version = row
+    name, generation, state, expires, counters, epoch, wrapped, version, owner = row
     wrapped = None if wrapped is None else bytes(wrapped)
-    return ScopeRow(name, generation, state, moment(expires), document(counters), epoch, wrapped, version)
+    return ScopeRow(
+        name, generation, state, moment(expires), document(counters), epoch, wrapped, version, owner
+    )

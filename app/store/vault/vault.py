@@ -12,14 +12,25 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.bulk import moment, rows_matching
 from app.store.paging import paged
-from app.store.tables import SCOPE_ACTIVE, SCOPE_ERASED, entry, erasure, installation, scope, tenant_key
-from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow
+from app.store.tables import (
+    SCOPE_ACTIVE,
+    SCOPE_ERASED,
+    entry,
+    erasure,
+    installation,
+    scope,
+    tenant_key,
+)
+from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow, remove_contents
+from app.store.vault.tables import gateway_signed
 
 _ENTRIES = (
-    "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires "
+    "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires, s.owner "
     "FROM {q} CROSS JOIN entry e JOIN scope s ON s.tenant = e.tenant AND s.id = e.scope "
     "WHERE e.type = q.type AND e.ordinal = q.ordinal AND e.tenant = {0} AND e.scope = {1}"
 )
+_LEAST_ROOM = 500_000
+"""Ordinals between the highest stored one and a new epoch, at least."""
 _HANDLE_NAMES = (("type", "text"), ("ordinal", "bigint"))
 
 
@@ -44,6 +55,7 @@ class StoredScope:
     expires: datetime | None
     state: str
     counts: dict[str, int]
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +68,22 @@ class EntryPlace:
 
 
 async def list_sealed(
-    tx: AsyncConnection, tenant: str, name: str, handles: Iterable[tuple[str, int]], now: datetime
+    tx: AsyncConnection,
+    tenant: str,
+    name: str,
+    handles: Iterable[tuple[str, int]],
+    now: datetime,
+    identity: str | None,
 ) -> list[SealedEntry]:
-    """Return the readable entries among ``handles`` (label, ordinal) of one scope."""
+    """Return the entries among ``handles`` (label, ordinal) of one scope that ``identity`` may read."""
     wanted = sorted(set(handles))
     rows = await rows_matching(tx, _ENTRIES, _HANDLE_NAMES, wanted, tenant, name)
     return [
         SealedEntry(label, ordinal, bytes(ciphertext), generation, version, bytes(wrapped))
-        for label, ordinal, ciphertext, generation, version, wrapped, state, expires in rows
-        if state == SCOPE_ACTIVE and (expires is None or (moment(expires) or now) > now)
+        for label, ordinal, ciphertext, generation, version, wrapped, state, expires, owner in rows
+        if state == SCOPE_ACTIVE
+        and (expires is None or (moment(expires) or now) > now)
+        and owner in {None, identity}
     ]
 
 
@@ -119,7 +138,7 @@ async def list_live_rows(
     return [
         ScopeRow(
             *(row.id, row.generation, row.state, row.expires, row.counters),
-            *(row.restore_epoch, row.dek_wrapped, row.kek_version),
+            *(row.restore_epoch, row.dek_wrapped, row.kek_version, row.owner),
         )
         for row in await tx.execute(query)
     ]
@@ -146,7 +165,7 @@ async def remove_scope(tx: AsyncConnection, tenant: str, name: str) -> dict[str,
     if (await tx.execute(locked)).scalar_one_or_none() != SCOPE_ACTIVE:
         return None
     counts = await _counts(tx, tenant, [name])
-    await tx.execute(entry.delete().where(entry.c.tenant == tenant, entry.c.scope == name))
+    await remove_contents(tx, [(tenant, name)])
     await _mark_erased(tx, [(tenant, name)])
     return counts.get(name, {})
 
@@ -183,7 +202,10 @@ async def remove_older(
         return dict(Counter(place.label for place in await remove_entries(tx, tenant, places, until=until)))
     made = select(scope.c.created).where(scope.c.tenant == tenant, scope.c.id == name)
     first = select(func.min(entry.c.created)).where(entry.c.tenant == tenant, entry.c.scope == name)
-    moments = [(await tx.execute(query)).scalar_one_or_none() for query in (made, first)]
+    signed = select(func.min(gateway_signed.c.created)).where(
+        gateway_signed.c.tenant == tenant, gateway_signed.c.scope == name
+    )
+    moments = [(await tx.execute(query)).scalar_one_or_none() for query in (made, first, signed)]
     if any(moment is not None and moment > until for moment in moments):
         return {}
     return await remove_scope(tx, tenant, name) or {}
@@ -227,7 +249,7 @@ async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> in
     )
     names = [(row.tenant, row.id) for row in await tx.execute(query)]
     if names:
-        await tx.execute(entry.delete().where(tuple_(entry.c.tenant, entry.c.scope).in_(names)))
+        await remove_contents(tx, names)
         await _mark_erased(tx, names)
     return len(names)
 
@@ -297,7 +319,7 @@ async def advance_restore_epoch(tx: AsyncConnection, highest: int, above: int = 
     stored = await tx.execute(select(installation.c.value).where(installation.c.name == "restore_epoch"))
     epoch = max(int(stored.scalar_one_or_none() or 0), highest // EPOCH_STRIDE, above) + 1
     # Lost ordinals may be higher than the highest stored counter, so leave ample room above it.
-    epoch += 1 if epoch * EPOCH_STRIDE - highest < EPOCH_STRIDE // 2 else 0
+    epoch += 1 if epoch * EPOCH_STRIDE - highest < _LEAST_ROOM else 0
     await tx.execute(installation.delete().where(installation.c.name == "restore_epoch"))
     await tx.execute(insert(installation).values(name="restore_epoch", value=epoch))
     return epoch
@@ -319,7 +341,10 @@ def _live(now: datetime) -> tuple[Any, ...]:
 async def _counted(tx: AsyncConnection, tenant: str, query: Select[Any]) -> list[StoredScope]:
     rows = (await tx.execute(query)).all()
     counts = await _counts(tx, tenant, [row.id for row in rows])
-    return [StoredScope(row.id, row.created, row.expires, row.state, counts.get(row.id, {})) for row in rows]
+    return [
+        StoredScope(row.id, row.created, row.expires, row.state, counts.get(row.id, {}), row.owner)
+        for row in rows
+    ]
 
 
 async def _counts(tx: AsyncConnection, tenant: str, names: Sequence[str]) -> dict[str, dict[str, int]]:
