@@ -168,6 +168,6 @@ async def test_restoring_is_on_record_first_and_without_content(rest: Rest) -> N
     await ask(rest, call("request", [f"Mail {MAIL}"], trace=trace))
     await ask(rest, call("response", ["It is [EMAIL_1]."], trace=trace))
     answer = await rest.call("GET", "/api/v1/audit/events", roles=["auditor"])
-    actions = [event["action"] for event in answer.json()["items"]]
-    assert actions[:2] == ["guardrail.restore", "guardrail.check"]
+    actions = [event["action"] for event in answer.json()["items"] if "guardrail" in event["action"]]
+    assert actions == ["guardrail.restore", "guardrail.check"]
     assert MAIL not in answer.text and trace not in answer.text
