@@ -18,6 +18,7 @@ from sluice_client.errors import (
     InternalError,
     InvalidArgumentsError,
     InvalidRequestError,
+    NotCoveredError,
     NotFoundError,
     OverloadedError,
     ProtocolError,
@@ -38,6 +39,7 @@ from sluice_client.results import (
     RedactResult,
     RestoreResult,
 )
+from sluice_client.wrapping import wrap
 
 __all__ = [
     "AsyncSluice",
@@ -53,6 +55,7 @@ __all__ = [
     "InvalidRequestError",
     "InvokeResult",
     "MiddlewareInfo",
+    "NotCoveredError",
     "NotFoundError",
     "OverloadedError",
     "ProtocolError",
@@ -68,4 +71,5 @@ __all__ = [
     "UnreachableError",
     "UnscannableContentError",
     "UpstreamUnavailableError",
+    "wrap",
 ]

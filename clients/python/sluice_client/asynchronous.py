@@ -1,16 +1,22 @@
 """The client for asynchronous code (asyncio); safe to share between tasks."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack
 
 import httpx2
 
 from sluice_client import operations
+from sluice_client.admin import AsyncAudit, AsyncErasures, AsyncKeys, AsyncPolicies
+from sluice_client.arguments import RedactArguments, RestoreArguments, address, credential, trust
 from sluice_client.duplex import restored_stream
 from sluice_client.errors import SluiceError
+from sluice_client.event_streams import Event, restored_events
 from sluice_client.exchange import EventedAnswer, client_settings, is_event_stream, unreachable
+from sluice_client.families import SHAPES, Family
 from sluice_client.mcp import MODERN, Revision, SessionLostError
 from sluice_client.operations import Transport
 from sluice_client.results import (
@@ -30,7 +36,10 @@ T = TypeVar("T")
 class AsyncSluice:
     """Call a Sluice service from asyncio.
 
-    ``url`` is its address without a path (``http://127.0.0.1:8000``), ``key`` an API key. ``transport`` is
+    ``url`` is its address without a path, ``key`` an API key; without them the variables ``SLUICE_URL`` (else
+    ``http://127.0.0.1:8000``) and ``SLUICE_API_KEY`` say both. ``verify`` is as in httpx2: False, a file of
+    certificate authorities or a context. ``http_client`` sends the requests instead of a client of our own and stays
+    open; streams open connections of their own. ``transport`` is
     ``rest`` or ``mcp``, ``revision`` that of MCP. ``timeout`` bounds one attempt in seconds. Use it as an
     asynchronous context manager, or call ``aclose()``.
 
@@ -41,17 +50,26 @@ class AsyncSluice:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8000",
+        url: str | None = None,
         key: str | None = None,
         *,
         transport: Transport = "rest",
         revision: Revision = MODERN,
         timeout: float = 60.0,
         retries: int = 2,
+        verify: bool | str | ssl.SSLContext = True,
+        http_client: httpx2.AsyncClient | None = None,
     ) -> None:
-        self._options = Options(url.rstrip("/"), key, timeout=timeout, retries=retries)
+        self._options = Options(
+            address(url), credential(key), timeout=timeout, retries=retries, trust=trust(verify)
+        )
         self._dialect = operations.dialect_for(transport, revision)
-        self._http = httpx2.AsyncClient(**client_settings(self._options))
+        self._http = http_client or httpx2.AsyncClient(**client_settings(self._options))
+        self._owns_http = http_client is None
+        self.keys = AsyncKeys(self._administered)
+        self.policies = AsyncPolicies(self._administered)
+        self.audit = AsyncAudit(self._administered)
+        self.erasures = AsyncErasures(self._administered)
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -69,7 +87,8 @@ class AsyncSluice:
         except SluiceError:
             pass  # the service forgets idle sessions by itself
         finally:
-            await self._http.aclose()
+            if self._owns_http:
+                await self._http.aclose()
 
     async def list_middleware(self) -> list[MiddlewareInfo]:
         """Return the middlewares that this key may invoke."""
@@ -96,7 +115,7 @@ class AsyncSluice:
         )
 
     async def redact(
-        self, context: ContextLike, *, progress: Progress | None = None, **arguments: Json
+        self, context: ContextLike, *, progress: Progress | None = None, **arguments: Unpack[RedactArguments]
     ) -> RedactResult:
         """Replace personal data with handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
         return await self._run(lambda: operations.redact(self._dialect, context, arguments, progress))
@@ -107,21 +126,42 @@ class AsyncSluice:
         *,
         scope: str | None = None,
         progress: Progress | None = None,
-        **arguments: Json,
+        **arguments: Unpack[RestoreArguments],
     ) -> RestoreResult:
         """Restore the originals of ``scope``; ``arguments`` are those of ``pii_restoration``."""
-        values = arguments if scope is None else {"scope": scope, **arguments}
+        values = {**arguments} if scope is None else {"scope": scope, **arguments}
         return await self._run(lambda: operations.restore(self._dialect, context, values, progress))
 
     def restore_stream(
-        self, chunks: AsyncIterable[str], *, scope: str, **arguments: Json
+        self, chunks: AsyncIterable[str], *, scope: str, **arguments: Unpack[RestoreArguments]
     ) -> AsyncGenerator[str, None]:
         """Restore a text while it arrives, over the REST stream route; only an incomplete handle is delayed."""
         return restored_stream(self._options, chunks, {"scope": scope, **arguments})
 
+    async def restore_events(
+        self, events: AsyncIterable[Event], *, family: Family, scope: str, tools: Sequence[str] = ()
+    ) -> AsyncGenerator[Event, None]:
+        """Restore the events of a model's stream, of one family, as JSON.
+
+        Texts come as they arrive, each channel for itself. The arguments of ``tools`` come whole, when the call is
+        complete; other arguments keep their handles.
+        """
+        stream = partial(restored_stream, self._options, arguments={"scope": scope})
+
+        async def whole(tool: str, arguments: str) -> str:
+            call = {"type": "function_call", "call_id": "call", "name": tool, "arguments": arguments}
+            restored = await self.restore([call], scope=scope, tools=[tool])
+            return str(restored.content[0]["arguments"])
+
+        async for event in restored_events(events, SHAPES[family](tools), stream, whole):
+            yield event
+
     async def health(self) -> Health:
         """Return whether the service is ready."""
         return await self._drive(operations.health())
+
+    async def _administered(self, operation: Callable[[], Steps[T]]) -> T:
+        return await self._drive(operation())
 
     async def _run(self, operation: Callable[[], Steps[T]]) -> T:
         await self._open(None)
@@ -160,7 +200,11 @@ class AsyncSluice:
     async def _once(self, call: WireCall) -> WireAnswer:
         try:
             async with self._http.stream(
-                call.method, call.path, headers=dict(call.headers), content=call.body
+                call.method,
+                f"{self._options.url}{call.path}",
+                headers={**self._options.headers, **call.headers},
+                content=call.body,
+                timeout=httpx2.Timeout(self._options.timeout, connect=self._options.connect_timeout),
             ) as response:
                 answer = await self._read(call, response)
         except httpx2.TransportError as fault:

@@ -1,17 +1,24 @@
 """The blocking client: every call waits for its result; safe to share between threads."""
 
+import asyncio
+import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack
 
 import httpx2
 
 from sluice_client import operations
+from sluice_client.admin import Audit, Erasures, Keys, Policies
+from sluice_client.arguments import RedactArguments, RestoreArguments, address, credential, trust
 from sluice_client.duplex import restored_stream
 from sluice_client.errors import SluiceError
+from sluice_client.event_streams import Event, restored_events
 from sluice_client.exchange import EventedAnswer, client_settings, is_event_stream, unreachable
+from sluice_client.families import SHAPES, Family
 from sluice_client.mcp import MODERN, Revision, SessionLostError
 from sluice_client.operations import Transport
 from sluice_client.results import (
@@ -32,7 +39,10 @@ T = TypeVar("T")
 class Sluice:
     """Call a Sluice service.
 
-    ``url`` is its address without a path (``http://127.0.0.1:8000``), ``key`` an API key. ``transport`` is
+    ``url`` is its address without a path, ``key`` an API key; without them the variables ``SLUICE_URL`` (else
+    ``http://127.0.0.1:8000``) and ``SLUICE_API_KEY`` say both. ``verify`` is as in httpx2: False, a file of
+    certificate authorities or a context. ``http_client`` sends the requests instead of a client of our own and stays
+    open; streams open connections of their own. ``transport`` is
     ``rest`` or ``mcp``, ``revision`` that of MCP. ``timeout`` bounds one attempt in seconds. Use it as a context
     manager, or call ``close()``.
 
@@ -43,17 +53,26 @@ class Sluice:
 
     def __init__(
         self,
-        url: str = "http://127.0.0.1:8000",
+        url: str | None = None,
         key: str | None = None,
         *,
         transport: Transport = "rest",
         revision: Revision = MODERN,
         timeout: float = 60.0,
         retries: int = 2,
+        verify: bool | str | ssl.SSLContext = True,
+        http_client: httpx2.Client | None = None,
     ) -> None:
-        self._options = Options(url.rstrip("/"), key, timeout=timeout, retries=retries)
+        self._options = Options(
+            address(url), credential(key), timeout=timeout, retries=retries, trust=trust(verify)
+        )
         self._dialect = operations.dialect_for(transport, revision)
-        self._http = httpx2.Client(**client_settings(self._options))
+        self._http = http_client or httpx2.Client(**client_settings(self._options))
+        self._owns_http = http_client is None
+        self.keys = Keys(self._administered)
+        self.policies = Policies(self._administered)
+        self.audit = Audit(self._administered)
+        self.erasures = Erasures(self._administered)
         self._opening = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -71,7 +90,8 @@ class Sluice:
         except SluiceError:
             pass  # the service forgets idle sessions by itself
         finally:
-            self._http.close()
+            if self._owns_http:
+                self._http.close()
 
     def list_middleware(self) -> list[MiddlewareInfo]:
         """Return the middlewares that this key may invoke."""
@@ -98,7 +118,7 @@ class Sluice:
         )
 
     def redact(
-        self, context: ContextLike, *, progress: Progress | None = None, **arguments: Json
+        self, context: ContextLike, *, progress: Progress | None = None, **arguments: Unpack[RedactArguments]
     ) -> RedactResult:
         """Replace personal data with handles; ``arguments`` are those of ``pii_redaction``, such as ``scope``."""
         return self._run(lambda: operations.redact(self._dialect, context, arguments, progress))
@@ -109,14 +129,14 @@ class Sluice:
         *,
         scope: str | None = None,
         progress: Progress | None = None,
-        **arguments: Json,
+        **arguments: Unpack[RestoreArguments],
     ) -> RestoreResult:
         """Restore the originals of ``scope``; ``arguments`` are those of ``pii_restoration``."""
-        values = arguments if scope is None else {"scope": scope, **arguments}
+        values = {**arguments} if scope is None else {"scope": scope, **arguments}
         return self._run(lambda: operations.restore(self._dialect, context, values, progress))
 
     def restore_stream(
-        self, chunks: Iterable[str], *, scope: str, **arguments: Json
+        self, chunks: Iterable[str], *, scope: str, **arguments: Unpack[RestoreArguments]
     ) -> Generator[str, None, None]:
         """Restore a text while it arrives, over the REST stream route; only an incomplete handle is delayed.
 
@@ -125,9 +145,29 @@ class Sluice:
         values = {"scope": scope, **arguments}
         return iterate(chunks, lambda source: restored_stream(self._options, source, values))
 
+    def restore_events(
+        self, events: Iterable[Event], *, family: Family, scope: str, tools: Sequence[str] = ()
+    ) -> Generator[Event, None, None]:
+        """Restore the events of a model's stream, of one family, as JSON.
+
+        Texts come as they arrive, each channel for itself. The arguments of ``tools`` come whole, when the call is
+        complete; other arguments keep their handles. ``events`` is read in another thread.
+        """
+        stream = partial(restored_stream, self._options, arguments={"scope": scope})
+
+        async def whole(tool: str, arguments: str) -> str:
+            call = {"type": "function_call", "call_id": "call", "name": tool, "arguments": arguments}
+            restored = await asyncio.to_thread(self.restore, [call], scope=scope, tools=[tool])
+            return str(restored.content[0]["arguments"])
+
+        return iterate(events, lambda source: restored_events(source, SHAPES[family](tools), stream, whole))
+
     def health(self) -> Health:
         """Return whether the service is ready."""
         return self._drive(operations.health())
+
+    def _administered(self, operation: Callable[[], Steps[T]]) -> T:
+        return self._drive(operation())
 
     def _run(self, operation: Callable[[], Steps[T]]) -> T:
         self._open(None)
@@ -166,7 +206,11 @@ class Sluice:
     def _once(self, call: WireCall) -> WireAnswer:
         try:
             with self._http.stream(
-                call.method, call.path, headers=dict(call.headers), content=call.body
+                call.method,
+                f"{self._options.url}{call.path}",
+                headers={**self._options.headers, **call.headers},
+                content=call.body,
+                timeout=httpx2.Timeout(self._options.timeout, connect=self._options.connect_timeout),
             ) as response:
                 answer = self._read(call, response)
         except httpx2.TransportError as fault:

@@ -56,7 +56,9 @@ class _Connection:
     @classmethod
     async def open(cls, options: Options) -> "_Connection":
         url = urlsplit(options.url)
-        secure: ssl.SSLContext | None = httpx2.create_ssl_context() if url.scheme == "https" else None
+        secure: ssl.SSLContext | None = None
+        if url.scheme == "https":
+            secure = options.trust or httpx2.create_ssl_context()
         port = url.port or (443 if secure else 80)
         try:
             async with asyncio.timeout(options.connect_timeout):

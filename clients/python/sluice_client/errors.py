@@ -154,6 +154,12 @@ class ClientTimeoutError(UnreachableError):
     default_code = "client_timeout"
 
 
+class NotCoveredError(SluiceError):
+    """A wrapped client does not cover this call: it would pass unredacted."""
+
+    default_code = "not_covered"
+
+
 class ProtocolError(SluiceError):
     """The response is not from Sluice: another service or a proxy answered."""
 

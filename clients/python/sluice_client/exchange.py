@@ -16,9 +16,7 @@ NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 def client_settings(options: Options) -> dict[str, Json]:
     """Return the arguments of an httpx2 client; the environment's proxies must not see contexts."""
     return {
-        "base_url": options.url.rstrip("/"),
-        "headers": options.headers,
-        "timeout": httpx2.Timeout(options.timeout, connect=options.connect_timeout),
+        "verify": True if options.trust is None else options.trust,
         "trust_env": False,
     }
 

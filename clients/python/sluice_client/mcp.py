@@ -26,7 +26,7 @@ PATH = "/mcp"
 SESSION_HEADER = "mcp-session-id"
 SESSION_GONE_STATUS = 404
 MOST_PAGES = 100
-CLIENT_INFO = {"name": "sluice-client", "version": "0.1.0"}
+CLIENT_INFO = {"name": "sluice-client", "version": "0.2.0"}
 _STANDARD_CODES = {
     -32700: "invalid_request",
     -32600: "invalid_request",

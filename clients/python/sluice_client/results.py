@@ -48,7 +48,7 @@ def _text_of(item: Json) -> str | None:
     if kind in {"image", "audio"}:
         return None
     raise ValueError(
-        "This context has messages or other items that are no plain text: read content instead of text."
+        "This context has messages or other items that are no plain text: read messages or content instead of text."
     )
 
 
@@ -67,6 +67,16 @@ class InvokeResult:
         ``content`` then.
         """
         return "\n".join(text for item in self.content if (text := _text_of(item)) is not None)
+
+    @property
+    def messages(self) -> list[dict[str, Json]]:
+        """Return the messages of a conversation, each with a ``role``.
+
+        Raise ValueError where an item is none: a list of messages that lacks something would lie.
+        """
+        if not all(isinstance(item, Mapping) and "role" in item for item in self.content):
+            raise ValueError("This context has items that are no messages: read content instead of messages.")
+        return [dict(item) for item in self.content]
 
 
 @dataclass(frozen=True, slots=True)

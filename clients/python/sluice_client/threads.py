@@ -6,9 +6,11 @@ import queue
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 WAITING_PIECES = 256
-Stream = Callable[[AsyncIterable[str]], AsyncGenerator[str, None]]
+T = TypeVar("T")
+Stream = Callable[[AsyncIterable[T]], AsyncGenerator[T, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class _End:
     fault: BaseException | None = None
 
 
-def iterate(chunks: Iterable[str], stream: Stream) -> Generator[str, None, None]:
+def iterate(chunks: Iterable[T], stream: Stream[T]) -> Generator[T, None, None]:
     """Yield what ``stream`` makes of ``chunks``, with an event loop in a thread of its own.
 
     Leaving the loop early ends the stream at once; a ``chunks`` that blocks is left to end by itself.
@@ -37,11 +39,11 @@ def iterate(chunks: Iterable[str], stream: Stream) -> Generator[str, None, None]
         bridge.stop()
 
 
-class _Bridge:
+class _Bridge(Generic[T]):
     """One stream: a thread that runs the event loop and a thread that reads the source, both daemons."""
 
-    def __init__(self, chunks: Iterable[str], stream: Stream) -> None:
-        self.pieces: queue.Queue[str | _End] = queue.Queue(WAITING_PIECES)
+    def __init__(self, chunks: Iterable[T], stream: Stream[T]) -> None:
+        self.pieces: queue.Queue[T | _End] = queue.Queue(WAITING_PIECES)
         self._chunks = chunks
         self._stream = stream
         self._room = threading.Semaphore(WAITING_PIECES)
@@ -78,7 +80,7 @@ class _Bridge:
             self._loop.close()
         self._put(_End(fault))
 
-    def _put(self, piece: str | _End) -> None:
+    def _put(self, piece: T | _End) -> None:
         """Wait for space in the queue, unless the reader has left."""
         while not self._stopped.is_set():
             with contextlib.suppress(queue.Full):
@@ -93,11 +95,11 @@ class _Bridge:
         finally:
             await restored.aclose()
 
-    async def _fed(self) -> AsyncIterator[str]:
+    async def _fed(self) -> AsyncIterator[T]:
         """Yield the chunks; a daemon thread reads them, so that a blocked source cannot keep the program alive."""
-        arrived: asyncio.Queue[str | _End] = asyncio.Queue()
+        arrived: asyncio.Queue[T | _End] = asyncio.Queue()
 
-        def hand_over(item: str | _End) -> None:
+        def hand_over(item: T | _End) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended before the source did
                 self._loop.call_soon_threadsafe(arrived.put_nowait, item)
 

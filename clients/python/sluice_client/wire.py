@@ -2,6 +2,7 @@
 
 import json
 import random
+import ssl
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -33,6 +34,7 @@ class Options:
     connect_timeout: float = 5.0
     retries: int = 2
     longest_pause: float = 10.0
+    trust: ssl.SSLContext | None = None
 
     @property
     def headers(self) -> dict[str, str]:
