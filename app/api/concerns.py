@@ -82,7 +82,8 @@ class PreferencesBody(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"concerns": {"security": "high"}}]})
 
     concerns: dict[str, Any] = Field(
-        description="Values by name of the concern; an empty object removes all stored preferences."
+        description="Values by name of the concern; null: it does not filter, whatever its default is. An empty object "
+        "removes all stored preferences."
     )
 
 

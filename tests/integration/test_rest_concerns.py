@@ -152,6 +152,9 @@ async def test_preferences_are_set_judged_and_removed(rest: Rest) -> None:
         ("unset", "undeclared"),
     ]
     assert (await call(rest, "GET", path)).json()["concerns"] == {"latency": 60, "security": "high"}
+    stopped = await call(rest, "PUT", path, {"concerns": {"security": None, "colour": None}})
+    assert stopped.json()["concerns"] == {"security": None}
+    assert (await call(rest, "GET", path)).json()["concerns"] == {"security": None}
     assert (await call(rest, "PUT", path, {"concerns": {}})).json()["concerns"] == {}
     strict = {**SECURITY, "on_invalid": "error"}
     await call(rest, "PUT", f"{CONCERNS}/security", strict)

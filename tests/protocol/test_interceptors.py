@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from jsonschema import Draft202012Validator
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.catalog.interceptors import EVENTS
@@ -322,3 +323,96 @@ def query_of(action: str) -> Any:
     from app.services.audit.audit import AuditQuery
 
     return AuditQuery(action=action)
+
+
+def own_members(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without the members that every result of the newer revision has."""
+    return {key: value for key, value in result.items() if key not in {"resultType", "_meta"}}
+
+
+MEMBERS_OF_A_VALIDATION = {
+    "type": "object",
+    "required": ["interceptor", "type", "phase", "valid"],
+    "additionalProperties": False,
+    "properties": {
+        "interceptor": {"type": "string"},
+        "type": {"const": "validation"},
+        "phase": {"enum": ["request", "response"]},
+        "durationMs": {"type": "number", "minimum": 0},
+        "info": {"type": "object"},
+        "valid": {"type": "boolean"},
+        "severity": {"enum": ["info", "warn", "error"]},
+        "messages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["message", "severity"],
+                "additionalProperties": False,
+                "properties": {
+                    "path": {"type": "string"},
+                    "message": {"type": "string"},
+                    "severity": {"enum": ["info", "warn", "error"]},
+                },
+            },
+        },
+        "suggestions": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["path", "value"],
+                "additionalProperties": False,
+                "properties": {"path": {"type": "string"}, "value": {}},
+            },
+        },
+    },
+}
+"""``ValidationResult`` of SEP-2624, without the signature, which the proposal reserves."""
+
+
+@covers("IC-NEGATIVE")
+async def test_a_validation_answers_exactly_the_members_of_the_proposal(served: Served) -> None:
+    allowed = Draft202012Validator(MEMBERS_OF_A_VALIDATION)
+    validations = [json.loads(path.read_text())["params"] for path in FIXTURES if "validation-" in path.name]
+    severities = set()
+    for revision in REVISIONS:
+        async with served.client(revision) as wire:
+            for params in validations:
+                result = own_members((await invoke(wire, params)).result)
+                assert [fault.message for fault in allowed.iter_errors(result)] == [], params["name"]
+                severities.add(result["severity"])
+    assert severities >= {"info", "error"}
+    assert [*allowed.iter_errors({"interceptor": "a", "type": "validation", "phase": "request", "valid": 1})]
+
+
+@covers("IC-NEGATIVE")
+async def test_repairs_are_suggestions_at_the_places_that_the_messages_name(served: Served) -> None:
+    evidence = ["Read https://docs.acme.dev/guide/installation first. The tower has 330 steps."]
+    said = "Read https://docs.acme.dev/guide/instalation first."
+    payloads = {
+        "choices[0].message.content": {
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": said}}]
+        },
+        "content": {"role": "assistant", "content": said},
+        "output[0].content[0].text": {
+            "output": [
+                {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said}]}
+            ]
+        },
+    }
+    params = {"name": "hallucination_detection", "event": "llm/completion", "phase": "response"}
+    config = {"evidence": evidence}
+    for revision in REVISIONS:
+        async with served.client(revision) as wire:
+            for path, payload in payloads.items():
+                result = own_members(
+                    (await invoke(wire, {**params, "payload": payload, "config": config})).result
+                )
+                assert Draft202012Validator(MEMBERS_OF_A_VALIDATION).is_valid(result)
+                assert "payload" not in result, "a validation changes nothing"
+                suggested = {"path": path, "value": "https://docs.acme.dev/guide/installation"}
+                assert suggested in result["suggestions"]
+                assert path in {message.get("path") for message in result["messages"]}
+            true = {"role": "assistant", "content": "Read https://docs.acme.dev/guide/installation first."}
+            result = (await invoke(wire, {**params, "payload": true, "config": config})).result
+            assert result["valid"] is True and "suggestions" not in result

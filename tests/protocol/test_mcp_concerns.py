@@ -242,6 +242,26 @@ async def test_a_request_may_bring_its_own_and_preferences_count_where_nothing_i
         assert await other.names() == ALL
 
 
+@covers("CB-PREFERENCES", "CB-DEFAULT")
+async def test_a_null_that_is_stored_stops_a_concern_and_its_default(service, revision):
+    key = await service.key()
+    caller = await service.app.state.services.access.authenticate(key, None)
+    await service.policy(concerns={"apply_defaults": True})
+
+    async with service.host(revision, key) as host, service.host(revision) as other:
+        assert await host.names() == ["logData", "validateData"]
+        stopped = dict.fromkeys(["security", "cost", "performance"])
+        stored = await service.concerns.put_preferences(caller, caller.key_id, {**stopped, "colour": None})
+        assert stored.concerns == stopped
+        assert await host.names() == ALL
+        assert await other.names() == ["logData", "validateData"]
+        assert await host.names(**{ASKED: {"security": "medium"}}) == ["logData", "validateData"]
+        await service.concerns.put_preferences(caller, caller.key_id, {"security": "high"})
+        assert await host.names() == ["validateData"]
+        await service.concerns.put_preferences(caller, caller.key_id, {})
+        assert await host.names() == ["logData", "validateData"]
+
+
 @covers("CB-MERGE")
 async def test_updates_merge_null_removes_and_replace_replaces(host):
     assert (await host.update({"security": "high"})).result["concerns"] == {"security": "high"}

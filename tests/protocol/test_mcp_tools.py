@@ -241,3 +241,24 @@ async def test_two_passages_of_a_conversation_share_a_scope(wire, alpha):
     assert seen == ["jane.smith@example.com"]
     assert second["structuredContent"] == {"mail": "[EMAIL_1]"}
     assert "jane" not in json.dumps([first, second])
+
+
+async def test_a_passage_redacts_names_of_members_and_gives_them_back_to_the_tool(wire, alpha):
+    passage = {"names": ["alpha__echo"], "restore_arguments": True, "results": [{"name": "pii_redaction"}]}
+    mail, seen = "jane.smith@example.com", []
+
+    async def note(_context, arguments):
+        seen.append(arguments)
+        return {**text(json.dumps({mail: 1})), "structuredContent": {"by": {mail: 2, "count": 3}}}
+
+    alpha.behaviours["echo"] = note
+    await put_policy(wire.app, passages=[passage])
+    first = (await call(wire, "alpha__echo", {})).result
+    meta = {"dev.sluice/scope": first["_meta"]["dev.sluice/scope"]} if wire.modern else {}
+    second = (await call(wire, "alpha__echo", {"by": {"[EMAIL_1]": 1}}, meta=meta)).result
+    for result in (first, second):
+        assert result["structuredContent"] == {"by": {"[EMAIL_1]": 2, "count": 3}}
+        assert json.loads(result["content"][0]["text"]) == {"[EMAIL_1]": 1}
+    assert seen == [{}, {"by": {mail: 1}}]
+    await put_policy(wire.app, passages=[])
+    assert mail in (await call(wire, "alpha__echo", {})).result["structuredContent"]["by"]

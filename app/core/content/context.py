@@ -188,8 +188,12 @@ class Context:
         by_value: dict[int, list[RawEdit]] = {}
         for edit in self.edits:
             by_value.setdefault(id(edit.value), []).append(edit)
-        values = {edits[0].value.path: rendered(edits[0].value, edits) for edits in by_value.values()}
-        return [*self.added, *written(self.items, values)]
+        values: dict[tuple[str | int, ...], str] = {}
+        names: dict[tuple[str | int, ...], str] = {}
+        for edits in by_value.values():
+            value = edits[0].value
+            (names if value.encoding == "name" else values)[value.path] = rendered(value, edits)
+        return [*self.added, *written(self.items, values, names)]
 
 
 def _resolved_edit(

@@ -31,7 +31,7 @@ class ContextValue:
     """One string value (or number) of an item and its path in the context; compared by identity.
 
     ``encoding`` is ``base64`` for a blob whose decoded text is edited (``codec`` encodes it again), ``number`` for a
-    number that an edit turns into a string, and otherwise ``text``.
+    number that an edit turns into a string, ``name`` for the name of the member at ``path``, and otherwise ``text``.
     """
 
     path: tuple[str | int, ...]
@@ -78,6 +78,11 @@ class Leaf:
     tool: str | None = None
     depth: int = 0
     offsets: tuple[LiteralOffsets, ...] = ()
+
+    @property
+    def is_member_name(self) -> bool:
+        """Return whether this is the name of a member of data, which an edit can change."""
+        return self.place is LeafPlace.KEY and (self.value.encoding == "name" or self.depth > 0)
 
     @property
     def scannable(self) -> str:

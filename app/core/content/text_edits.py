@@ -43,8 +43,15 @@ def rendered(value: ContextValue, edits: Sequence[RawEdit]) -> str:
     return text if value.codec is None else value.codec.encoded(text)
 
 
-def written(items: list[Any], values: Mapping[tuple[str | int, ...], str]) -> list[Any]:
-    """Return ``items`` with the values at the paths of ``values`` replaced; copy only containers on a path."""
+def written(
+    items: list[Any],
+    values: Mapping[tuple[str | int, ...], str],
+    names: Mapping[tuple[str | int, ...], str],
+) -> list[Any]:
+    """Return ``items`` with the values at the paths of ``values`` replaced; copy only containers on a path.
+
+    ``names`` are new names of the members at its paths.
+    """
     copies: dict[tuple[str | int, ...], Any] = {(): items.copy()}
 
     def copied(path: tuple[str | int, ...]) -> Any:
@@ -55,5 +62,19 @@ def written(items: list[Any], values: Mapping[tuple[str | int, ...], str]) -> li
 
     for path, value in values.items():
         copied(path[:-1])[path[-1]] = value
+    for path in sorted(
+        names, key=len, reverse=True
+    ):  # the paths to inner members have the old names of outer ones
+        _rename(copied(path[:-1]), path[-1], names[path])
     root: list[Any] = copies[()]
     return root
+
+
+def _rename(holder: dict[str | int, Any], old: str | int, new: str) -> None:
+    """Rename a member in its place; a name that is taken gets a number, so that no member is lost."""
+    number, free = 2, new
+    while free in holder and free != old:
+        number, free = number + 1, f"{new} ({number})"
+    members = [(free if name == old else name, member) for name, member in holder.items()]
+    holder.clear()
+    holder.update(members)

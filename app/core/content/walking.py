@@ -89,7 +89,7 @@ class ValueReader:
             self.check_depth(path)
             for key, child in value.items():
                 if not IDENTIFIER.fullmatch(key):
-                    self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool)
+                    self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool, encoding="name")
                 self._parse_member((*path, key), value, child, place, role, tool)
         else:
             self.check_depth(path)

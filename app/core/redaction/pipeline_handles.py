@@ -4,6 +4,7 @@ After a concealing step, every handle in the text is temporary, because text tha
 concealed. So the spelling alone identifies a handle in the text of a later step, wherever that step moved it.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +28,8 @@ class PipelineHandles:
         self._handles: dict[tuple[str, bytes], Handle] = {}
         self._last: Counter[str] = Counter()
         self._paths: set[_Path] = set()
+        self._has_names = False
+        """Whether names of members were changed; handles in them are then ours, all other text like one is escaped."""
 
     def reserve(self, context: Context, roles: Collection[str]) -> None:
         """Never assign the handles that messages of ``roles`` speak of: in these texts they are words and stay."""
@@ -65,6 +68,7 @@ class PipelineHandles:
             for edit in context.edits
             if isinstance(edit.replacement, PendingConceal) and id(edit.value) in reported
         }
+        self._has_names = self._has_names or _changes_names(context)
         return context.resolved(assigned, {})
 
     def moved(self, places: int) -> None:
@@ -96,9 +100,10 @@ class PipelineHandles:
         return value
 
     def _matches(self, leaf: Leaf) -> Iterable[HandleMatch]:
-        if leaf.place is LeafPlace.KEY or (
-            leaf.place in REPORTED_PLACES and leaf.value.path not in self._paths
-        ):
+        if leaf.place is LeafPlace.KEY:
+            if not (self._has_names and leaf.is_member_name):
+                return []
+        elif leaf.place in REPORTED_PLACES and leaf.value.path not in self._paths:
             return []
         return [match for match in find_handles(leaf.text, exact=True) if match.handle in self.originals]
 
@@ -188,3 +193,18 @@ def _replace_handles(text: str, texts: Mapping[Handle, str]) -> str:
             pieces += [text[position : match.start], texts[match.handle]]
             position = match.end
     return "".join([*pieces, text[position:]])
+
+
+def _changes_names(context: Context) -> bool:
+    """Return whether an edit of ``context`` begins in the name of a member."""
+    begins: dict[int, list[int]] = {}
+    for edit in sorted(context.edits, key=lambda edit: edit.start):
+        begins.setdefault(id(edit.value), []).append(edit.start)
+    for leaf in context.leaves:
+        if leaf.is_member_name and id(leaf.value) in begins:
+            start, end = leaf.raw_range(0, len(leaf.text))
+            of_value = begins[id(leaf.value)]
+            number = bisect_left(of_value, start)
+            if number < len(of_value) and of_value[number] < end:
+                return True
+    return False

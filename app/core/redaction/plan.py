@@ -47,6 +47,9 @@ class RedactionArguments(ScanningArguments):
     uris: Literal["report", "change"] = Field(
         default="report", description="Report or change findings in URIs."
     )
+    member_names: Literal["report", "change"] = Field(
+        default="report", description="Report or change findings in names of members of data."
+    )
     canonical: bool = Field(
         default=False, description="Share one handle between spellings that differ in case or spaces."
     )
@@ -76,6 +79,9 @@ class RedactionArguments(ScanningArguments):
             ttl_s=self.ttl_s,
         )
 
+
+_PROTOCOL_MAPS: Final = frozenset({"_meta", "inputRequests", "inputResponses"})
+"""Members whose own members have names that programs agree on."""
 
 INSTRUCTING_ROLES: Final = frozenset({"system", "developer"})
 """Roles whose text the application wrote itself: it may speak of handles ("never change [PERSON_1]")."""
@@ -177,7 +183,7 @@ class RedactionPlan:
     def _leaf_edits(self, leaf: Leaf, spans: list[Span]) -> list[Edit]:
         if leaf.place is LeafPlace.USER and self.digests_users:
             return self._user_edits(leaf)
-        changes = self._may_change(leaf.place)
+        changes = self._may_change(leaf)
         concealed: list[Span] = []
         masked: list[Span] = []
         edits: list[Edit] = []
@@ -220,12 +226,14 @@ class RedactionPlan:
         self.masked[USER_ID, "digest"] += 1
         return [Edit(leaf, 0, len(leaf.text), Mask(USER_ID, "digest"))]
 
-    def _may_change(self, place: LeafPlace) -> bool:
-        if place is LeafPlace.NUMBER:
+    def _may_change(self, leaf: Leaf) -> bool:
+        if leaf.place is LeafPlace.NUMBER:
             return self.numbers == "string"
-        if place is LeafPlace.URI:
+        if leaf.place is LeafPlace.URI:
             return self.arguments.uris == "change"
-        return place not in REPORTED_PLACES
+        if leaf.place is LeafPlace.KEY and self.arguments.member_names == "change":
+            return leaf.is_member_name and _PROTOCOL_MAPS.isdisjoint(leaf.pointer.split("/")[-2:-1])
+        return leaf.place not in REPORTED_PLACES
 
     def _refuse_findings(self) -> None:
         if self.blocked:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
-from app.core.content.handles import find_handles
+from app.core.content.handles import Handle, Original, find_handles, restore_text
 
 _UNKNOWN_SPELLING: Final = "[HIDDEN]"
 """Replaces a spelling that lower-casing does not map to a known one, because its letters have no case pairs."""
@@ -136,6 +136,15 @@ def texts_of(value: Any) -> Iterator[str]:
         for key, part in value.items():
             yield key
             yield from texts_of(part)
+
+
+def with_names(value: Any, originals: Mapping[Handle, Original]) -> Any:
+    """Return a JSON value with the originals of handles in the names of its members; values are not changed."""
+    if isinstance(value, list):
+        return [with_names(element, originals) for element in value]
+    if isinstance(value, dict):
+        return {restore_text(key, originals): with_names(part, originals) for key, part in value.items()}
+    return value
 
 
 def _is_kind(member: str, value: Any) -> bool:

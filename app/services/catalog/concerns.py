@@ -212,8 +212,7 @@ class ConcernService:
             await _check_key(tx, caller, key_id)
             stored = await find_preference(tx, caller.tenant, key_id) or {}
         table = await self.table(caller.tenant)
-        effective_preferences = effective([Layer(stored)], table.definitions)
-        return Preferences(key_id, effective_preferences.configuration, effective_preferences.warnings)
+        return _preferences(key_id, Layer(stored), table.definitions)
 
     async def put_preferences(
         self, caller: Caller, key_id: str, raw: Any, request: RequestInfo | None = None
@@ -226,9 +225,9 @@ class ConcernService:
             await _check_key(tx, caller, key_id)
             await lock_concerns(tx, caller.tenant)
             definitions = (await read_state(tx, caller.tenant)).definitions
-            effective_preferences = effective([requested_layer(raw, "/concerns")], definitions)
-            await put_preference(tx, caller.tenant, key_id, effective_preferences.configuration, self.now())
-            details: dict[str, Any] = {"key": key_id, "concerns": len(effective_preferences.configuration)}
+            preferences = _preferences(key_id, requested_layer(raw, "/concerns"), definitions)
+            await put_preference(tx, caller.tenant, key_id, preferences.concerns, self.now())
+            details: dict[str, Any] = {"key": key_id, "concerns": len(preferences.concerns)}
             await self.audit.record_with(
                 tx,
                 self.audit.new_event(
@@ -237,7 +236,7 @@ class ConcernService:
             )
             await announce(tx, Changed(PREFERENCES_CHANGED, caller.tenant, key_id))
         self.preferred.forget((caller.tenant, key_id))
-        return Preferences(key_id, effective_preferences.configuration, effective_preferences.warnings)
+        return preferences
 
     def changed(self, changed: Changed) -> None:
         """Forget what an announced change has made stale."""
@@ -300,6 +299,13 @@ class ConcernService:
                 await self.audit.record_with(tx, event)
         self.tables.forget(caller.tenant)
         return before, after
+
+
+def _preferences(key_id: str, layer: Layer, definitions: Mapping[str, ConcernDefinition]) -> Preferences:
+    """Return what is stored of ``layer``: values that its concerns accept, and nulls, which stop a concern."""
+    accepted = effective([layer], definitions)
+    stopped = {name: None for name, value in layer.values.items() if value is None and name in definitions}
+    return Preferences(key_id, {**stopped, **accepted.configuration}, accepted.warnings)
 
 
 def _definition(state: ConcernState, name: str) -> ConcernInfo:

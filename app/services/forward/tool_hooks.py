@@ -8,20 +8,20 @@ from typing import Any, Final
 from app.core.access import Caller
 from app.core.catalog.header_parameters import declared_headers, value_at
 from app.core.catalog.primitives import Primitive
-from app.core.content.handles import find_handles
+from app.core.content.handles import Handle, Original, find_handles
 from app.core.content.hook_items import Items, ResultParts, free_items, free_value
 from app.core.contracts.policy import Step, ToolHook
 from app.core.errors import BlockedByPolicyError, InternalError, ServiceError
 from app.core.offload import off_loop
-from app.core.redaction.rehiding import Restored, texts_of
+from app.core.redaction.rehiding import Restored, texts_of, with_names
 from app.core.request import RequestInfo
 from app.core.upstream import Hooks, UpstreamError
 from app.middlewares.pii_restoration import PiiRestoration
 from app.services.invoke.invoke import InvokeService
 
 SCOPE_META: Final = "dev.sluice/scope"
-_URIS: Final[Mapping[str, Any]] = {"uris": "change"}
-"""Nobody reads a tool's result before the model does, so its links are redacted like its texts."""
+_EVERYWHERE: Final[Mapping[str, Any]] = {"uris": "change", "member_names": "change"}
+"""Nobody reads a tool's result before the model does, so its links and names are redacted like its texts."""
 
 _INTERNAL: Final = -32603
 
@@ -62,8 +62,8 @@ class HookedCall:
         step = Step(name=PiiRestoration.name, arguments={"scope": self.scope.name, "positions": "all"})
         item = {"type": "tool_use", "id": "call", "name": tool.name, "input": dict(arguments)}
         answer = await self.invoke.run_tool_hook(self.caller, step, [item], self.request, self._until())
-        await self._remember(arguments)
-        restored: Mapping[str, Any] = answer.content[0]["input"]
+        originals = await self._remember(arguments)
+        restored: Mapping[str, Any] = with_names(answer.content[0]["input"], originals)
         self._check_headers(tool, arguments, restored)
         return restored
 
@@ -80,8 +80,8 @@ class HookedCall:
                     details={"pointer": "/arguments" + "".join(f"/{_escaped(member)}" for member in path)},
                 )
 
-    async def _remember(self, arguments: Mapping[str, Any]) -> None:
-        """Keep the originals behind the handles of ``arguments``, so that no result shows them.
+    async def _remember(self, arguments: Mapping[str, Any]) -> Mapping[Handle, Original]:
+        """Keep the originals behind the handles of ``arguments``, so that no result shows them, and return them.
 
         The middlewares detect most of them again, but detection is not certain, and a caller who may call a tool need
         not be allowed to read originals.
@@ -91,6 +91,7 @@ class HookedCall:
         }
         originals = await self.invoke.vault.read(self.caller, self.scope.name or "", handles)
         self.restored.update({original.text: str(handle) for handle, original in originals.items()})
+        return originals
 
     async def result(self, kind: str, result: Mapping[str, Any]) -> dict[str, Any]:
         """Return a result as the middlewares left it; its ``_meta`` names the scope if the caller named none."""
@@ -175,14 +176,17 @@ class HookedCall:
         return asyncio.get_running_loop().time() + self.limit_s
 
     def _scoped(self, step: Step, redactions: Mapping[str, Mapping[str, Any]], *, again: bool) -> Step:
-        """Return a redaction step that changes URIs, in the scope of this call, unless it says otherwise."""
+        """Return a redaction step in the scope of this call that changes URIs and names, unless it says otherwise."""
         scoped = self._in_scope(step, redactions, again=again)
         if step.name in redactions:
-            return Step(name=step.name, arguments={**_URIS, **scoped.arguments})
+            return Step(name=step.name, arguments={**_EVERYWHERE, **scoped.arguments})
         inner = {
-            name: {**_URIS, **scoped.arguments.get(name, {})}
+            name: {
+                **{key: value for key, value in _EVERYWHERE.items() if key not in own_arguments},
+                **scoped.arguments.get(name, {}),
+            }
             for name, own_arguments in redactions.items()
-            if "uris" not in own_arguments
+            if not _EVERYWHERE.keys() <= own_arguments.keys()
         }
         return Step(name=step.name, arguments={**scoped.arguments, **inner})
 
