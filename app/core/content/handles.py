@@ -250,13 +250,17 @@ class StreamScanner:
     Only an open handle is kept for the next chunk: the shortest tail that more text could still turn into a handle.
     ``positions`` marks handles in active positions (see ``PositionReader``); then a handle is also kept until what
     follows shows whether it is the begin of a host name, or on a line that sends its text, and inside of an object of
-    JSON until that shows itself to be a call or ends (see ``HeldPieces``).
+    JSON until that shows itself to be a call or ends (see ``HeldPieces``). ``joined`` has followed the texts that a
+    host shows before this one: a position that is active after them is active here too.
     """
 
-    def __init__(self, *, exact: bool = False, positions: bool = False) -> None:
+    def __init__(
+        self, *, exact: bool = False, positions: bool = False, joined: PositionReader | None = None
+    ) -> None:
         self._exact = exact
-        self._reader = PositionReader() if positions else None
-        self._in_objects: HeldPieces[Handle] | None = HeldPieces() if positions else None
+        own = [PositionReader()] if positions else []
+        self._readers = [*own, joined] if joined is not None else own
+        self._in_objects: HeldPieces[Handle] | None = HeldPieces() if self._readers else None
         self._pending = ""
         self._before = ""
 
@@ -312,19 +316,19 @@ class StreamScanner:
         return pieces
 
     def _is_active(self, window: str, place: int, *, ends: bool) -> bool | None:
-        if self._reader is None:
-            return False
         right = window[place : place + RIGHT_CONTEXT]
-        return self._reader.is_active(right, ends=ends and place + len(right) == len(window))
+        ends = ends and place + len(right) == len(window)
+        judged = [reader.is_active(right, ends=ends) for reader in self._readers]
+        return True if True in judged else None if None in judged else False
 
     def _note(self, text: str) -> None:
-        if self._reader is not None:
-            self._reader.add(text)
+        for reader in self._readers:
+            reader.add(text)
         self._before = text[-1:] or self._before
 
     def _note_handle(self, match: HandleMatch) -> None:
-        if self._reader is not None:
-            self._reader.pass_handle(match.handle.label)
+        for reader in self._readers:
+            reader.pass_handle(match.handle.label)
 
 
 class StreamingRestoration:

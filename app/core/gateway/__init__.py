@@ -18,7 +18,7 @@ A door (services, api) works with five things and knows no provider's details:
 call at the provider, behind the base URL), ``ids`` (ids in the path, by name: ``response``, ``conversation``,
 ``item``), ``family`` (None: no texts, such as a DELETE), ``answers`` (whether its answers hold texts).
 
-``ApiFamily``: one per API, one module and one table each:
+``ApiFamily``: one per API, one module of ``families`` and one table each:
 
 * ``request(operation, body: bytes) -> GatewayRequest``; raises the errors of ``strictjson`` and ``content``;
 * ``answer(operation, body: bytes) -> GatewayAnswer``;

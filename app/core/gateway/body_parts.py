@@ -81,14 +81,14 @@ def _member_items(name: str, value: Any, rule: MemberRule, unscanned: Counter[st
             speaker = "system" if rule.role is LeafRole.SYSTEM else "user"
             yield BodyItem({"role": speaker, "content": value}, (name,), 1, rule.role)
         case MemberForm.DEFINITION:
-            yield BodyItem({"type": REQUEST_TYPE, "members": {name: value}}, (), 1, rule.role)
+            yield BodyItem({"type": REQUEST_TYPE, "members": {name: value}}, (name,), 2, rule.role)
         case _:
             if value is not None:
                 yield _free(name, value, rule.role)
 
 
 def _free(name: str, value: Any, role: LeafRole) -> BodyItem:
-    return BodyItem({"structuredContent": {name: value}}, (), 1, role)
+    return BodyItem({"structuredContent": {name: value}}, (name,), 2, role)
 
 
 def _texts(name: str, value: list[Any], role: LeafRole, unscanned: Counter[str]) -> Iterator[BodyItem]:

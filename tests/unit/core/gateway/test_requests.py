@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.errors import InternalError, InvalidRequestError
-from app.core.gateway import anthropic_messages, openai_chat, openai_responses
 from app.core.gateway.channels import ToolRunner
+from app.core.gateway.families import anthropic_messages, openai_chat, openai_responses
 from app.core.gateway.json_body import JsonBody
 from app.core.gateway.member_table import LeafRole
 from app.core.gateway.requests import GatewayRequest, value_at

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.core.gateway import anthropic_messages, openai_responses
+from app.core.gateway.families import anthropic_messages, openai_responses
 from app.core.gateway.json_body import JsonBody
 from app.core.gateway.requests import GatewayRequest
 

@@ -1,0 +1,98 @@
+"""Cut a stream of server-sent events into whole events, whatever its chunks, and keep every byte of them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from app.core.errors import TooLargeError
+
+MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
+
+_PAIR: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
+_LINE: Final = re.compile(rb"([^\r\n]*)(\r\n|\n|\r|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event, or comments alone: its bytes as they came, and its data (None without any, or if it is no UTF-8)."""
+
+    raw: bytes
+    name: str
+    data: str | None
+
+    def with_data(self, data: str) -> bytes:
+        """Return the event's bytes with other data; its name, comments and line ends stay."""
+        pieces: list[bytes] = []
+        is_written = False
+        for line, end in _lines(self.raw):
+            if not _is_data(line):
+                pieces.append(line + end)
+            elif not is_written:
+                prefix = b"data: " if line.startswith(b"data: ") else b"data:"
+                pieces += [prefix + part + end for part in data.encode().split(b"\n")]
+                is_written = True
+        return b"".join(pieces)
+
+
+class EventReader:
+    """Reads events from chunks of any size; the events do not depend on the chunks."""
+
+    def __init__(self, maximum: int = MAX_EVENT_BYTES) -> None:
+        self._maximum = maximum
+        self._buffer = b""
+        self._searched = 0
+        self._ends_with_crlf = False
+
+    def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """Yield each event that ``chunk`` ends; raise TooLargeError if one is larger than allowed."""
+        self._ends_with_crlf = self._ends_with_crlf or b"\n" in chunk
+        self._buffer += chunk
+        start = 0
+        while pair := _PAIR.search(self._buffer, max(start, self._searched)):
+            # A carriage return at the end may be half of a line end; streams that never have a line feed end here.
+            if pair.end() == len(self._buffer) and self._ends_with_crlf and pair[0].endswith(b"\r"):
+                break
+            event = self._buffer[start : pair.end()]
+            start = self._searched = pair.end()
+            yield _event(event)
+        self._buffer = self._buffer[start:]
+        self._searched = max(0, len(self._buffer) - 3)
+        if len(self._buffer) > self._maximum:
+            self._buffer, self._searched = b"", 0
+            raise TooLargeError("An event of the provider's stream is too large.", details={"limit": "event"})
+
+    def rest(self) -> StreamEvent | None:
+        """Return what is left when the stream has ended: an event without its empty line, or None."""
+        buffer, self._buffer, self._searched = self._buffer, b"", 0
+        return _event(buffer) if buffer else None
+
+
+def written_event(data: str, name: str | None = None) -> bytes:
+    """Return the bytes of an event of our own."""
+    head = f"event: {name}\n" if name is not None else ""
+    return f"{head}data: {data}\n\n".encode()
+
+
+def _lines(raw: bytes) -> Iterator[tuple[bytes, bytes]]:
+    for match in _LINE.finditer(raw):
+        if match[0]:
+            yield match[1], match[2]
+
+
+def _is_data(line: bytes) -> bool:
+    return line == b"data" or line.startswith(b"data:")
+
+
+def _event(raw: bytes) -> StreamEvent:
+    name, parts = "message", []
+    for line, _ in _lines(raw):
+        if _is_data(line):
+            parts.append(line[5:].removeprefix(b" "))
+        elif line.startswith(b"event:"):
+            name = line[6:].removeprefix(b" ").decode(errors="replace")
+    try:
+        data = b"\n".join(parts).decode() if parts else None
+    except UnicodeDecodeError:
+        data = None
+    return StreamEvent(raw, name, data)
