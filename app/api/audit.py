@@ -84,7 +84,7 @@ FiltersDep = Annotated[AuditQuery, Depends(audit_filters)]
     response_class=Response,
     responses={200: {"description": "Events.", "content": {"application/json": {"schema": _PAGE}}}},
 )
-async def list_events(
+async def list_audit_events(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,
@@ -112,7 +112,7 @@ async def list_events(
         }
     },
 )
-async def export_events(
+async def export_audit_events(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,

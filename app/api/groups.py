@@ -189,7 +189,7 @@ async def put_group(
 
 @router.patch("/{name}/members", summary="Add and remove members of a group")
 @needs(Role.OPERATOR, action="groups.members")
-async def change_members(
+async def change_group_members(
     name: GroupPath, body: MembersBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> SavedGroupAnswer:
     """Add and remove members; a member that is already present or absent stays so. Needs the role operator."""

@@ -39,6 +39,7 @@ _ITEM: Final = {
     "description": "A context item: an MCP content block, a message `{role, content}`, a tool_use or a "
     "tool_result; items of other types pass through unchanged and are counted.",
     "type": "object",
+    "additionalProperties": True,
 }
 _LIST_SCHEMA: Final = {
     "type": "object",
@@ -57,7 +58,11 @@ _LIST_SCHEMA: Final = {
                         "enum": ["outbound", "inbound"],
                         "description": "outbound: before the model; inbound: after it.",
                     },
-                    "inputSchema": {"type": "object", "description": "JSON Schema of `arguments`."},
+                    "inputSchema": {
+                        "type": "object",
+                        "additionalProperties": True,
+                        "description": "JSON Schema of `arguments`.",
+                    },
                 },
             },
         }
@@ -68,7 +73,11 @@ _INVOKE_SCHEMA: Final = {
     "required": ["context"],
     "additionalProperties": False,
     "properties": {
-        "arguments": {"type": "object", "description": "Arguments that match the middleware's inputSchema."},
+        "arguments": {
+            "type": "object",
+            "additionalProperties": True,
+            "description": "Arguments that match the middleware's inputSchema.",
+        },
         "context": {"type": "array", "items": _ITEM},
     },
 }
@@ -81,7 +90,11 @@ _RESULT_SCHEMA: Final = {
             "items": _ITEM,
             "description": "The transformed items, in the shape of the context.",
         },
-        "metadata": {"type": "object", "description": "Details of the run; they depend on the middleware."},
+        "metadata": {
+            "type": "object",
+            "additionalProperties": True,
+            "description": "Details of the run; they depend on the middleware.",
+        },
     },
 }
 _EXAMPLES: Final = {

@@ -74,7 +74,7 @@ _EXAMPLE = {
 
 @router.post("/explain", summary="Explain what is personal data in a text")
 @needs(Role.INVOKER, action="pii.explain")
-async def explain(
+async def explain_pii(
     body: Annotated[
         ExplainBody, FromBody(openapi_examples={"text": Example(summary="One sentence", value=_EXAMPLE)})
     ],

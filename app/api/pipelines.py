@@ -179,7 +179,7 @@ async def delete_pipeline(
     },
 )
 @needs(Role.INVOKER, Role.RESTORER, action="middleware.dry_run")
-async def dry_run(name: PipelinePath, request: Request, caller: CallerDep) -> Response:
+async def dry_run_pipeline(name: PipelinePath, request: Request, caller: CallerDep) -> Response:
     """Run the pipeline for this caller and store only the audit event. Handles are temporary."""
     services, info = services_of(request), info_of(request)
     body = json_object(request, frozenset({"arguments", "context"}))

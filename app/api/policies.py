@@ -120,7 +120,7 @@ async def patch_policy(
 
 
 @router.get("/versions", summary="List the versions of a policy")
-async def list_versions(
+async def list_policy_versions(
     caller: CallerDep,
     services: ServicesDep,
     info: InfoDep,

@@ -26,6 +26,15 @@ _RECORD: Final = {
     "description": 'JSON objects, one per line or event: first, optionally, `{"arguments": {...}}`, then '
     '`{"text": "..."}` for each piece of text.',
 }
+_ANSWER: Final = {
+    "type": "string",
+    "description": "Records, one per line or event; `x-events` names the schema of each. An event without a name "
+    "is a `message`.",
+    "x-events": {
+        "message": ["#/components/schemas/RestoredText", "#/components/schemas/RestoredEnd"],
+        "error": ["#/components/schemas/RestoredError"],
+    },
+}
 _LINES_EXAMPLE: Final = (
     '{"arguments":{"redactions":{"PERSON_1":"Jane"}}}\n{"text":"Hello [PER"}\n{"text":"SON_1]!"}\n'
 )
@@ -52,7 +61,13 @@ async def _stream_slot(caller: CallerDep, services: ServicesDep) -> AsyncIterato
             "description": 'Records `{"text": ...}` as text is restored, then one with `done` and the metadata of the '
             'restoration; a failure ends the stream with a record `{"error": {...}}` with the members of a '
             "problem document.",
-            "content": {LINES: {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
+            "content": {
+                LINES: {"schema": _ANSWER, "example": '{"text":"Hello "}\n{"text":"Jane!"}\n{"done":true}\n'},
+                EVENTS: {
+                    "schema": _ANSWER,
+                    "example": 'data: {"text":"Hello Jane!"}\n\ndata: {"done":true}\n\n',
+                },
+            },
         }
     },
     openapi_extra={

@@ -56,6 +56,18 @@ class Readiness:
             return False
 
 
+_STATE: Final = {
+    "type": "object",
+    "required": ["status", "checks"],
+    "properties": {
+        "status": {"enum": ["ready", "unavailable"]},
+        "checks": {"type": "object", "additionalProperties": {"type": "boolean"}},
+    },
+}
+_STATE_EXAMPLE: Final = {"status": "ready", "checks": {"database": True}}
+_METRIC: Final = "sluice_requests_total 1.0\n"
+
+
 def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
     """Return the routes outside ``/api``; without ``metrics`` there is no ``/metrics``."""
     router = APIRouter(tags=["health"])
@@ -64,7 +76,12 @@ def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
     async def livez() -> dict[str, str]:
         return {"status": "alive"}
 
-    @router.get("/readyz", summary="May this process get requests?", response_class=Response)
+    @router.get(
+        "/readyz",
+        summary="May this process get requests?",
+        response_class=Response,
+        responses={200: {"content": {"application/json": {"schema": _STATE, "example": _STATE_EXAMPLE}}}},
+    )
     async def readyz(request: Request) -> Response:
         checks = await readiness.state()
         ready = all(checks.values())
@@ -75,8 +92,13 @@ def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
 
     if metrics is not None:
 
-        @router.get("/metrics", summary="Counts and durations for Prometheus", response_class=Response)
-        async def exposed() -> Response:
+        @router.get(
+            "/metrics",
+            summary="Counts and durations for Prometheus",
+            response_class=Response,
+            responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": _METRIC}}}},
+        )
+        async def get_metrics() -> Response:
             return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
     return router
