@@ -145,12 +145,12 @@ def kills_of_a_replica(folder: Path, url: str, kills: int) -> Acknowledged:
 
 
 def test_kills_of_the_process_on_sqlite_lose_nothing(tmp_path: Path) -> None:
-    assert kills_of_the_process(tmp_path, 3).requests
+    assert kills_of_the_process(tmp_path, 2).requests
 
 
 def test_kills_of_a_replica_on_postgresql_lose_nothing(tmp_path: Path, postgres_url: str) -> None:
     with fresh_postgres(postgres_url) as url:
-        assert kills_of_a_replica(tmp_path, url, 3).requests
+        assert kills_of_a_replica(tmp_path, url, 2).requests
 
 
 def test_the_check_finds_a_lost_write(tmp_path: Path) -> None:

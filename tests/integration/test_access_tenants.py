@@ -21,7 +21,7 @@ from tests.integration.access_setup import Replica, replica_on
 @pytest.fixture
 async def replica(database: Database) -> AsyncIterator[Replica]:
     async with replica_on(database) as running:
-        await bootstrap(running.access, None, "production")
+        await bootstrap(running.access, None, "development")
         yield running
 
 

@@ -21,10 +21,17 @@ from tests.integration.canaries import (
     spellings,
 )
 from tests.integration.service import Service, running_service
+from tests.sampling import examples, sample
 
 MALFORMED_POSITIONS = frozenset({"role", "type", "no object", "text of a wrong type"})
 STREAM = "/api/v1/middleware/pii_restoration/stream"
 SCOPE = "the-scope"
+SENT = [
+    value
+    for start in sample("canaries", range(0, COUNT, len(KINDS)), examples(-(-COUNT // len(KINDS)), 4))
+    for value in CANARIES[start : start + len(KINDS)]
+]
+"""All of them, or a few of each kind in `make test`."""
 MODERN = "2026-07-28"
 MCP_PREFIX = "io.modelcontextprotocol/"
 
@@ -105,9 +112,9 @@ def run(tmp_path: Path) -> Iterator[Run]:
         ran = Run(service)
         generous = {"audit_content": True, "limits": {"requests_per_second": 1000, "burst": 100_000}}
         assert service.put_policy(generous).status_code == 200
-        for value in CANARIES:
+        for value in SENT:
             through_every_position(ran, value)
-        for value in CANARIES[::10]:
+        for value in SENT[::10]:
             ran.note(service.http.post("/api/v1/vault/erasures", json={"value": value}))
         yield ran
 
@@ -140,10 +147,10 @@ def check_that_the_canaries_were_sent(run: Run) -> None:
     """Guard the test itself: originals were stored, and thousands of refusals were collected."""
     entries = run.service.http.get(f"/api/v1/vault/scopes/{SCOPE}/entries?limit=1000&originals=true").json()
     sealed = {entry["original"] for entry in entries["items"]}
-    assert len(sealed & set(CANARIES)) >= 150
-    assert run.statuses[200] >= 3 * COUNT
-    assert len(run.refusals) >= 20 * COUNT
-    assert run.over_mcp == ["result", "error"] * COUNT
+    assert len(sealed & set(SENT)) >= 0.75 * len(SENT)
+    assert run.statuses[200] >= 3 * len(SENT)
+    assert len(run.refusals) >= 20 * len(SENT)
+    assert run.over_mcp == ["result", "error"] * len(SENT)
     assert not any(status >= 500 for status in run.statuses)
 
 
@@ -153,7 +160,7 @@ def test_no_canary_is_in_files_logs_metrics_exports_lists_or_refusals(run: Run) 
     files = dict(files_of(run.service.directory))
     assert {"sluice.db", "sluice.db-wal", "keyring.json"} <= set(files)
     logged = run.service.log.getvalue().encode()
-    assert logged.count(b"\n") >= 30 * COUNT
+    assert logged.count(b"\n") >= 30 * len(SENT)
     assert hits(files.items()) == []
     assert hits([("log", logged), *shown_by(run.service)]) == []
     assert hits([("refusals", b"\n".join(run.refusals))]) == []
