@@ -102,6 +102,15 @@ NESTED: list[tuple[Any, Any]] = [
         {"schema": {"fields": [{"name": "dob", "type": "DATE"}]}, "rows": [{"f": [{"v": "1964-11-02"}]}]},
         "1964-11-02",
     ),
+    ([["name", "cvv"], ["Ann", 908]], 908),
+    ({"columns": ["pin", "ward"], "rows": [[9037, 12]]}, 9037),
+    ({"cols": ["age", "zip"], "data": [[41, 60614]]}, 60614),
+    ({"labels": ["ssn", "dob"], "data": [412689937, "1991-07-19"]}, 412689937),
+    ({"keys": ["city", "cvc"], "values": ["Bern", 908]}, 908),
+    ({"ssn_last4": 9937}, 9937),
+    ({"lastFourOfSSN": "9937"}, "9937"),
+    ({"ssn": "0x18992451"}, "0x18992451"),
+    ({"answers": [{"question": "Social security number", "answer": "0x18992451"}]}, "0x18992451"),
 ]
 """Values that the members around them or the heads of their rows name, and one of them that must be hidden."""
 
@@ -172,5 +181,25 @@ ORDINARY: dict[str, Any] = {
     "weights": [0.25, 12, 7, 1e-9],
     "dimensions": {"width": 1920, "height": 1080},
     "headers": ["city", "total"],
+    "ratings": [5, 4, 5, 3, 4, 4, 5, 1, 2, 3, 4, 5, 5, 5, 1, 2],
+    "board": ["x", "o", "x", "o", "o", "x", "x", "x", "o"],
+    "chart": {"labels": ["Q1", "Q2", "Q3"], "data": [120, 3400, 56000]},
+    "matrix": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "address_of": "0x7ffdeadb",
+    "last4": "1486",
 }
 """Values that must come back as they are, the hard ones under names that sound personal."""
+
+SPLIT: list[Any] = [
+    {"ssn": [4, 1, 2, 6, 8, 9, 9, 3, 7]},
+    {"ssn": ["4", "1", "2", "6", "8", "9", "9", "3", "7"]},
+    {"ssn": ["412", "68", "9937"]},
+    {"people": [{"key": "ssn", "value": [4, 1, 2, 6, 8, 9, 9, 3, 7]}]},
+    {"cvv": [9, 0, 8]},
+    {"mail": ["k", "o", "@", "n", "e", "t", ".", "d", "e"]},
+    [5, 4, 2, 4, 1, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    {"x": ["5", "4", "2", "4", "1", "8", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]},
+    {"x": [5424, 1801, 2345, 6789]},
+    {"rows": [["GB82", "WEST", "1234", "5698", "7654", "32"]]},
+]
+"""Values of which every element must be hidden: their digits, letters or groups are elements of a list."""

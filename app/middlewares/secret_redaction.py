@@ -1,17 +1,36 @@
 """Replace credentials by handles before a context goes to a model, and in results of tools and models."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
 from app.core.content.context import Context
-from app.core.contracts.engines import SecretOptions
+from app.core.content.leaves import Leaf, LeafPlace
+from app.core.content.telling_names import words_of
+from app.core.contracts.engines import SecretOptions, Span
 from app.core.contracts.middleware import Middleware, Outcome
 from app.core.errors import InvalidArgumentsError
 from app.core.redaction.member_names import NamedTexts
 from app.core.redaction.plan import Mode, RedactionArguments, RedactionPlan, Term
 
 _PREFIX = "SECRET_"
+_NUMBERS_PROVIDER = "password"
+_NUMBER_NAME = re.compile(
+    r"(?:\A| )(?:pin(?: ?code)?|pass ?(?:word|code|phrase|wd)|passwort|kennwort|pwd|secret(?: key)?|(?:api|access) ?key"
+    r"|contrase[ñn]a|mot de passe|senha|wachtwoord|otp)\Z"
+)
+_LEAST_DIGITS = 4
+
+
+def _secret_number(leaf: Leaf, name: str, allowed: Sequence[str]) -> list[Span]:
+    """Return the finding in a JSON number whose own name says that it is a secret; no rule could judge its digits."""
+    if leaf.place is not LeafPlace.NUMBER or not leaf.text.isdigit() or len(leaf.text) < _LEAST_DIGITS:
+        return []
+    if leaf.text in allowed or not _NUMBER_NAME.search(words_of(name)):
+        return []
+    return [Span(0, len(leaf.text), f"{_PREFIX}{_NUMBERS_PROVIDER.upper()}", 0.6)]
 
 
 class SecretRedactionArguments(RedactionArguments):
@@ -45,7 +64,13 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
         named_texts = NamedTexts(context.leaves)
         findings = await self.engines.secrets.scan(named_texts.texts, options)
         plan = RedactionPlan(arguments, modes, "secrets")
-        edited = await plan.edited(context, named_texts.spans_in_values(findings.spans))
+        spans = named_texts.spans_in_values(findings.spans)
+        if options.entropy and (options.providers is None or _NUMBERS_PROVIDER in options.providers):
+            spans = [
+                of_leaf or _secret_number(leaf, named_texts.own_name(place), options.allow_list)
+                for place, (leaf, of_leaf) in enumerate(zip(context.leaves, spans, strict=True))
+            ]
+        edited = await plan.edited(context, spans)
         metadata: dict[str, Any] = plan.metadata(context)
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=findings.report)
 

@@ -6,17 +6,20 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.pii_member_names import NESTED, ORDINARY, TELLING
+from tests.pii_member_names import NESTED, ORDINARY, SPLIT, TELLING
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import REVISIONS, Wire, client
 
 HANDLE = re.compile(r"\[[A-Z_]+_[0-9]+\]")
 Items = list[dict[str, Any]]
+SHORT = 5
+BESIDE_VALUES = {"call", "ssn", "tool", "find", "None", "text"}
+"""Short leaves of the items that are no parts of a value."""
 
 PLACES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "arguments of a tool": lambda value: {"type": "tool_use", "id": "1", "name": "find", "input": value},
+    "arguments of a tool": lambda value: {"type": "tool_use", "id": "call", "name": "find", "input": value},
     "structured content": lambda value: {"type": "tool_result", "content": [], "structuredContent": value},
-    "a result without blocks": lambda value: {"role": "tool", "tool_call_id": "1", "content": value},
+    "a result without blocks": lambda value: {"role": "tool", "tool_call_id": "call", "content": value},
     "JSON in a text": lambda value: {"type": "text", "text": json.dumps(value)},
     "JSON in a string of JSON": lambda value: {
         "type": "text",
@@ -26,7 +29,7 @@ PLACES: dict[str, Callable[[Any], dict[str, Any]]] = {
         "role": "assistant",
         "content": None,
         "tool_calls": [
-            {"id": "1", "type": "function", "function": {"name": "find", "arguments": json.dumps(value)}}
+            {"id": "call", "type": "function", "function": {"name": "find", "arguments": json.dumps(value)}}
         ],
     },
     "a resource": lambda value: {
@@ -95,6 +98,44 @@ async def test_values_are_hidden_by_the_names_of_their_members_and_ordinary_valu
                     assert done == item
                 else:
                     assert NESTED[which - 2][1] not in leaves(done), (item, done)
+
+
+async def test_a_value_that_is_split_over_a_list_is_hidden_and_comes_back(tmp_path) -> None:
+    split = [place(value) for place in PLACES.values() for value in SPLIT]
+    async with doors(tmp_path) as opened:
+        for answer in await opened.each("pii_redaction", split, scope="split"):
+            for item, done in zip(split, answer["content"], strict=True):
+                shown = {str(leaf) for leaf in leaves(done) if len(str(leaf)) < SHORT}
+                assert shown <= BESIDE_VALUES, (item, done)
+        for back in await opened.each("pii_restoration", answer["content"], scope="split", positions="all"):
+            assert [[*map(str, leaves(item))] for item in back["content"]] == [
+                [*map(str, leaves(item))] for item in split
+            ]
+
+
+async def test_the_name_of_a_member_tells_the_type_and_a_secret_number_is_hidden(tmp_path) -> None:
+    item = PLACES["structured content"]({"ssn": 412689937, "sin": 412689937, "text": "SSN"})
+    secrets = {"pin": 9037, "db_password": 12345678, "otp": 551204, "api_key": 918273645546372}
+    calm = {
+        "pin_count": 12044,
+        "token": 55512345,
+        "key": 87654320,
+        "password_length": 1204,
+        "passwords": 12044,
+    }
+    held = [place(secrets | calm) for place in PLACES.values()]
+    async with doors(tmp_path) as opened:
+        for answer in await opened.each("pii_redaction", [item]):
+            done = answer["content"][0]["structuredContent"]
+            assert done["ssn"].startswith("[SSN_") and done["sin"].startswith("[SIN_")
+        for answer in await opened.each("secret_redaction", held, scope="keys"):
+            for hidden in answer["content"]:
+                shown = leaves(hidden)
+                assert not set(secrets.values()) & {leaf for leaf in shown if isinstance(leaf, int)}
+                assert set(calm.values()) <= {leaf for leaf in shown if isinstance(leaf, int)}
+        for answer in await opened.each("secret_redaction", held, numbers="report"):
+            assert answer["content"] == held
+            assert sum(entry["count"] for entry in answer["metadata"]["reported"]) == len(held) * len(secrets)
 
 
 async def test_a_number_becomes_its_handle_and_comes_back_as_a_string(tmp_path) -> None:

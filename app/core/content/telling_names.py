@@ -65,7 +65,7 @@ _WORDS: Final[frozenset[str]] = frozenset(
     kennzeichen kenteken kfz kimligi kimlik klant klantnummer kmkr koda kodas kodo kods kodu konto kontonummer
     kood koordinaten korekort korkort korperschaftsteuer kortele kozossegi kraftfahrt krankenkasse
     krankenkassen krankenkassennummer krankenversichertennummer krankenversicherung krankenversicherungsnummer
-    kreditkarte kunde kunden kundennr kundennummer kvnr laboral landline langengrad lanr lat latitud latitude
+    kreditkarte kunde kunden kundennr kundennummer kvnr laboral landline langengrad lanr last4ssn lat latitud latitude
     latitudine latlng latlon learner leeftijd libreta licence licencia license licenza litecoin lng location
     login logon lon longitud longitude longitudine loyalty magstripe maiden maladie maticna maticni matricola
     matricula matriculation matricule matrikel matrikelnummer mbi med medewerkernummer medicaid medical
@@ -97,7 +97,7 @@ _WORDS: Final[frozenset[str]] = frozenset(
     seguro senha serial serie serien seriennummer serienummer shenfenzheng sicherheitscode sicurezza sim sin
     siniestro sinistre sinistro skattenummer skype slack sn sobrenome soc social sociale sofi sofinummer
     solana soleil sotu sozialversicherung sozialversicherungsausweis sozialversicherungsnummer specimen ssn
-    ssns sss staff standort sterbedatum steuer steuerbescheid steuerid steueridentifikationsnummer steueridnr
+    ssn4 ssnlast4 ssns sss staff standort sterbedatum steuer steuerbescheid steuerid steueridentifikationsnummer steueridnr
     steuerliche steuerlicheidentifikationsnummer steuernr steuernummer steuerveranlagung stevilka stevilke
     stevilko stnr strasse street student studente studentnummer subscriber surgery surname svenskt svnr
     svnummer swift sygesikring syntymaaika szam szama szamom szemelyi szemelyigazolvany taj tajszam tal tan

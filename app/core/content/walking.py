@@ -9,6 +9,7 @@ from typing import Any
 from app.core.content.json_text import JsonText, read_json_text
 from app.core.content.leaves import ContextValue, Leaf, LeafPlace
 from app.core.content.shapes.encodings import TextCodec, decoded_bytes, decoded_text
+from app.core.content.shapes.heads import is_table, plain_pointer, tables
 from app.core.content.shapes.members import (
     ALWAYS_ENCODED,
     ENCODED,
@@ -16,6 +17,7 @@ from app.core.content.shapes.members import (
     is_machine_word,
     media_type_of,
 )
+from app.core.content.shapes.split_values import LONGEST, lists_of, split_value, written_elements
 from app.core.content.telling_names import VALUE_NAMES, cue_of
 from app.core.errors import TooLargeError
 
@@ -58,6 +60,32 @@ def type_name(block: dict[str, Any]) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
+def _named_parts(parts: list[JsonText]) -> set[int]:
+    """Return the positions of the numbers of a JSON text that stand in a table with heads, or form one value."""
+    if not any(part.kind == "number" for part in parts):
+        return set()
+    strings = ((part.pointer, part.text) for part in parts if part.kind == "string")
+    of_table = tuple(f"{table}/" for heads in tables(strings) for table in heads)
+    named = {
+        place
+        for place, part in enumerate(parts)
+        if part.kind == "number"
+        and of_table
+        and len(part.text) >= _MIN_NAMED_DIGITS
+        and plain_pointer(part.pointer).startswith(of_table)
+    }
+    for places in lists_of([part.pointer for part in parts]):
+        cue = _list_cue(plain_pointer(parts[places[0]].pointer).split("/")[:-1])
+        if split_value([parts[place].text for place in places], cue):
+            named.update(places)
+    return named
+
+
+def _list_cue(path: list[str]) -> str:
+    """Return what says what the elements of a list are; its name may also stand beside it."""
+    return path[-1] if path[-1].lower() in VALUE_NAMES else cue_of(path)
+
+
 def _is_named(number: str, path: Iterable[str]) -> bool:
     """Return whether a number that is too short to identify anybody stands where it may."""
     steps = list(path)
@@ -71,6 +99,7 @@ class ValueReader:
         self.max_depth = max_depth
         self.reading = ContextReading()
         self.encoded_texts = 0
+        self._tables = 0
 
     def walk(
         self, path: Path, value: Any, place: LeafPlace, role: str | None, tool: str | None = None
@@ -82,19 +111,46 @@ class ValueReader:
             return
         elif isinstance(value, int | float):
             digits = str(value)
-            if (isinstance(value, int) and len(digits) >= _MIN_DIGITS) or _is_named(digits, map(str, path)):
-                number_place = place if place is LeafPlace.FIELD else LeafPlace.NUMBER
-                self.add_leaf(path, digits, number_place, role, tool, encoding="number")
+            named = len(digits) >= _MIN_NAMED_DIGITS and self._tables > 0
+            if (
+                named
+                or (isinstance(value, int) and len(digits) >= _MIN_DIGITS)
+                or _is_named(digits, map(str, path))
+            ):
+                self._add_number(path, digits, place, role, tool)
         elif isinstance(value, dict):
             self.check_depth(path)
+            tabled = is_table(value)
+            self._tables += tabled
             for key, child in value.items():
                 if not IDENTIFIER.fullmatch(key):
                     self.add_leaf((*path, key), key, LeafPlace.KEY, role, tool, encoding="name")
                 self._parse_member((*path, key), value, child, place, role, tool)
+            self._tables -= tabled
         else:
             self.check_depth(path)
-            for index, child in enumerate(value):
+            self._walk_list(path, value, place, role, tool)
+
+    def _walk_list(
+        self, path: Path, values: list[Any], place: LeafPlace, role: str | None, tool: str | None
+    ) -> None:
+        """Parse the elements of a list, which may be the rows of a table or the digits of one number."""
+        tabled = is_table(values)
+        self._tables += tabled
+        elements = written_elements(values) if len(values) <= LONGEST else []
+        split = bool(elements) and bool(split_value(elements, _list_cue([*map(str, path)])))
+        for index, child in enumerate(values):
+            if split and isinstance(child, int):
+                self._add_number((*path, index), str(child), place, role, tool)
+            else:
                 self.walk((*path, index), child, place, role, tool)
+        self._tables -= tabled
+
+    def _add_number(
+        self, path: Path, digits: str, place: LeafPlace, role: str | None, tool: str | None
+    ) -> None:
+        number_place = place if place is LeafPlace.FIELD else LeafPlace.NUMBER
+        self.add_leaf(path, digits, number_place, role, tool, encoding="number")
 
     def check_depth(self, path: Path) -> None:
         """Raise TooLargeError if ``path`` leads deeper than the limit."""
@@ -185,7 +241,8 @@ class ValueReader:
         self, value: ContextValue, parts: list[JsonText], place: LeafPlace, role: str | None, tool: str | None
     ) -> None:
         base = pointer_of(value.path) + "#"
-        for part in parts:
+        named = _named_parts(parts)
+        for number, part in enumerate(parts):
             part_place = (
                 place if part.kind == "string" else LeafPlace.KEY if part.kind == "key" else LeafPlace.NUMBER
             )
@@ -193,6 +250,7 @@ class ValueReader:
                 continue
             if (
                 part.kind == "number"
+                and number not in named
                 and len(part.text) < _MIN_DIGITS
                 and not _is_named(part.text, part.pointer.replace("#", "").split("/"))
             ):

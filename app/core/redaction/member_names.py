@@ -1,17 +1,20 @@
 """Add the names of values in structured data: the value of ``password`` is a secret, whatever it looks like."""
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from app.core.content.leaves import Leaf, LeafPlace
+from app.core.content.shapes.heads import ABOUT_ROWS, COLUMNS, plain_pointer, tables
 from app.core.content.telling_names import JOINED_NAMES, VALUE_NAMES, cue_of, names_words, telling
 from app.core.contracts.engines import Span
+from app.core.redaction.joined_values import joined_values
 
 _NAME: Final = re.compile(r"[\w .\-]{1,100}", re.ASCII)
 _LONGEST_VALUE: Final = 1_000
 """Longer values are documents, which are scanned without a name."""
+_MIN_DIGITS: Final = 7
+"""A number with fewer digits identifies nobody by itself."""
 _QUOTES: Final = ('"', "'", "`")
 _DIGIT: Final = re.compile(r"\d")
 _ENTRY_NAMES: Final = ("name", "key", "Name", "Key")
@@ -19,14 +22,6 @@ _MORE_ENTRY_NAMES: Final = (
     *_ENTRY_NAMES,
     *("label", "Label", "field", "Field", "property", "question", "title", "Title", "type"),
 )
-_COLUMNS: Final = frozenset(
-    {"columns", "column_names", "columnNames", "cols", "header", "headers", "fields", "heads"}
-)
-"""Members that hold the heads of the rows beside them, as strings or as objects with one of `_HEAD_NAMES`."""
-_HEAD_NAMES: Final = frozenset({"name", "Name", "key", "label", "field", "title"})
-_ABOUT_ROWS: Final = frozenset({"schema", "meta", "metadata"})
-_HEAD: Final = re.compile(r"[^\W\d][\w .#/()'\u2019\u00b0\u00ba\-]{0,48}")
-
 Frame = Callable[[Leaf, "MemberNames"], str]
 """From a leaf to the text before it, whose last character also follows it; empty where it has no usable name."""
 
@@ -40,17 +35,19 @@ class NamedTexts:
 
     def __init__(self, leaves: Sequence[Leaf], frame: Frame | None = None) -> None:
         self._leaves = leaves
-        names = MemberNames(leaves)
+        self._names = names = MemberNames(leaves)
         frame = frame or _any_name
         self._prefixes = [frame(leaf, names) for leaf in leaves]
+        self._joined = joined_values(leaves, names.cue)
 
     @property
     def texts(self) -> list[str]:
-        """Return one text per leaf."""
-        return [
-            prefix + leaf.scannable + prefix[-1:]
+        """Return one text per leaf, and then one per value that several leaves form."""
+        alone = [
+            prefix + leaf.scannable + prefix[-1:] if prefix or not _is_short_number(leaf) else ""
             for leaf, prefix in zip(self._leaves, self._prefixes, strict=True)
         ]
+        return [*alone, *(joined.text for joined in self._joined)]
 
     def nameless(self, runs: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return ``runs`` of positions without the texts that have a name; a run has two texts or more."""
@@ -59,12 +56,25 @@ class NamedTexts:
 
     def spans_in_values(self, spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
         """Convert ``spans`` of the texts to spans of the leaves; drop those that only touch a name."""
-        return [
+        of_leaves, of_joined = spans[: len(self._leaves)], spans[len(self._leaves) :]
+        moved_spans = [
             list(text_spans)
             if not prefix
             else [moved for span in text_spans if (moved := self.span_in_value(place, span)) is not None]
-            for place, (prefix, text_spans) in enumerate(zip(self._prefixes, spans, strict=True))
+            for place, (prefix, text_spans) in enumerate(zip(self._prefixes, of_leaves, strict=True))
         ]
+        for joined, findings in zip(self._joined, of_joined, strict=True):
+            for place, whole in joined.spans(findings, self._leaves):
+                moved_spans[place] = moved_spans[place] or [whole]
+        return moved_spans
+
+    def own_name(self, place: int) -> str:
+        """Return the name of the value of the leaf at ``place``."""
+        return self._names.own(self._leaves[place].pointer)
+
+    def joined_places(self, number: int) -> Sequence[int]:
+        """Return the positions of the leaves that the text at ``number`` stands for."""
+        return (number,) if number < len(self._leaves) else self._joined[number - len(self._leaves)].places
 
     def span_in_value(self, place: int, span: Span) -> Span | None:
         """Convert a span of the text at ``place`` to one of the leaf; None if it only touches the name."""
@@ -80,7 +90,9 @@ class MemberNames:
         self._entries = {
             leaf.pointer: leaf.text for leaf in leaves if leaf.pointer.endswith(_MORE_ENTRY_NAMES)
         }
-        self._columns, self._first_rows = _tables(leaves)
+        self._columns, self._first_rows = tables(
+            (leaf.pointer, leaf.text) for leaf in leaves if leaf.place is not LeafPlace.NUMBER
+        )
 
     def own(self, pointer: str) -> str:
         """Return the name of the value at ``pointer``; elements of a list have the name of the list."""
@@ -99,7 +111,7 @@ class MemberNames:
         if last.lower() not in JOINED_NAMES and not last[-1:].isdecimal() and not tabled:
             return telling(_unescaped(last).rstrip("#"))
         steps = _steps(pointer)
-        named = self._in_table(steps) or self._in_entry(pointer, steps[-1], _MORE_ENTRY_NAMES)
+        named = self._in_table(steps) or self._in_entry(*_without_positions(pointer), _MORE_ENTRY_NAMES)
         return telling(named) if named else cue_of([_unescaped(step) for step in steps if step])
 
     def _in_entry(self, pointer: str, own: str, names: Sequence[str]) -> str:
@@ -126,7 +138,7 @@ class MemberNames:
         for depth in range(end - 1, -1, -1) if self._columns else ():
             heads = self._columns.get("/".join(steps[:depth]))
             if heads is not None:
-                return heads.get(column, "") if steps[depth] not in _COLUMNS | _ABOUT_ROWS else ""
+                return heads.get(column, "") if steps[depth] not in COLUMNS | ABOUT_ROWS else ""
         return ""
 
 
@@ -137,6 +149,13 @@ def personal_frame(leaf: Leaf, names: MemberNames) -> str:
         return ""
     quote = next((quote_mark for quote_mark in _QUOTES if quote_mark not in leaf.text), " ")
     return f'"{cue}": {quote}'
+
+
+def _is_short_number(leaf: Leaf) -> bool:
+    """Return whether this is a number that only its name can make personal."""
+    return leaf.place is LeafPlace.NUMBER and (
+        len(leaf.text) < _MIN_DIGITS or not leaf.text.lstrip("-").isdigit()
+    )
 
 
 def _any_name(leaf: Leaf, names: MemberNames) -> str:
@@ -150,47 +169,17 @@ def _any_name(leaf: Leaf, names: MemberNames) -> str:
     return f'"{name}": {quote}'
 
 
-Heads = dict[str, dict[str, str]]
-
-
-def _tables(leaves: Sequence[Leaf]) -> tuple[Heads, Heads]:
-    """Return the heads in lists of columns, by the object that holds them, and in first rows, by the table.
-
-    Heads have the position of their column as key, as it stands in pointers.
-    """
-    columns: Heads = defaultdict(dict)
-    first_rows: Heads = defaultdict(dict)
-    for leaf in leaves:
-        holder, _, position = leaf.pointer.rpartition("/")
-        if position in _HEAD_NAMES:
-            holder, _, position = holder.rpartition("/")
-        if not position.isdecimal():
-            continue
-        around, _, name = holder.rpartition("/")
-        if name in _COLUMNS:
-            about = around.rpartition("/")
-            table = about[0] if about[2] in _ABOUT_ROWS else around
-            columns["/".join(_steps(table))].setdefault(position, leaf.text)
-        elif name == "0" and leaf.place is not LeafPlace.NUMBER and holder + "/" + position == leaf.pointer:
-            first_rows["/".join(_steps(around))][position] = leaf.text
-    return (
-        {table: heads for table, heads in columns.items() if any(map(telling, heads.values()))},
-        {table: heads for table, heads in first_rows.items() if _are_heads(heads)},
-    )
-
-
-def _are_heads(heads: dict[str, str]) -> bool:
-    """Return whether a first row has the form of heads, of which one at least tells something."""
-    return (
-        len(heads) > 1
-        and all(str(position) in heads for position in range(len(heads)))
-        and all(_HEAD.fullmatch(head) for head in heads.values())
-        and any(map(telling, heads.values()))
-    )
+def _without_positions(pointer: str) -> tuple[str, str]:
+    """Return the pointer of the outermost list around a value, or its own, and the last step of it."""
+    around, _, own = pointer.rpartition("/")
+    while own.isdecimal() and around:
+        pointer = around
+        around, _, own = pointer.rpartition("/")
+    return pointer, own
 
 
 def _steps(pointer: str) -> list[str]:
-    return pointer.replace("#", "").split("/")
+    return plain_pointer(pointer).split("/")
 
 
 def _unescaped(step: str) -> str:

@@ -44,6 +44,11 @@ class RedactionArguments(ScanningArguments):
         description="keep: handles that this scope gave stay, and so does text like a handle in system and developer "
         "messages; any other text like a handle is replaced by a handle. escape: all of it is replaced.",
     )
+    numbers: Numbers = Field(
+        default="string",
+        description="A finding in a JSON number: redact it, so that the number becomes a string (string), report "
+        "it and leave it as it is (report), or refuse the call (block).",
+    )
     uris: Literal["report", "change"] = Field(
         default="report", description="Report or change findings in URIs."
     )
@@ -150,14 +155,12 @@ class RedactionPlan:
         arguments: RedactionArguments,
         modes: Mapping[str, Mode],
         subject: str,
-        numbers: Numbers = "report",
         *,
         digests_users: bool = False,
     ) -> None:
         self.arguments = arguments
         self.modes = modes
         self.subject = subject
-        self.numbers = numbers
         self.digests_users = digests_users
         self.counts: Counter[str] = Counter()
         self.blocked: Counter[str] = Counter()
@@ -228,7 +231,7 @@ class RedactionPlan:
 
     def _may_change(self, leaf: Leaf) -> bool:
         if leaf.place is LeafPlace.NUMBER:
-            return self.numbers == "string"
+            return self.arguments.numbers == "string"
         if leaf.place is LeafPlace.URI:
             return self.arguments.uris == "change"
         if leaf.place is LeafPlace.KEY and self.arguments.member_names == "change":
@@ -241,7 +244,7 @@ class RedactionPlan:
                 f"The context contains {self.subject} of a type that this call blocks.",
                 details={"types": {label.lower(): count for label, count in sorted(self.blocked.items())}},
             )
-        if self.numbers == "block" and self.fixed[LeafPlace.NUMBER]:
+        if self.arguments.numbers == "block" and self.fixed[LeafPlace.NUMBER]:
             raise UnscannableContentError(
                 f"The context contains {self.subject} as a number, and numbers: block refuses that.",
                 details={"numbers": self.fixed[LeafPlace.NUMBER]},

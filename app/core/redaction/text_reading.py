@@ -46,22 +46,29 @@ class TextReading:
     def candidates(self, candidates: Sequence[Sequence[Candidate]]) -> list[Candidate]:
         """Return the candidates in `texts` that touch a value, in the order of the text."""
         moved: list[Candidate] = []
-        for number, leaf in enumerate(self._leaves):
-            for candidate in candidates[number]:
-                span = self._moved(number, leaf, candidate.span)
-                if span is not None:
-                    moved.append(replace(candidate, span=span, reason=self._reason(number, leaf, candidate)))
+        if not self._leaves:
+            return moved
+        for number, of_text in enumerate(candidates):
+            for place in self._named_texts.joined_places(number):
+                for candidate in of_text:
+                    span = self._moved(number, place, candidate.span)
+                    if span is not None:
+                        reason = self._reason(number, place, candidate)
+                        moved.append(replace(candidate, span=span, reason=reason))
         return sorted(moved, key=lambda candidate: candidate.span.start)
 
-    def _moved(self, number: int, leaf: Leaf, span: Span) -> Span | None:
-        spans = self._named_texts.span_in_value(number, span)
-        return None if spans is None else _raw(leaf, spans)
+    def _moved(self, number: int, place: int, span: Span) -> Span | None:
+        leaf = self._leaves[place]
+        if number != place:
+            return _raw(leaf, Span(0, len(leaf.text), span.label, span.score))
+        in_value = self._named_texts.span_in_value(number, span)
+        return None if in_value is None else _raw(leaf, in_value)
 
-    def _reason(self, number: int, leaf: Leaf, candidate: Candidate) -> str:
+    def _reason(self, number: int, at: int, candidate: Candidate) -> str:
         """Return the reason with offsets in the text instead of those in the scanned text."""
 
         def moved(place: re.Match[str]) -> str:
-            span = self._moved(number, leaf, Span(int(place[1]), int(place[2]), "", 0))
+            span = self._moved(number, at, Span(int(place[1]), int(place[2]), "", 0))
             return "in the name of the member" if span is None else f"at {span.start} to {span.end}"
 
         return _PLACE.sub(moved, candidate.reason)

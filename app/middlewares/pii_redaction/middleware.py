@@ -9,7 +9,7 @@ from app.core.contracts.engines import DetectionOptions, NameEngine
 from app.core.contracts.middleware import Invocation, Middleware, Outcome
 from app.core.errors import InvalidArgumentsError
 from app.core.redaction.member_names import NamedTexts, personal_frame
-from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan, Term
+from app.core.redaction.plan import Mode, RedactionArguments, RedactionPlan, Term
 from app.middlewares.pii_redaction.adjacency import adjacent_runs
 
 
@@ -29,11 +29,6 @@ class PiiRedactionArguments(RedactionArguments):
     names: NameEngine = Field(
         default="fast",
         description="Tagger for names: fast, or accurate, which finds more and takes several times longer.",
-    )
-    numbers: Numbers = Field(
-        default="string",
-        description="Personal data in a JSON number: redact it, so that the number becomes a string (string), report "
-        "it and leave it as it is (report), or refuse the call (block).",
     )
 
 
@@ -67,7 +62,7 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
         detection = await self.engines.detector.detect(
             named_texts.texts, options, tenant=tenant, joined=joined
         )
-        plan = RedactionPlan(arguments, modes, "personal data", arguments.numbers, digests_users=True)
+        plan = RedactionPlan(arguments, modes, "personal data", digests_users=True)
         edited = await plan.edited(context, named_texts.spans_in_values(detection.spans))
         metadata = plan.metadata(context)
         if detection.warnings:

@@ -94,6 +94,11 @@ class BlockReader:
                 self.openings.append((value, True))
         elif isinstance(content, dict):
             self.read(path, content, place, role, opens=opens, in_message=True)
+        elif isinstance(content, list) and not any(isinstance(block, dict) for block in content):
+            # No blocks, but rows of data: what an element is, may stand in another one.
+            for index in range(len(content)):
+                self.count_block((*path, index))
+            self.values.walk(path, content, place, role)
         elif isinstance(content, list):
             for index, block in enumerate(content):
                 step = (*path, index)

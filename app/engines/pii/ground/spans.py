@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from app.core.contracts.engines import Span
-from app.engines.pii.ground.labels import NAME_LABELS, OPAQUE, RANK
+from app.engines.pii.ground.labels import CUSTOM, NAME_LABELS, OPAQUE, RANK
 
 HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
 """Text that already looks like a handle; redaction treats it as one, so it is not a finding."""
 
+_MEMBER = re.compile(r"\"([^\"\n]{1,64})\": [\"'` ]")
+"""How a value stands behind the name of its member."""
+_OTHER_NAMES = {"SSN": ("social security",), "SIN": ("social insurance",), "TFN": ("tax file",)}
 _PARTS_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
 _WORD = re.compile(r"\w+")
 _UNBROKEN = re.compile(r"[^\s\"'`<>{}()\[\],;]*+")
@@ -106,6 +109,25 @@ def resolved(text: str, spans: Iterable[Span]) -> list[Span]:
     names = [span for span in unique.values() if span.label in NAME_LABELS]
     merged = _merged([*patterns, *_around(text, names, _merged(patterns))])
     return [kept for span in merged if (kept := trimmed(text, span)) is not None]
+
+
+def of_named_type(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return ``spans`` without those of another type at the same place where a member's own name tells the type.
+
+    ``"ssn": "412689937"`` is a social security number, even though the check digit of another country's fits.
+    """
+    kept = list(spans)
+    frame = _MEMBER.match(text) if len(kept) > 1 else None
+    if frame is None:
+        return kept
+    name = f" {frame[1].lower()} "
+    own = {(span.start, span.end): span.label for span in kept if _is_named(span.label, name)}
+    return [span for span in kept if own.get((span.start, span.end), span.label) in (span.label, CUSTOM)]
+
+
+def _is_named(label: str, name: str) -> bool:
+    words = (label.lower().replace("_", " "), *_OTHER_NAMES.get(label, ()))
+    return any(f" {word} " in name for word in words)
 
 
 def _around(text: str, names: list[Span], patterns: list[Span]) -> list[Span]:

@@ -216,6 +216,17 @@ _PIN = (
     *("sms code", "login code", "security pin", "pin nummer"),
 )
 
+_END_OF_SSN = (
+    *(
+        "ssn last ?(?:4|four)(?: digits)?",
+        "last ?(?:4|four) ssn",
+        "ssn ?(?:4|end(?:ing)?|suffix)",
+        "ssn ending in",
+    ),
+    *("last ?(?:4|four)(?: digits)?(?: of)?(?: the)?(?: ssn| social security number)",),
+    *("social security(?: number)? last ?(?:4|four)(?: digits)?", "social security number ending(?: in)?"),
+)
+"""Names of the last four digits of a social security number, with which US institutions identify people."""
 
 _NUMBERED = (
     (
@@ -271,6 +282,7 @@ def account_recognizers() -> list[EntityRecognizer]:
             )
             for name, entity, nouns, whole, alone, initials in _NUMBERED
         ),
+        CuedRecognizer("SsnEndRecognizer", "US_SSN", [(cued(_END_OF_SSN, r"\d{4}"), _SURE)]),
         CuedRecognizer("PinRecognizer", "PIN", [(cued(_PIN, r"\d{4,8}"), _SURE)]),
         UserNameRecognizer(),
         PasswordRecognizer(),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from app.core.contracts.engines import DetectionOptions, Span
 from app.engines.pii.ground.labels import CUSTOM, OPAQUE, thresholds
 from app.engines.pii.ground.lists import AllowList, denied
-from app.engines.pii.ground.spans import blanked, handles, opaque_runs, resolved, without
+from app.engines.pii.ground.spans import blanked, handles, of_named_type, opaque_runs, resolved, without
 from app.engines.pii.names.carrying import carry, names_in
 from app.engines.pii.names.nlp import NameTagger
 from app.engines.pii.recognizers.secret import long_secrets
@@ -51,7 +51,7 @@ class Analyzer:
         allowed = AllowList(options.allow_list)
         spans = (Span(finding.start, finding.end, finding.label, finding.score) for finding in findings)
         kept = [span for span in spans if span.label == CUSTOM or not allowed.holds(text, span)]
-        return resolved(text, without(kept, own))
+        return resolved(text, without(of_named_type(text, kept), own))
 
     def candidates(self, seen: str, options: DetectionOptions) -> Iterable[Finding]:
         """Yield everything found in ``seen`` and its decoded views, before overlaps and the allow list are applied."""

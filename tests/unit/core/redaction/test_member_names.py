@@ -65,3 +65,27 @@ def test_offsets_are_those_of_the_value() -> None:
 )
 def test_only_a_name_that_tells_something_stands_before_personal_data(value: object, text: str) -> None:
     assert NamedTexts(leaves_of(value, "number"), personal_frame).texts[-1] == text
+
+
+def test_a_joined_value_covers_its_elements_and_leaves_what_was_found_in_one_alone() -> None:
+    leaves = leaves_of({"ssn": [4, 1, 2], "x": "y"}, "number")
+    named = NamedTexts(leaves, personal_frame)
+    assert named.texts == ['"ssn": "4"', '"ssn": "1"', '"ssn": "2"', "y", '"ssn": "412"']
+    found = [[], [Span(8, 9, "PIN", 0.5)], [], [], [Span(8, 11, "SSN", 0.4), Span(0, 3, "NAME", 1)]]
+    assert named.spans_in_values(found) == [
+        [Span(0, 1, "SSN", 0.4)],
+        [Span(0, 1, "PIN", 0.5)],
+        [Span(0, 1, "SSN", 0.4)],
+        [],
+    ]
+
+
+def test_a_short_number_without_a_name_is_not_scanned() -> None:
+    leaves = leaves_of({"columns": ["cvv", "n"], "rows": [[123, 4711], [1.25, 33]]}, "number")
+    texts = NamedTexts(leaves, personal_frame).texts
+    assert texts == ["cvv", "n", '"cvv": "123"', "", '"cvv": "1.25"', ""]
+
+
+def test_a_number_in_hexadecimal_is_also_read_in_decimals_where_it_is_named() -> None:
+    leaves = leaves_of({"ssn": "0x18992451", "color": "0x18992451", "pin": "0x12"})
+    assert NamedTexts(leaves, personal_frame).texts[3:] == ['"ssn": "412689489"']

@@ -35,7 +35,7 @@ async def planned(
         else []
         for leaf in context.leaves
     ]
-    plan = RedactionPlan(RedactionArguments(**arguments), {"": mode}, "personal data", numbers)
+    plan = RedactionPlan(RedactionArguments(numbers=numbers, **arguments), {"": mode}, "personal data")
     return plan, await plan.edited(context, spans)
 
 
@@ -80,7 +80,7 @@ async def test_of_findings_in_one_number_the_longest_names_it() -> None:
         [Span(0, 4, "A", 0.9), Span(4, 13, "B", 0.5)] if leaf.place == "number" else []
         for leaf in context.leaves
     ]
-    plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data", "string")
+    plan = RedactionPlan(RedactionArguments(), {"": "handle"}, "personal data")
     edited = await plan.edited(context, spans)
     assert [(one.label, one.original.text) for one in edited.conceals] == [("B", "1234567890123")]
 
