@@ -11,9 +11,9 @@ from typing import Any, Final
 import yaml
 
 from app.core.catalog.servers import MCPServerSettings
+from app.core.declaration import Declaration, DeclarationError, DeclarationFault, Pointer
 from app.core.errors import ServiceError
 from app.core.strictjson import loads
-from app.core.tools.declaration import Declaration, DeclarationError, DeclarationFault, Pointer
 from app.services.data_files import JSON_SCALARS
 
 MAX_BYTES: Final = 4 * 1024 * 1024
