@@ -12,18 +12,17 @@ from typing import Final
 
 import app.middlewares
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
-from app.core.contracts.engines import Embedder, Engines
+from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry, RegistryError
-from app.engine_wiring import chosen_engines, pool_detector, remote_options
+from app.engine_wiring import chosen_engines, document_indexes, pool_detector, remote_options
 from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
-from app.engines.documents.chunk_index import IndexOptions
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
 from app.engines.grounding.packages import read_index
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.processes.pool import PoolDetector
-from app.engines.resilience import Observer, Rules, unobserved
+from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
 from app.services.access.access import AccessService
@@ -44,7 +43,6 @@ from app.services.catalog.listing import ListingService
 from app.services.catalog.tool_lists import ToolListService
 from app.services.declare.declarations import DeclarationService
 from app.services.documents.collections import CollectionService
-from app.services.documents.indexes import DocumentIndexes
 from app.services.documents.indexing import DocumentIndexing
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
@@ -172,7 +170,7 @@ async def opened(
         access = AccessService(database, audit)
         detector = pool_detector(settings.detection)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
-        indexes = _indexes(settings, database, embedder, observe_engine, stack)
+        indexes = document_indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
         registry = _registry(
             Engines(
@@ -331,28 +329,6 @@ def _registry(engines: Engines, settings: Settings) -> Registry:
         return Registry.discover(app.middlewares, engines, settings.plugins)
     except RegistryError as error:
         raise ConfigurationError([str(error)]) from error
-
-
-def _indexes(
-    settings: Settings, database: Database, embedder: Embedder, observe: Observer, stack: AsyncExitStack
-) -> DocumentIndexes:
-    """Return what searches documents beside the database itself; ``stack`` closes it."""
-    section = settings.documents
-    if section.url is None:
-        return DocumentIndexes.beside(database, settings.database.sqlite_file)
-    options = IndexOptions(
-        url=section.url,
-        kind=section.kind,
-        user=section.user,
-        password=section.password.get_secret_value() if section.password else None,
-        api_key=section.api_key.get_secret_value() if section.api_key else None,
-        ca_file=str(section.ca_file) if section.ca_file else None,
-        rules=Rules(section.timeout_s, section.failures, section.cool_down_s),
-        **section.model_dump(include={"prefix", "verify"}),
-    )
-    indexes = DocumentIndexes.elsewhere(database, embedder, options, observe)
-    stack.push_async_callback(indexes.close)
-    return indexes
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

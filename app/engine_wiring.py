@@ -1,10 +1,11 @@
-"""Build engines from the settings: those that a bigger one may stand in front of, and the detector."""
+"""Build engines from the settings: those that a bigger one may replace, the detector, the indexes of documents."""
 
 from contextlib import AsyncExitStack
 
 from app.core.contracts.engines import Embedder, ToolRanker
 from app.engines.choosing import Chooser
 from app.engines.deferred import DeferredToolRanker
+from app.engines.documents.chunk_index import IndexOptions
 from app.engines.encoder import Encoder
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.pii.processes.startup import Startup
@@ -16,7 +17,9 @@ from app.engines.pii.recognizers.user import (
 )
 from app.engines.remote import RemoteOptions
 from app.engines.resilience import Observer, Rules
+from app.services.documents.indexes import DocumentIndexes
 from app.settings import ConfigurationError, DetectionSettings, RemoteEngine, Settings
+from app.store.database import Database
 
 
 def pool_detector(section: DetectionSettings) -> PoolDetector:
@@ -79,3 +82,25 @@ def remote_options(section: RemoteEngine) -> RemoteOptions | None:
     )
     key = section.api_key.get_secret_value() if section.api_key else None
     return RemoteOptions(section.url, section.kind, section.model, key, rules)
+
+
+def document_indexes(
+    settings: Settings, database: Database, embedder: Embedder, observe: Observer, stack: AsyncExitStack
+) -> DocumentIndexes:
+    """Return what searches documents beside the database itself; ``stack`` closes it."""
+    section = settings.documents
+    if section.url is None:
+        return DocumentIndexes.beside(database, settings.database.sqlite_file)
+    options = IndexOptions(
+        url=section.url,
+        kind=section.kind,
+        user=section.user,
+        password=section.password.get_secret_value() if section.password else None,
+        api_key=section.api_key.get_secret_value() if section.api_key else None,
+        ca_file=str(section.ca_file) if section.ca_file else None,
+        rules=Rules(section.timeout_s, section.failures, section.cool_down_s),
+        **section.model_dump(include={"prefix", "verify"}),
+    )
+    indexes = DocumentIndexes.elsewhere(database, embedder, options, observe)
+    stack.push_async_callback(indexes.close)
+    return indexes
