@@ -5,7 +5,7 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -70,6 +70,17 @@ _PLAIN = (
 )
 
 
+Refusal = Literal["form", "metadata", "not_public", "plain"]
+
+
+class AddressRefusedError(InvalidArgumentsError):
+    """This address is never connected to, or not from here; ``refusal`` says why."""
+
+    def __init__(self, message: str, refusal: Refusal) -> None:
+        super().__init__(message, details={"pointer": "/settings/url"})
+        self.refusal: Final[Refusal] = refusal
+
+
 class Gate:
     """Decides which addresses may be dialed. ``networks`` None: the settings are the host's own and may name any."""
 
@@ -82,13 +93,13 @@ class Gate:
         address = ip_address(text.partition("%")[0])
         faces = list(_faces(address))
         if not METADATA_ADDRESSES.isdisjoint(faces):
-            raise _refused(_CLOUD_METADATA)
+            raise AddressRefusedError(_CLOUD_METADATA, "metadata")
         if self._networks is None or any(_within(face, self._networks) for face in faces):
             return
         if not _is_public(faces[-1]):
-            raise _refused(_NOT_PUBLIC)
+            raise AddressRefusedError(_NOT_PUBLIC, "not_public")
         if not self._encrypted:
-            raise _refused(_PLAIN)
+            raise AddressRefusedError(_PLAIN, "plain")
 
 
 class GatedResolver(AbstractResolver):
@@ -113,7 +124,7 @@ class GatedResolver(AbstractResolver):
     ) -> list[tuple[socket.AddressFamily, str]]:
         """Return the addresses of a name; raises InvalidArgumentsError or, for an unknown name, OSError."""
         if host.rstrip(".").lower() in METADATA_NAMES:
-            raise _refused(_CLOUD_METADATA)
+            raise AddressRefusedError(_CLOUD_METADATA, "metadata")
         loop = asyncio.get_running_loop()
         resolved = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
         addresses: list[tuple[socket.AddressFamily, str]] = [
@@ -149,11 +160,9 @@ def open_session(url: str, options: LinkOptions, headers: Mapping[str, str]) -> 
     ``allow_redirects=False``), takes no proxy or password from the environment, keeps no cookies, verifies
     certificates and bounds the head of an answer.
     """
-    _, _, gate = _parsed(url, options.allowed_networks)
     own = {"Accept-Encoding": "identity", "User-Agent": f"sluice/{__version__}"}
-    connector = aiohttp.TCPConnector(resolver=GatedResolver(gate), limit=0, keepalive_timeout=_IDLE_S)
     return aiohttp.ClientSession(
-        connector=connector,
+        connector=gated_connector(url, options.allowed_networks),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
@@ -166,27 +175,42 @@ def open_session(url: str, options: LinkOptions, headers: Mapping[str, str]) -> 
     )
 
 
+def gated_connector(url: str, networks: tuple[str, ...] | None) -> aiohttp.TCPConnector:
+    """Return a connector that dials this url's host as far as that is allowed; ``networks``: see ``LinkOptions``.
+
+    Raises AddressRefusedError where the url alone shows that it is not; a refused name fails each request.
+    """
+    _, _, gate = _parsed(url, networks)
+    return aiohttp.TCPConnector(resolver=GatedResolver(gate), limit=0, keepalive_timeout=_IDLE_S)
+
+
 def _parsed(url: str, networks: tuple[str, ...] | None) -> tuple[str | None, int, Gate]:
     """Check everything that needs no resolving; the host is None where it is an address, which is checked here."""
     parts = urlsplit(url) if _PRINTABLE.fullmatch(url) and "\\" not in url else None
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _refused("A server's url begins with https:// or http:// and names a host in plain ASCII.")
+        raise AddressRefusedError(
+            "A server's url begins with https:// or http:// and names a host in plain ASCII.", "form"
+        )
     if parts.username is not None or parts.password is not None or "%" in parts.netloc:
-        raise _refused("Credentials do not belong in a server's url; give them as headers.")
+        raise AddressRefusedError(
+            "Credentials do not belong in a server's url; give them as headers.", "form"
+        )
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        raise _refused("The port in the server's url is not valid.") from None
+        raise AddressRefusedError("The port in the server's url is not valid.", "form") from None
     gate = Gate(networks, encrypted=parts.scheme == "https")
     host = parts.hostname
     try:
         ip_address(host)
     except ValueError:
         if _NUMERIC.fullmatch(host):
-            raise _refused("Write an IPv4 address as four decimal numbers with dots.") from None
+            raise AddressRefusedError(
+                "Write an IPv4 address as four decimal numbers with dots.", "form"
+            ) from None
         name = host.rstrip(".")
         if name in METADATA_NAMES:
-            raise _refused(_CLOUD_METADATA) from None
+            raise AddressRefusedError(_CLOUD_METADATA, "metadata") from None
         if name == "localhost" or name.endswith(".localhost"):
             gate.check("127.0.0.1")
         return host, port, gate
@@ -231,7 +255,3 @@ def _is_public(address: Address) -> bool:
 
 def _within(address: Address, networks: list[IPv4Network | IPv6Network]) -> bool:
     return any(address in network for network in networks)
-
-
-def _refused(why: str) -> InvalidArgumentsError:
-    return InvalidArgumentsError(why, details={"pointer": "/settings/url"})

@@ -37,7 +37,7 @@ class Faults:
 
     def unreachable(self, error: BaseException) -> UpstreamUnavailableError:
         """Return the error for a connection that failed; it depends on the kind of failure alone."""
-        return self._unavailable(_reason(error))
+        return self._unavailable(reason_of(error))
 
     def refused(self, status: int) -> UpstreamUnavailableError:
         """Return the error for an HTTP status that carries no answer."""
@@ -106,7 +106,8 @@ _REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 """The first entry that matches applies, so more special kinds come first."""
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Return in our words why a connection or an answer failed."""
     return next((what for kind, what in _REASONS if isinstance(error, kind)), "closed the connection")
 
 
