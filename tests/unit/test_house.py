@@ -55,7 +55,7 @@ THIRD_PARTY = {
     "middlewares": {"pydantic"},
     "services": {"pydantic", "yaml"},
     "store": {"alembic", "asyncpg", "pydantic", "sqlalchemy"},
-    "upstream": {"aiohttp", "anyio", "httpx2", "mcp", "mcp_types", "pydantic"},
+    "upstream": {"aiohttp", "anyio", "httpx2", "mcp", "mcp_types", "pydantic", "yarl"},
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
     "edge": {"fastapi", "opentelemetry", "prometheus_client", "starlette", "structlog"},
     "api": {"fastapi", "pydantic", "starlette", "structlog"},

@@ -1,0 +1,1 @@
+"""Requests to model providers: one client, pooled connections, bytes as they come."""
