@@ -1,7 +1,8 @@
 """All tables of the database, so that whoever compares a schema sees each of them."""
 
 from app.store.documents import tables as documents
+from app.store.gateway import tables as gateway
 from app.store.tables import metadata
 from app.store.vault import tables as vault
 
-__all__ = ["documents", "metadata", "vault"]
+__all__ = ["documents", "gateway", "metadata", "vault"]

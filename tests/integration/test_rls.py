@@ -21,7 +21,7 @@ from tests.factories import caller_of, open_vault
 TENANTS = [f"tenant-{number}" for number in range(12)]
 PRIMITIVES = (
     *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
-    *("concern_preference", "tool_description", "disclosure", "pipeline"),
+    *("concern_preference", "tool_description", "disclosure", "pipeline", "provider"),
 )
 DOCUMENTS = (
     *("collection", "collection_part", "collection_document", "document_chunk", "ingestion"),
