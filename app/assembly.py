@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -50,6 +50,7 @@ from app.services.documents.vectors import DocumentVectors
 from app.services.forward.client_connections import ClientConnections
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService, resolving
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
@@ -70,6 +71,7 @@ from app.store.dialects import Patience
 from app.store.vault.mark_files import MarkFolder
 from app.upstream.connection import AggregatorOptions, Connection
 from app.upstream.link_probe import NetworkProbe
+from app.upstream.providers.client import ProviderClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Services:
     concerns: ConcernService
     upstreams: UpstreamService
     servers: ServerService
+    providers: ProviderService
     declarations: DeclarationService
     descriptions: DescriptionService
     disclosure: DisclosureService
@@ -198,6 +201,13 @@ async def opened(
         trees = GroupTrees(database)
         concerns = ConcernService(database, audit, policies, now)
         upstreams = UpstreamService(database, audit, upstream_rules(settings), now=now)
+        providers = ProviderService(
+            database=database,
+            audit=audit,
+            client=await stack.enter_async_context(aclosing(ProviderClient())),
+            networks=upstreams.rules.allowed_networks,
+            now=now,
+        )
         descriptions = DescriptionService(
             database=database,
             audit=audit,
@@ -223,6 +233,7 @@ async def opened(
             upstreams.changed,
             descriptions.changed,
             retrieval.changed,
+            providers.changed,
         ):
             changes.subscribe(listener)
         await stack.enter_async_context(descriptions.watching())
@@ -260,15 +271,6 @@ async def opened(
         upstreams.subscribe(subscriptions.refresh)
         changes.subscribe(subscriptions.changed)
         ingestion = IngestionService(database, audit, embedder, now)
-        jobs = housekeeping(
-            purge_scopes=vault.purge_expired,
-            purge_every_s=settings.vault.purge_interval_s,
-            sessions=sessions,
-            access=access,
-            purge_disclosures=disclosure.purge_expired,
-            purge_ingestions=ingestion.purge,
-            embed_documents=DocumentVectors(database, embedder).embed_missing,
-        )
         servers = ServerService(database, audit, upstreams, now)
         yield Services(
             settings=settings,
@@ -286,7 +288,8 @@ async def opened(
             concerns=concerns,
             upstreams=upstreams,
             servers=servers,
-            declarations=DeclarationService(database, audit, servers, pipelines, policies, now),
+            providers=providers,
+            declarations=DeclarationService(database, audit, servers, pipelines, policies, providers, now),
             vault=vault,
             replay=ReplayService(database, audit, custodian, marks, settings.erasure_files),
             sessions=sessions,
@@ -303,7 +306,21 @@ async def opened(
             collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),
             indexing=indexes.indexing,
             ingestion=ingestion,
-            background=Background(database, [*jobs, *indexes.jobs]),
+            background=Background(
+                database,
+                [
+                    *housekeeping(
+                        purge_scopes=vault.purge_expired,
+                        purge_every_s=settings.vault.purge_interval_s,
+                        sessions=sessions,
+                        access=access,
+                        purge_disclosures=disclosure.purge_expired,
+                        purge_ingestions=ingestion.purge,
+                        embed_documents=DocumentVectors(database, embedder).embed_missing,
+                    ),
+                    *indexes.jobs,
+                ],
+            ),
         )
 
 

@@ -194,6 +194,7 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
         concerns=services.concerns,
         upstreams=services.upstreams,
         servers=services.servers,
+        providers=services.providers,
         vault=services.vault,
         audit=services.audit,
         descriptions=services.descriptions,

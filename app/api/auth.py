@@ -24,6 +24,7 @@ from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.gateway.guardrails import SeenTexts
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
@@ -53,6 +54,7 @@ class RouteServices:
     concerns: ConcernService
     upstreams: UpstreamService
     servers: ServerService
+    providers: ProviderService
     vault: VaultService
     audit: AuditService
     pipelines: PipelineService

@@ -17,7 +17,8 @@ EPILOG = """Examples:
   sluice apply deploy/sluice.yaml --tenant acme
 
 The file has `mcpServers` in the form that MCP hosts use, and may have groups, concerns, concernMappings, toolFilter,
-aliases, disclosure, pipelines, a policy. Running services apply the changes at once. See docs/declarative-file.md."""
+aliases, disclosure, pipelines, providers, a policy. Running services apply the changes at once. See
+docs/declarative-file.md."""
 
 _SIGNS = {"add": "+", "change": "~", "remove": "-"}
 
@@ -33,7 +34,7 @@ def apply(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Apply a declarative file as a whole: servers, groups, concerns, their mappings, pipelines, and the policy.
+    """Apply a declarative file as a whole: servers, groups, concerns, mappings, pipelines, providers and the policy.
 
     Entries of an earlier file that this file lacks are removed. What was created over REST stays.
     """

@@ -21,6 +21,7 @@ from app.cli import (
     pii,
     pipelines,
     policies,
+    providers,
     serve,
     servers,
     status,
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     root.add_typer(keys.commands, name="keys")
     root.add_typer(tenants.commands, name="tenants")
     root.add_typer(servers.commands, name="servers")
+    root.add_typer(providers.commands, name="providers")
     root.add_typer(groups.commands, name="groups")
     root.add_typer(concerns.commands, name="concerns")
     root.add_typer(pii.commands, name="pii")

@@ -14,6 +14,7 @@ from app.core.catalog.servers import MCPServerSettings, ServerEntry, ServerName
 from app.core.catalog.tool_filter import ExposedTools
 from app.core.contracts.pipelines import Pipeline
 from app.core.contracts.policy import Policy
+from app.core.gateway.providers import MAX_PROVIDERS, ProviderEntry
 
 Pointer = tuple[str | int, ...]
 
@@ -47,6 +48,7 @@ class Declaration(BaseModel):
     aliases: dict[str, str] = Field(default_factory=dict)
     disclosure: dict[str, Disclosure] = Field(default_factory=dict)
     pipelines: list[Pipeline] = Field(default_factory=list)
+    providers: list[ProviderEntry] = Field(default_factory=list, max_length=MAX_PROVIDERS)
     policy: Policy | None = None
 
     @classmethod
@@ -67,6 +69,7 @@ class Declaration(BaseModel):
             *_group_faults(read),
             *_concern_faults(read),
             *_repetitions("pipelines", [pipeline.name for pipeline in read.pipelines]),
+            *_repetitions("providers", [provider.name for provider in read.providers]),
         ]
         if faults:
             raise DeclarationError(faults)
@@ -88,6 +91,13 @@ class Declaration(BaseModel):
                 disclosure=self.disclosure.get(name, "flat"),
             )
             for name, settings in self.mcpServers.items()
+        ]
+
+    def ordered_providers(self) -> list[ProviderEntry]:
+        """Return the providers; one without ``order`` gets that of its place in the file."""
+        return [
+            provider.model_copy(update={"order": number}) if provider.order is None else provider
+            for number, provider in enumerate(self.providers, start=1)
         ]
 
 

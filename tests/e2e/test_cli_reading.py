@@ -14,6 +14,7 @@ READING = (
     "vault scopes",
     "vault show talk",
     "servers list",
+    "providers list",
     "groups list",
     "concerns list",
     "pipelines list",

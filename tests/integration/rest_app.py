@@ -32,12 +32,14 @@ from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.store.database import Database
+from app.upstream.providers.client import ProviderClient
 from tests.factories import PATIENT, Vault, open_vault
 from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
 
@@ -115,6 +117,7 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         transport = ASGITransport(guard, client=("127.0.0.1", 4711))
         async with AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
             yield Rest(guard, app_, services, vault, http, tenant)
+        await services.providers.client.aclose()
     await database.close()
 
 
@@ -139,6 +142,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         concerns=ConcernService(database, vault.audit, policies),
         upstreams=upstreams,
         servers=ServerService(database, vault.audit, upstreams),
+        providers=ProviderService(database, vault.audit, ProviderClient(), ("127.0.0.0/8",)),
         vault=vault.service,
         audit=vault.audit,
         descriptions=DescriptionService(database, vault.audit),

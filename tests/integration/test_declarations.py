@@ -15,7 +15,7 @@ from app.core.catalog.concerns import ConcernDefinition
 from app.core.catalog.groups import GroupDefinition
 from app.core.contracts.pipelines import Pipeline
 from app.core.contracts.registry import Registry
-from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
+from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, NotFoundError
 from app.services.access.access import HOST, AccessService
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService
@@ -24,6 +24,8 @@ from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups
 from app.services.declare.declaration_files import FileError, read_text
 from app.services.declare.declarations import DeclarationPlan, DeclarationService
+from app.services.gateway.provider_sealing import SubmittedProvider
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.sealing import SubmittedServer
 from app.services.servers.server_admin import ServerService
@@ -33,6 +35,7 @@ from app.store.catalog.groups import list_groups
 from app.store.database import Database
 from app.store.pipelines import list_pipelines
 from app.store.servers import list_servers, remove_server
+from app.upstream.providers.client import ProviderClient
 from tests.factories import caller_of, open_vault
 from tests.fakes import engines
 
@@ -97,7 +100,8 @@ async def opened_desk(database: Database) -> AsyncIterator[Desk]:
         pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
         try:
             policies = PolicyService(database, vault.audit, argument_check(registry))
-            service = DeclarationService(database, vault.audit, servers, pipelines, policies)
+            providers = ProviderService(database, vault.audit, ProviderClient())
+            service = DeclarationService(database, vault.audit, servers, pipelines, policies, providers)
             yield Desk(database, caller_of(tenant), service)
         finally:
             # Processes of later tests share the database and would connect to these servers.
@@ -135,6 +139,32 @@ async def test_the_first_application_makes_everything_and_the_second_changes_not
     document, origin, state = stored["servers"]["crm"]
     assert (origin, state) == ("file", "approved")
     assert "canary-4711" not in json.dumps(document)
+
+
+async def test_providers_come_and_go_with_the_file_and_their_keys_are_sealed(desk: Desk) -> None:
+    main = {
+        "name": "main",
+        "kind": "openai",
+        "baseUrl": "https://api.example.com/v1",
+        "apiKey": "canary-4711",
+    }
+    host = {**main, "name": "theirs"}
+    await desk.service.providers.put(desk.operator, "theirs", SubmittedProvider(host), host=True)
+    assert actions(await desk.apply({"providers": [main]}, dry_run=True)) == [("add", "provider", "main")]
+    assert [one.entry.name for one in await desk.service.providers.list(desk.operator)] == ["theirs"]
+    assert actions(await desk.apply({"providers": [main]})) == [("add", "provider", "main")]
+    assert (await desk.apply({"providers": [main]})).changes == []
+    stored, theirs = await desk.service.providers.list(desk.operator)
+    assert (stored.stored.origin, stored.entry.order, stored.entry.api_key) == ("file", 1, "canary-4711")
+    assert "canary-4711" not in f"{stored.stored.document} {stored.stored.secrets!r}"
+    with pytest.raises(ConflictError, match="declared in the file"):
+        await desk.service.providers.put(desk.operator, "main", SubmittedProvider(main))
+    with pytest.raises(ConflictError, match="declared in the file"):
+        await desk.service.providers.remove(desk.operator, "main")
+    moved = await desk.apply({"providers": [{**main, "baseUrl": "https://b.example/v1"}]})
+    assert actions(moved) == [("change", "provider", "main")]
+    assert actions(await desk.apply({})) == [("remove", "provider", "main")]
+    assert await desk.service.providers.list(desk.operator) == [theirs]
 
 
 async def test_a_dry_run_shows_the_same_plan_and_leaves_no_trace(desk: Desk) -> None:

@@ -4,11 +4,8 @@ import asyncio
 import gzip
 import json
 import os
-import socket
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -26,6 +23,7 @@ from app.upstream.providers.faults import (
     ProviderTooLargeError,
 )
 from app.upstream.providers.requests import ProviderAnswer, ProviderEndpoint, ProviderRequest
+from tests.upstreams.providing import Scripted, free_port, plain, responding, scripted
 
 CANARY = "zq7-c4nary-Jane-Smith"
 LOOPBACK = ("127.0.0.0/8",)
@@ -33,68 +31,11 @@ KEY = ProviderCredential("k3y")
 EVENTS = [f"data: {number}\n\n".encode() for number in range(3)]
 
 
-@dataclass
-class Scripted:
-    """A server that reads one request after the other and lets ``answer`` write what it likes."""
-
-    answer: Callable[["Scripted", asyncio.StreamWriter], Awaitable[None]]
-    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-    connections: int = 0
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    go: asyncio.Event = field(default_factory=asyncio.Event)
-    port: int = 0
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                headers = {
-                    name.lower(): value
-                    for name, _, value in (line.partition(": ") for line in head[1:] if line)
-                }
-                body = await reader.readexactly(int(headers.get("content-length", 0)))
-                self.requests.append((head[0], headers, body))
-                answering = asyncio.ensure_future(self.answer(self, writer))
-                leaving = asyncio.ensure_future(reader.read(1))
-                await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-                if not answering.done():
-                    self.ended.set()
-                    answering.cancel()
-                    return
-                leaving.cancel()
-                await asyncio.gather(leaving, return_exceptions=True)
-                if writer.is_closing():
-                    return
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.ended.set()
-        finally:
-            writer.close()
-
-
-@asynccontextmanager
-async def scripted(answer: Any) -> AsyncIterator[Scripted]:
-    script = Scripted(answer)
-    server = await asyncio.start_server(script.serve, "127.0.0.1", 0)
-    script.port = server.sockets[0].getsockname()[1]
-    try:
-        yield script
-    finally:
-        script.go.set()
-        server.close()
-
-
 @pytest.fixture
 async def client() -> AsyncIterator[ProviderClient]:
     made = ProviderClient()
     yield made
     await made.aclose()
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def endpoint(port: int, *, networks: tuple[str, ...] = LOOPBACK, **more: Any) -> ProviderEndpoint:
@@ -106,27 +47,6 @@ def chat(**more: Any) -> ProviderRequest:
     body = json.dumps({"model": "m", "input": CANARY}).encode()
     headers = [("Content-Type", "application/json"), ("Cookie", "a=b"), ("X-Sluice-User", "u1")]
     return ProviderRequest("POST", "/chat/completions", **{"headers": headers, "body": body, **more})
-
-
-async def plain(script: Scripted, writer: asyncio.StreamWriter) -> None:
-    body = b'{"ok": true}'
-    writer.write(
-        b"HTTP/1.1 201 Created\r\nX-Request-ID: r-1\r\nSet-Cookie: a=b\r\nContent-Length: %d\r\n\r\n"
-        % len(body)
-    )
-    writer.write(body)
-
-
-def responding(head: str, *parts: bytes, close: bool = False) -> Any:
-    async def answer(_script: Scripted, writer: asyncio.StreamWriter) -> None:
-        writer.write(head.replace("\n", "\r\n").encode() + b"\r\n\r\n")
-        for part in parts:
-            writer.write(part)
-        await writer.drain()
-        if close:
-            writer.close()
-
-    return answer
 
 
 async def streaming(script: Scripted, writer: asyncio.StreamWriter) -> None:

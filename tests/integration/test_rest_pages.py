@@ -85,6 +85,13 @@ async def servers(rest: Rest) -> str:
     return f"{API}/servers"
 
 
+async def providers(rest: Rest) -> str:
+    for name in NAMES:
+        body = {"kind": "openai", "baseUrl": "https://api.example.com/v1"}
+        await put(rest, f"{API}/providers/{name}", body)
+    return f"{API}/providers"
+
+
 async def descriptions(rest: Rest) -> str:
     for name in ("data__a_b", "data__a-b", "data__aB", "data__z"):
         await put(rest, f"{API}/tool-descriptions/{name}", {"short": "Some."})
@@ -137,7 +144,18 @@ async def events(rest: Rest) -> str:
 
 
 LISTS: list[Callable[[Rest], Awaitable[str]]] = [
-    *(keys, tenants, policy_versions, pipelines, pipeline_versions, groups, concerns, mappings, servers),
+    *(
+        keys,
+        tenants,
+        policy_versions,
+        pipelines,
+        pipeline_versions,
+        groups,
+        concerns,
+        mappings,
+        servers,
+        providers,
+    ),
     *(descriptions, collections, documents, ingestions, scopes, entries, events),
 ]
 

@@ -74,7 +74,8 @@ async def apply(app: FastAPI, file: Path) -> None:
     services = app.state.services
     caller = Caller(DEFAULT_TENANT, "tests", frozenset({Role.OPERATOR}))
     service = DeclarationService(
-        *(services.database, services.audit, services.servers, services.pipelines, services.policies)
+        *(services.database, services.audit, services.servers, services.pipelines, services.policies),
+        services.providers,
     )
     await service.apply(caller, read_file(file))
     names = json.loads(file.read_text())["mcpServers"]

@@ -70,6 +70,17 @@ def read_text(data: bytes, name: str, environment: Mapping[str, str] = os.enviro
     return DeclarationFile(declaration, reading.warnings, frozenset(reading.paused), name, lines)
 
 
+def filled(
+    document: dict[str, Any], name: str, environment: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
+    """Return a document with the variables in its strings filled in; raise FileError for those that are missing."""
+    reading = _Reading(name, {}, environment)
+    complete: dict[str, Any] = reading.filled(document, ())
+    if reading.faults:
+        raise FileError(reading.faults)
+    return complete
+
+
 def _with_place(name: str, lines: Mapping[Pointer, int], fault: DeclarationFault) -> str:
     """Return a fault with its place; if the place has no line of its own, with the line of what encloses it."""
     at = fault.at
@@ -100,6 +111,8 @@ class _Reading:
         servers = members.get("mcpServers")
         if isinstance(servers, Mapping):
             members["mcpServers"] = {name: self._server(name, server) for name, server in servers.items()}
+        if "providers" in members:
+            members["providers"] = self.filled(members["providers"], ("providers",))
         return members
 
     def _server(self, name: str, value: Any) -> Any:
@@ -110,7 +123,7 @@ class _Reading:
         at: Pointer = ("mcpServers", name)
         rest = {key: member_value for key, member_value in value.items() if key != "disabled"}
         return {
-            key: self._fill(member_value, (*at, key))
+            key: self.filled(member_value, (*at, key))
             for key, member_value in self._known_members(rest, _OF_SERVERS, at).items()
         }
 
@@ -136,13 +149,14 @@ class _Reading:
                 )
         return kept
 
-    def _fill(self, value: Any, at: Pointer) -> Any:
+    def filled(self, value: Any, at: Pointer) -> Any:
+        """Return ``value`` with the variables in its strings filled in; a missing one is a fault."""
         if isinstance(value, str):
             return _VARIABLE.sub(lambda match: self._variable(match, at), value)
         if isinstance(value, list):
-            return [self._fill(part, (*at, number)) for number, part in enumerate(value)]
+            return [self.filled(part, (*at, number)) for number, part in enumerate(value)]
         if isinstance(value, Mapping):
-            return {key: self._fill(part, (*at, key)) for key, part in value.items()}
+            return {key: self.filled(part, (*at, key)) for key, part in value.items()}
         return value
 
     def _variable(self, match: re.Match[str], at: Pointer) -> str:

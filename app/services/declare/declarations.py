@@ -1,4 +1,4 @@
-"""Apply a tenant's declarative file: servers, groups, concerns, pipelines and the policy, in one transaction."""
+"""Apply a tenant's declarative file, from servers to the policy, in one transaction."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
@@ -12,12 +12,14 @@ from app.core.catalog.primitives import SERVERS_CHANGED
 from app.core.contracts.pipelines import PIPELINES_CHANGED
 from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
 from app.core.events import Changed
+from app.core.gateway.providers import PROVIDERS_CHANGED
 from app.core.request import RequestInfo
 from app.services.access.policies import POLICY_CHANGED, PolicyService
 from app.services.audit.audit import AuditService
 from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups
 from app.services.declare.declaration_files import DeclarationFile
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.pipeline_changes import PipelinePlan, replace_pipelines
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One line of a plan; ``kind`` is server, group, concern, mapping, pipeline or policy.
+    """One line of a plan; ``kind`` is server, group, concern, mapping, pipeline, provider or policy.
 
     A mapping's name is "kind name".
     """
@@ -64,6 +66,7 @@ class DeclarationService:
     servers: ServerService
     pipelines: PipelineService
     policies: PolicyService
+    providers: ProviderService
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def apply(
@@ -91,6 +94,7 @@ class DeclarationService:
             self.servers.upstreams.changed(Changed(SERVERS_CHANGED, caller.tenant))
             self.pipelines.changed(Changed(PIPELINES_CHANGED, caller.tenant))
             self.policies.changed(Changed(POLICY_CHANGED, caller.tenant))
+            self.providers.changed(Changed(PROVIDERS_CHANGED, caller.tenant))
         return plan
 
     async def _apply(
@@ -109,6 +113,8 @@ class DeclarationService:
         pipelines = await self._pipelines(tx, caller, file, moment)
         changes += _changes("pipeline", pipelines.created, pipelines.updated, pipelines.removed)
         unchanged += len(pipelines.unchanged)
+        providers, same = await self._providers(tx, caller, file)
+        changes, unchanged = [*changes, *providers], unchanged + same
         warnings = [*file.warnings, *groups.warnings]
         if wanted.policy is not None:
             policy = await self._located(
@@ -119,7 +125,7 @@ class DeclarationService:
             widened = policy.widened if policy else ()
             warnings += [f"The policy widens {right.pointer}: {right.reason}." for right in widened]
         if changes:
-            kinds = ("server", "group", "concern", "mapping", "pipeline")
+            kinds = ("server", "group", "concern", "mapping", "pipeline", "provider")
             details = {f"{name}s": sum(change.kind == name for change in changes) for name in kinds}
             if any(change.kind == "policy" for change in changes):
                 details["policies"] = 1
@@ -163,6 +169,24 @@ class DeclarationService:
         ]
         if changes:
             await announce(tx, Changed(SERVERS_CHANGED, caller.tenant))
+        return changes, unchanged
+
+    async def _providers(
+        self, tx: Transaction, caller: Caller, file: DeclarationFile
+    ) -> tuple[list[PlannedChange], int]:
+        stored = await self.providers.declared(tx, caller.tenant)
+        wanted = file.declaration.ordered_providers()
+        changes = [
+            PlannedChange("change" if entry.name in stored else "add", "provider", entry.name)
+            for entry in wanted
+            if await self.providers.declare(tx, caller, entry)
+        ]
+        unchanged = len(wanted) - len(changes)
+        changes += [
+            PlannedChange("remove", "provider", name)
+            for name in sorted(stored.keys() - {entry.name for entry in wanted})
+            if await self.providers.withdraw(tx, caller, name)
+        ]
         return changes, unchanged
 
 

@@ -29,6 +29,13 @@ The run of one request takes these steps, in this order:
 7. ``GatewayScopes.bind(caller, vault, provider, ids)`` before an answer's ids go out (response, conversation), and
    ``unbind(caller, ids)`` after a DELETE.
 
+Where the request goes: ``providers.ProviderService.of_tenant(tenant)`` are the tenant's ``ProviderEndpoint``s in order;
+``core.gateway.providers.choose_provider([endpoint.entry, …], kind, model)`` chooses one by the model's name (or
+``provider_named``, if a rule of the policy leads elsewhere) and says the model's name there;
+``core.gateway.credentials.credential_for(entry, caller_key, chosen_by_model=…)`` says whose key goes along; and
+``async with ProviderService.client.send(endpoint, ProviderRequest(method, path, headers, query, body), credential) as
+answer`` sends it: ``answer.status``, ``headers``, ``chunks()`` as they come, or ``whole()``.
+
 ``RequestVault.prefix_changed`` counts the texts of this request that an earlier turn sent in another form, for the
 record.
 """
