@@ -16,6 +16,7 @@ from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import Holding
 from app.edge.facts import GROUP_PATH, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
+    MCP_NEEDS,
     PROBES,
     ClientGoneError,
     DeclaredLimits,
@@ -193,7 +194,7 @@ class EdgeGuard:
         if self.gate is None:
             return
         try:
-            needed = self.routes.needs_of(scope["method"], facts.path)
+            needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
             surface = surface_at(self.surfaces, facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             facts.admit(await self.gate(facts, key, needed))

@@ -67,6 +67,10 @@ class Needs:
     action: str
 
 
+MCP_NEEDS: Final = Needs(frozenset({Role.INVOKER, Role.RESTORER, Role.OPERATOR}), "mcp.request")
+"""What a message to an MCP endpoint needs; no method there serves a caller with other roles alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeclaredLimits:
     """What the routes of an application declared, by the patterns of their paths, and by their methods."""
