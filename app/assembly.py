@@ -68,7 +68,7 @@ from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
-from app.store.vault.mark_files import MarkFolder
+from app.store.vault.mark_files import MarkFolder, MarkStore
 from app.upstream.connection import AggregatorOptions, Connection
 from app.upstream.link_probe import NetworkProbe
 from app.upstream.providers.client import ProviderClient
@@ -216,7 +216,7 @@ async def opened(
             publish=changes.tell,
         )
         disclosure = DisclosureService(database, audit, descriptions)
-        marks = MarkKeeper(database, mark_folder(settings), database.address)
+        marks = MarkKeeper(database, mark_store(settings), database.address)
         vault = VaultService(
             *(database, writer, custodian, audit, ErasureSink(settings.erasure_file)),
             settings.vault.default_ttl_s,
@@ -359,9 +359,21 @@ def _description_files(settings: Settings) -> DescriptionFiles | None:
     return DescriptionFiles(folder) if folder is not None else None
 
 
-def mark_folder(settings: Settings) -> MarkFolder:
-    """Return the folder of the marks; it lies where the keys lie, not in the database's backups."""
-    return MarkFolder(settings.erasure_file.parent, shared=settings.vault.mark is not None)
+def mark_store(settings: Settings) -> MarkStore:
+    """Return where the marks are kept; a folder lies where the keys lie, not in the database's backups."""
+    mark = settings.vault.mark
+    if mark is None or settings.vault.mark_folder is not None:
+        return MarkFolder(settings.erasure_file.parent, shared=mark is not None)
+    try:
+        from app.store.vault.mark_objects import MarkBucket  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError:
+        # The extra is not installed: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: "
+            "pip install 'sluice[s3]', or name a folder."
+        )
+        raise ConfigurationError([sentence]) from None
+    return MarkBucket(mark)
 
 
 def upstream_rules(settings: Settings) -> UpstreamRules:

@@ -15,7 +15,7 @@ import app
 from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
-from app.assembly import Services, mark_folder, opened, utc_now
+from app.assembly import Services, mark_store, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import MCP_SURFACE, Drain, EdgeGuard
@@ -79,7 +79,7 @@ def create_app(
                 refuse_vanished,
                 settings.database.sqlite_file,
                 settings.database.url.get_secret_value(),
-                mark_folder(settings),
+                mark_store(settings),
             )
             services = await stack.enter_async_context(
                 opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
@@ -155,7 +155,7 @@ async def _refuse_lonely_mark(services: Services) -> None:
     others = await services.keyring.other_hosts()
     if others:
         hosts = ", ".join(others)
-        fault = f"{hosts} serves from this database too: let SLUICE_VAULT__MARK name a folder that all hosts share."
+        fault = f"{hosts} serves from this database too: let SLUICE_VAULT__MARK name a place that all hosts share."
         raise ConfigurationError([fault])
 
 

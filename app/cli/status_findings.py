@@ -91,7 +91,7 @@ def _schema(revision: str | None, newest: str) -> StatusLine:
 
 
 def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]:
-    from app.assembly import mark_folder
+    from app.assembly import mark_store
     from app.engines.cipher import KeyRing, KeyRingError
     from app.services.installation import view_installation
     from app.services.vault.mark import MarkKeeper
@@ -112,7 +112,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]
     async def view() -> "InstallationView":
         async with Database(settings.database.url.get_secret_value(), pool_size=1) as database:
             return await view_installation(
-                database, ring, MarkKeeper(database, mark_folder(settings), database.address), answer.key_id
+                database, ring, MarkKeeper(database, mark_store(settings), database.address), answer.key_id
             )
 
     viewed = asyncio.run(view())

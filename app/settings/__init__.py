@@ -162,9 +162,9 @@ class Settings(BaseSettings):
     @property
     def erasure_file(self) -> Path:
         """Return the file in which this host notes erasures: beside the keys, or by its name in the shared folder."""
-        if self.vault.mark is None:
+        if self.vault.mark_folder is None:
             return self.key_file.with_name("erasures.jsonl")
-        return self.vault.mark / f"erasures-{gethostname()}.jsonl"
+        return self.vault.mark_folder / f"erasures-{gethostname()}.jsonl"
 
     @property
     def erasure_files(self) -> list[Path]:
@@ -182,7 +182,7 @@ class Settings(BaseSettings):
     def _conflicts(self) -> Iterator[str]:
         if self.http.workers > 1 and self.database.sqlite_file is not None:
             yield "SQLite serves one process: set SLUICE_HTTP__WORKERS=1 or SLUICE_DATABASE__URL=postgresql://…"
-        if self.vault.mark is not None and not self.vault.mark.is_dir():
+        if self.vault.mark_folder is not None and not self.vault.mark_folder.is_dir():
             yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):
             yield "Development listens on loopback only: other addresses need SLUICE_ENVIRONMENT=production."

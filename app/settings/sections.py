@@ -1,5 +1,6 @@
 """The sections of the settings: each setting with its bounds, default and meaning."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -217,11 +218,30 @@ class VaultSettings(Section):
         gt=0,
         description="Seconds between purges of expired scopes; an expired scope cannot be read even before.",
     )
-    mark: Path | None = Field(
+    mark: str | None = Field(
         default=None,
+        min_length=1,
         description="Folder for the mark that shows whether the database was restored from a backup, and for the "
-        "files of erasures; all hosts share it, no backup of the database has it. Default: the key ring's folder.",
+        "files of erasures; all hosts share it, no backup of the database has it. Or `s3://bucket/folder` for the mark "
+        "alone (extra `s3`). Default: the key ring's folder.",
     )
+
+    @field_validator("mark")
+    @classmethod
+    def known_place(cls, mark: str | None) -> str | None:
+        """Refuse a URL that is no location in S3, without repeating it."""
+        if (
+            mark is not None
+            and "://" in mark
+            and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,62}(?:/[\w./!*'()-]*)?", mark)
+        ):
+            raise ValueError("the place must be a folder or s3://bucket/folder, without credentials")
+        return mark
+
+    @property
+    def mark_folder(self) -> Path | None:
+        """Return the folder of the marks that all hosts share; None: none is named, or a place in S3 is."""
+        return None if self.mark is None or "://" in self.mark else Path(self.mark)
 
 
 class DetectionSettings(Section):

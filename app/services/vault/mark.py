@@ -14,7 +14,7 @@ from typing import Final
 from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
-from app.store.vault.mark_files import HighWater, MarkFolder, MarkUnreadableError
+from app.store.vault.mark_files import HighWater, MarkStore, MarkUnreadableError
 from app.store.vault.positions import Position, advance_position, find_position, find_step
 
 STEP_S: Final = 5.0
@@ -54,7 +54,7 @@ class MarkKeeper:
     """Compares and advances the mark of one database; ``address`` says where the database is, without credentials."""
 
     database: Database
-    folder: MarkFolder
+    store: MarkStore
     address: str
     every_s: float = STEP_S
     _last: tuple[str, int] | None = None
@@ -67,8 +67,8 @@ class MarkKeeper:
             first = await find_step(tx)
         # The mark is read between two looks at the database: others may advance both meanwhile, the database first.
         if first is None:
-            return Standing(None, await asyncio.to_thread(self.folder.find_at, self.address))
-        mark = await asyncio.to_thread(self.folder.find, first[0])
+            return Standing(None, await asyncio.to_thread(self.store.find_at, self.address))
+        mark = await asyncio.to_thread(self.store.find, first[0])
         async with self.database.system_transaction(write=False) as tx:
             return Standing(await find_position(tx), mark)
 
@@ -84,18 +84,18 @@ class MarkKeeper:
         return standing
 
     def check_mark(self, standing: Standing) -> None:
-        """Raise ``DatabaseBehindError`` where a folder of all hosts lacks the mark; warn elsewhere."""
+        """Raise ``DatabaseBehindError`` where a place of all hosts lacks the mark; warn elsewhere."""
         if standing.mark is not None or standing.position is None:
             return
-        if self.folder.shared:
+        if self.store.shared:
             raise DatabaseBehindError(
-                f"The mark of this database is not in {self.folder.path}: mount the right folder, "
+                f"The mark of this database is not in {self.store.place}: mount or name the right place, "
                 f"or make a new mark with {COMMAND}."
             )
         log.warning(
             "The mark of the database is not in %s: whether the database was restored cannot be said. "
             "A new mark is made.",
-            self.folder.path,
+            self.store.place,
         )
 
     async def step(self, *, line: str | None = None, above: int = 0) -> None:
@@ -105,7 +105,7 @@ class MarkKeeper:
             position = await advance_position(tx, line=line, above=above)
             self._compare((position.line, position.step))
         mark = HighWater(position.line, self.address, position.epoch, position.erasures, position.step)
-        stored = await asyncio.to_thread(self.folder.raise_to, mark)
+        stored = await asyncio.to_thread(self.store.raise_to, mark)
         if stored is not None:
             # Another process was faster; but a number that this database has yet to reach comes from its lost part.
             async with self.database.system_transaction(write=False) as tx:

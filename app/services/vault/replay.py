@@ -25,7 +25,7 @@ from app.store.changes import announce
 from app.store.database import Database
 from app.store.dialects import address_of
 from app.store.locks import only_here
-from app.store.vault.mark_files import MarkFolder
+from app.store.vault.mark_files import MarkStore
 from app.store.vault.vault import EntryPlace, add_erasure, list_receipts, remove_older
 
 START: Final = Caller(SYSTEM_TENANT, "start", frozenset())
@@ -197,9 +197,9 @@ class ReplayService:
         return await begin_epoch(self.database, note, above=above)
 
 
-def refuse_vanished(file: Path | None, url: str, folder: MarkFolder) -> None:
+def refuse_vanished(file: Path | None, url: str, store: MarkStore) -> None:
     """Raise ``DatabaseBehindError`` where a SQLite file is gone that a mark remembers, before a new one is made."""
-    if file is not None and not file.exists() and folder.find_at(address_of(url)) is not None:
+    if file is not None and not file.exists() and store.find_at(address_of(url)) is not None:
         raise _vanished(address_of(url))
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, Protocol
 
 _LOCK_WAIT_S: Final = 2.0
 _LOCK_TRY_S: Final = 0.02
@@ -33,6 +33,30 @@ class MarkUnreadableError(Exception):
     """A mark is damaged, or its folder cannot be read or written; the message names the file."""
 
 
+class MarkStore(Protocol):
+    """Where marks are kept: ``place`` names it in messages, ``shared`` says that all hosts use it.
+
+    The calls wait for files or for the network: call them in a thread.
+    """
+
+    @property
+    def place(self) -> str:
+        """Return the name of the place."""
+
+    @property
+    def shared(self) -> bool:
+        """Return whether all hosts use it."""
+
+    def find(self, line: str) -> HighWater | None:
+        """Return the mark of the database whose history is ``line``."""
+
+    def find_at(self, address: str) -> HighWater | None:
+        """Return the mark of the database that was last found at ``address``: the highest, if there are several."""
+
+    def raise_to(self, mark: HighWater) -> HighWater | None:
+        """Store ``mark`` durably and return None, or return the stored mark where it has this step or a later one."""
+
+
 class MarkFolder:
     """The marks of the databases that this host (or all hosts that share the folder) serve, one file each.
 
@@ -41,6 +65,7 @@ class MarkFolder:
 
     def __init__(self, path: Path, *, shared: bool) -> None:
         self.path = path
+        self.place = str(path)
         self.shared = shared
 
     def find(self, line: str) -> HighWater | None:
@@ -51,7 +76,7 @@ class MarkFolder:
     def find_at(self, address: str) -> HighWater | None:
         """Return the mark of the database that was last found at ``address``: the highest, if there are several."""
         marks = [mark for path in sorted(self.path.glob("mark-*.json")) if (mark := _read(path))]
-        return max((mark for mark in marks if mark.address == address), key=_height, default=None)
+        return max((mark for mark in marks if mark.address == address), key=height_of, default=None)
 
     def raise_to(self, mark: HighWater) -> HighWater | None:
         """Store ``mark`` durably and return None, or return the stored mark where it has this step or a later one."""
@@ -92,23 +117,31 @@ class MarkFolder:
             os.close(descriptor)
 
 
-def _height(mark: HighWater) -> int:
+def height_of(mark: HighWater) -> int:
+    """Return what compares two marks of one place."""
     return mark.step
 
 
-def _read(path: Path) -> HighWater:
+def mark_of(body: bytes, name: str) -> HighWater:
+    """Return the mark that is written as ``body``; ``name`` says in an error where it was."""
     try:
-        read = json.loads(path.read_bytes())
+        read = json.loads(body)
         return HighWater(
             *(str(read["line"]), str(read["address"])),
             *(int(read["epoch"]), int(read["erasures"]), int(read["step"])),
         )
-    except OSError as error:
-        raise MarkUnreadableError(f"The mark {path} cannot be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError):
         raise MarkUnreadableError(
-            f"The mark {path} is damaged. If the database was not restored, remove the file and start again."
+            f"The mark {name} is damaged. If the database was not restored, remove it and start again."
         ) from None
+
+
+def _read(path: Path) -> HighWater:
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise MarkUnreadableError(f"The mark {path} cannot be read: {error.strerror}.") from None
+    return mark_of(body, str(path))
 
 
 def _replace(path: Path, body: bytes) -> None:
