@@ -115,8 +115,9 @@ $(RUNNING): requirements.lock pyproject.toml clients/python/pyproject.toml | $(B
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.processes.worker"
 	@touch $@
 
-$(TESTING): tests/requirements.lock tests/encoder-source.txt $(RUNNING)
+$(TESTING): tests/requirements.lock tests/encoder-source.txt tests/protocol/python-sdk-source.txt $(RUNNING)
 	@echo "Installing what the tests need into $(VENV) (a minute, once)"
 	@$(PIP) install --no-compile --require-hashes -r tests/requirements.lock
 	@$(PIP) install --no-compile --no-deps --require-hashes -r tests/encoder-source.txt
+	@$(BIN)/python -m tests.protocol.foreign_servers
 	@touch $@
