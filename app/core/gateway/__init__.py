@@ -21,8 +21,10 @@ call at the provider, behind the base URL), ``ids`` (ids in the path, by name: `
 ``ApiFamily``: one per API, one module of ``families`` and one table each:
 
 * ``request(operation, body: bytes) -> GatewayRequest``; raises the errors of ``strictjson`` and ``content``;
-* ``answer(operation, body: bytes) -> GatewayAnswer``;
-* ``stream(operation, open_channel) -> EventStream``.
+* ``answer(operation, body: bytes, documents=()) -> GatewayAnswer``;
+* ``stream(operation, open_channel, documents=()) -> EventStream``. ``documents`` are
+  ``offsets.document_maps(sent.documents, came.documents, resolve)`` of the request as it was sent and as it came:
+  citations of places in a document move to the caller's text.
 
 ``GatewayRequest`` (immutable): ``facts`` (``ConversationFacts``: model, stream, conversation, previous response,
 session values, text of the first user message, tools by who runs them), ``items`` (context items for middlewares and

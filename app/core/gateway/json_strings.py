@@ -187,7 +187,8 @@ class _PerhapsJson:
     def _chosen(self, begin: str) -> ChannelText:
         if _JSON_BEGIN.match(begin) is None:
             return self._plain
-        return JsonStrings(self._open_string, pointer=self._pointer + "#", depth=self._depth + 1)
+        pointer = f"{self._pointer}#" if self._pointer else ""
+        return JsonStrings(self._open_string, pointer=pointer, depth=self._depth + 1)
 
 
 def perhaps_json(open_string: OpenString, pointer: str, depth: int) -> ChannelText | None:

@@ -1,10 +1,11 @@
 """Where a place in a text is after parts of it were replaced."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final
 
+from app.core.content.handles import Handle, Original, find_handles
 from app.core.gateway.channels import TextPiece
 
 _COMPARED: Final = 4_000
@@ -79,3 +80,30 @@ def _shared(first: str, second: str) -> int:
         else:
             high = middle - 1
     return low
+
+
+def hidden_map(sent: str, came: str, resolve: Callable[[Handle], Original | None]) -> OffsetMap:
+    """Return the map from a text with handles, as it was sent, to the text as it came from the caller."""
+    pieces: list[TextPiece] = []
+    place = position = 0
+    for match in find_handles(sent, exact=True):
+        handle, plain = sent[match.start : match.end], sent[place : match.start]
+        original = resolve(match.handle)
+        if original is None or came.startswith(handle, position + len(plain)):
+            continue  # the caller wrote it so
+        if not came.startswith(plain + original.text, position):
+            return compared(sent, came)
+        pieces += [TextPiece(plain, plain), TextPiece(handle, original.text)]
+        place, position = match.end, position + len(plain) + len(original.text)
+    rest = sent[place:]
+    if came[position:] != rest:
+        return compared(sent, came)
+    return OffsetMap([*pieces, TextPiece(rest, rest)])
+
+
+def document_maps(
+    sent: Sequence[str], came: Sequence[str], resolve: Callable[[Handle], Original | None]
+) -> Iterator[OffsetMap]:
+    """Yield the maps of a request's documents (``GatewayRequest.documents``), in their order."""
+    for hidden, original in zip(sent, came, strict=False):
+        yield hidden_map(hidden, original, resolve)

@@ -29,7 +29,8 @@ class RequestTable:
     ``members`` is the one table of what is text and what only machines read. ``messages`` are the members with the
     conversation, ``signed`` the types of blocks that a provider signs. ``sessions`` are paths of values that stay the
     same through a conversation; ``conversation`` and ``previous`` those of ids that the provider gave. ``note`` places
-    a text for the model, ``added`` messages in front. ``runner`` tells who runs a tool that the request defines.
+    a text for the model, ``added`` messages in front. ``runner`` tells who runs a tool that the request defines,
+    ``documents`` the texts that answers cite by number.
     """
 
     members: Mapping[str, MemberRule]
@@ -41,6 +42,7 @@ class RequestTable:
     note: Callable[[Mapping[str, Any], str], Placement] | None = None
     added: Callable[[Mapping[str, Any], list[Any]], Placement] | None = None
     runner: Callable[[Mapping[str, Any]], ToolRunner] | None = None
+    documents: Callable[[Mapping[str, Any]], Iterator[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,16 @@ class GatewayRequest:
             return body
         placement = self.table.added(body.value, list(self.edited.added))
         return body.replaced(placement.values, placement.fronts)
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """Return the texts of the documents that answers cite by number, as they are now.
+
+        What has no plain text, such as an image of a page, counts with an empty one.
+        """
+        if self.table.documents is None:
+            return ()
+        return tuple(self.table.documents(self.edited.written.value))
 
     @property
     def facts(self) -> ConversationFacts:

@@ -64,6 +64,20 @@ def _runner(tool: Mapping[str, Any]) -> ToolRunner:
     return ToolRunner.PROVIDER if of_provider else ToolRunner.CLIENT
 
 
+def _documents(value: Any) -> Iterator[str]:
+    """Yield the texts of documents in the order of the body, also of those in results of tools."""
+    if isinstance(value, list):
+        for element in value:
+            yield from _documents(element)
+    elif isinstance(value, dict) and value.get("type") == "document":
+        source = value.get("source")
+        text = source.get("data") if isinstance(source, dict) and source.get("type") == "text" else ""
+        yield text if isinstance(text, str) else ""
+    elif isinstance(value, dict):
+        for member in ("messages", "content"):
+            yield from _documents(value.get(member))
+
+
 REQUEST: Final = RequestTable(
     members=MEMBERS,
     messages=("messages",),
@@ -72,6 +86,7 @@ REQUEST: Final = RequestTable(
     note=_noted,
     added=_added,
     runner=_runner,
+    documents=_documents,
 )
 
 
