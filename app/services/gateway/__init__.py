@@ -4,12 +4,11 @@ The run of one request takes these steps, in this order:
 
 1. ``scopes.GatewayScopes.find(caller, hints, rules) -> ConversationScope``: which conversation this is. ``caller`` has
    ``end_user`` (``core.access.Caller``: the subject of a token, or the user whom a key with the role delegate names).
-   ``ScopeHints`` are the header ``X-Sluice-Scope``, the ids of a conversation and of a previous response, the session
-   values of the body in the order of the family's table, and the text of the first user message. ``ScopeRules`` are
-   what the policy says (``shared``: names of shared scopes; ``stable``: whether ``system`` and ``tools`` have a scope
-   of the whole tenant). Raises NotFoundError for an unknown or another caller's scope, conversation or response.
-   The answer's ``X-Sluice-Scope`` is ``ConversationScope.name``; ``provider`` is set if an id was bound to it, and then
-   no other provider may get the request.
+   ``ScopeHints``: the header ``X-Sluice-Scope`` (``named``), the ids of a conversation and of a previous response
+   (``ids``; also those in a path), the session values of the body in the order of the family's table, the text of the
+   first user message. ``ScopeRules`` are what the policy says. Raises NotFoundError for an unknown or another caller's
+   scope, conversation or response. The answer's ``X-Sluice-Scope`` is ``ConversationScope.name``; if ``provider`` is
+   set, no other provider may get the request.
 2. ``request_vaults.RequestVaults.open(caller, scope, texts, secrets) -> RequestVault``: the vault as this one request
    sees it. ``texts`` are all texts of the request as they came, in the order of the body. It takes the place of
    ``VaultService`` in ``OutcomeRecorder`` (``commit``, ``read``, ``known``), so pipelines run over it unchanged with
@@ -23,11 +22,13 @@ The run of one request takes these steps, in this order:
    string: the path of the string). ``EgressResult.replaced`` maps paths to new texts (for
    ``GatewayRequest.replaced``), ``counts`` counts them by label for the record. Raises ``EgressRefusedError`` if a live
    original stands elsewhere.
-5. ``RequestVault.resolve(handle) -> Original | None``: for ``HandleRestoration`` in answers and streams: synchronous,
+5. ``RequestVault.count_changed(before, after)``: how many texts an earlier turn sent in another form
+   (``prefix_changed`` of the record).
+6. ``RequestVault.resolve(handle) -> Original | None``: for ``HandleRestoration`` in answers and streams: synchronous,
    from memory. None without the role restorer, for what the policy withholds, and for whatever the request may not see.
-6. ``SignedBlocks.keep(vault, {digest: raw})`` before the bytes of an answer with signed blocks go out.
-7. ``GatewayScopes.bind(caller, vault, provider, ids)`` before an answer's ids go out (response, conversation), and
-   ``unbind(caller, ids)`` after a DELETE.
+7. ``SignedBlocks.keep(vault, {digest: raw}, ttl_s)`` before the bytes of an answer with signed blocks go out.
+8. ``GatewayScopes.bind(caller, scope, provider, ids, vault.handles, ttl_s)`` before an answer's ids go out (response,
+   conversation), and ``unbind(caller, ids)`` after a DELETE.
 
 Where the request goes: ``providers.ProviderService.of_tenant(tenant)`` are the tenant's ``ProviderEndpoint``s in order;
 ``core.gateway.providers.choose_provider([endpoint.entry, …], kind, model)`` chooses one by the model's name (or
@@ -36,6 +37,6 @@ Where the request goes: ``providers.ProviderService.of_tenant(tenant)`` are the 
 ``async with ProviderService.client.send(endpoint, ProviderRequest(method, path, headers, query, body), credential) as
 answer`` sends it: ``answer.status``, ``headers``, ``chunks()`` as they come, or ``whole()``.
 
-``RequestVault.prefix_changed`` counts the texts of this request that an earlier turn sent in another form, for the
-record.
+``assembly`` makes one ``opened_scopes.OpenedScopes`` (with ``VaultService.opener``) for all of them, and lets it
+``hear`` every change: it is the only place that keeps originals in memory.
 """

@@ -1,20 +1,20 @@
 """Turn a middleware's outcome into an answer: apply masks, store or resolve handles, and record the call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.context import Context, PendingConceal, PendingMask
-from app.core.content.handles import HANDLES_LEFT, Handle, count_handles
+from app.core.content.handles import HANDLES_LEFT, Handle, Original, count_handles
 from app.core.contracts.engines import EngineReport, Masker
 from app.core.contracts.middleware import Outcome, VaultOptions
 from app.core.contracts.policy import Policy, SecretPolicy
 from app.core.offload import off_loop
 from app.services.audit.audit import AuditService
 from app.services.invoke.calls import MiddlewareCall
-from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
+from app.services.vault.vault import VaultReceipt, VaultWrite
 
 _HASH_KEY = b"key of the mode hash"
 _USER_KEY = b"end user\0"
@@ -29,11 +29,27 @@ class InvokeAnswer:
     metadata: dict[str, Any]
 
 
+class HandleVault(Protocol):
+    """The part of ``VaultService`` that gives handles and originals; a door may narrow it for one request."""
+
+    async def commit(self, caller: Caller, write: VaultWrite) -> VaultReceipt:
+        """Assign every original its handle and store all of them with the events, durably, or nothing."""
+        ...
+
+    async def read(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> dict[Handle, Original]:
+        """Return the originals of ``handles``; unknown ones are absent."""
+        ...
+
+    async def known(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> set[Handle]:
+        """Return those of ``handles`` that stay in a text as they are."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomeRecorder:
     """Turns the outcome of a middleware into a recorded answer."""
 
-    vault: VaultService
+    vault: HandleVault
     audit: AuditService
     masker: Masker
 
