@@ -137,8 +137,8 @@ async def create_key(
 ) -> NewKeyAnswer:
     """Create a key and show its secret, this once. Needs the role key-custodian.
 
-    The role restorer has no effect (202, `state: pending`) until another custodian approves the key, or until the
-    delay of the policy (`custody.delay_h`) has passed.
+    The roles restorer and operator have no effect (202, `state: pending`) until another custodian approves the key, or
+    until the delay of the policy (`custody.delay_h`) has passed.
     """
     made = await services.access.create_key(
         caller,
@@ -189,8 +189,8 @@ async def rotate_key(
 ) -> NewKeyAnswer:
     """Give a key a new secret, shown only once; the old one works for `overlap_s`. Needs the role key-custodian.
 
-    Of a key with the role restorer, the new secret does not restore (202, `state: pending`) until another custodian
-    approves it or the delay has passed; the old one does as before, for `overlap_s`.
+    Of a key with the role restorer or operator, the new secret does not have it (202, `state: pending`) until another
+    custodian approves it or the delay has passed; the old one does as before, for `overlap_s`.
     """
     overlap_s = (body or RotationBody()).overlap_s
     made = await services.access.rotate_key(caller, key_id, info, overlap_s=overlap_s)

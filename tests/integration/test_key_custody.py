@@ -106,11 +106,37 @@ async def test_a_restorers_key_has_no_effect_until_another_custodian_approves(cu
 
 async def test_other_keys_are_made_and_rotated_as_ever(custody: Custody) -> None:
     ada = await custodian(custody)
-    for role in sorted(set(Role) - {Role.RESTORER}):
+    for role in sorted(set(Role) - {Role.RESTORER, Role.OPERATOR}):
         key = await custody.made(role, by=ada)
         assert (key["state"], key["roles"], key["pending_roles"]) == ("live", [role], [])
         rotated = await custody.send("POST", f"{KEYS}/{key['id']}/rotate", ada)
         assert (rotated.status_code, rotated.json()["state"]) == (200, "rotating")
+
+
+async def test_a_custodian_alone_makes_no_operator_who_could_send_originals_away(custody: Custody) -> None:
+    """The way round a restorer's key: a server of one's own, and a passage that gives its tools originals."""
+    ada, ben = await custodian(custody), await custodian(custody)
+    key = await custody.made("operator", "invoker", by=ada, status=202)
+    assert (key["state"], key["roles"], key["pending_roles"]) == ("pending", ["invoker"], ["operator"])
+    passage = {"restore_arguments": True, "results": [{"name": "pii_redaction"}]}
+    server = {"name": "mine", "settings": {"type": "http", "url": "https://collector.example/mcp"}}
+    version = (await custody.rest.call("GET", "/api/v1/policies", roles=["operator"])).json()["version"]
+    steps = (
+        ("GET", "/api/v1/vault/scopes", None),
+        ("POST", "/api/v1/servers", server),
+        ("PATCH", f"/api/v1/policies?expected_version={version}", {"passages": [passage]}),
+        ("PUT", "/api/v1/pipelines/away", {}),
+    )
+    for method, path, body in steps:
+        assert (await custody.send(method, path, key["key"], body)).status_code == 403, path
+    rotated = await custody.send("POST", f"{KEYS}/{key['id']}/rotate", ada, {"overlap_s": 0})
+    assert (rotated.status_code, rotated.json()["pending_roles"]) == (202, ["operator"])
+    assert (await custody.send("GET", "/api/v1/vault/scopes", rotated.json()["key"])).status_code == 403
+    assert (await custody.approve(key, ada)).status_code == 403
+    assert (await custody.approve(key, ben)).json()["roles"] == ["invoker", "operator"]
+    for method, path, body in steps[:3]:
+        allowed = await custody.send(method, path, rotated.json()["key"], body)
+        assert allowed.status_code in {200, 201}, (path, allowed.text)
 
 
 async def test_without_an_approval_the_delay_must_pass(custody: Custody) -> None:

@@ -32,6 +32,21 @@ async def test_a_waiting_key_restores_through_no_door_until_it_is_approved(sqlit
             waiting = await made("restorer", ada)
             assert (waiting.status_code, waiting.json()["state"]) == (202, "pending")
             secret = waiting.json()["key"]
+            operator = await post("/keys", ada, {"roles": ["operator"]})
+            assert (operator.status_code, operator.json()["state"]) == (202, "pending")
+            headers = {"authorization": f"Bearer {operator.json()['key']}"}
+
+            async def lists(revision: str) -> int:
+                async with client(url, revision, str(KEY)) as wire:
+                    body = wire.body("concerns/list", {})
+                    sent = {**wire.headers("concerns/list"), **headers}
+                    return int((await wire.http.post(url, json=body, headers=sent)).status_code)
+
+            assert [await lists(revision) for revision in REVISIONS] == [403, 403]
+            assert (await http.get(f"{api}/policies", headers=headers)).status_code == 403
+            assert (await post(f"/keys/{operator.json()['id']}/approve", ben)).status_code == 200
+            assert 403 not in [await lists(revision) for revision in REVISIONS]
+            assert (await http.get(f"{api}/policies", headers=headers)).status_code == 200
             text = {"type": "text", "text": "My number is 202-555-0143."}
             done = await post("/middleware/pii_redaction/invoke", secret, {"context": [text]})
             scope, shown = done.json()["metadata"]["scope"], done.json()["content"][0]

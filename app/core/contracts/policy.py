@@ -211,8 +211,8 @@ class CustodyPolicy(BaseModel):
         default=24,
         ge=1,
         le=168,
-        description="Hours after which the role restorer of a new or rotated key has effect without the approval of "
-        "another key custodian. A shorter delay counts only after the longer one has passed.",
+        description="Hours after which the roles restorer and operator of a new or rotated key have effect without the "
+        "approval of another key custodian. A shorter delay counts only after the longer one has passed.",
     )
 
 

@@ -144,8 +144,9 @@ class AccessService:
     ) -> NewKey:
         """Create a key of the caller's tenant; a key custodian of the tenant system may name another tenant.
 
-        ``override_unions`` allows a combination of roles that is otherwise refused, and is recorded. The role
-        restorer is without effect until another custodian approves it or the delay of the policy has passed.
+        ``override_unions`` allows a combination of roles that is otherwise refused, and is recorded. The roles
+        restorer and operator are without effect until another custodian approves them, or the delay of the policy has
+        passed.
         """
         async with self.audit.refusals(caller, "key.create", request):
             target = self._administered_tenant(caller, tenant)

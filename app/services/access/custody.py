@@ -1,8 +1,8 @@
-"""Custody: no key custodian alone comes to hold a secret that restores.
+"""Custody: no key custodian alone comes to hold a secret that restores, or that sends originals elsewhere.
 
-A key that a custodian makes or rotates has the role restorer only after another custodian approves, or after the
-delay that the tenant's policy sets, in which others can see the record and revoke the key. Who made a custodian's
-secret within the delay may know it; such a pair does not count as two.
+A key that a custodian makes or rotates has the roles restorer and operator only after another custodian approves, or
+after the delay that the tenant's policy sets, in which others can see the record and revoke the key. Who made a
+custodian's secret within the delay may know it; such a pair does not count as two.
 """
 
 from collections.abc import Collection
@@ -17,8 +17,8 @@ from app.store.access.access import KeyInfo, SecretMaker, find_key
 from app.store.access.policies import list_policies
 from app.store.audit.audit import Transaction
 
-GUARDED: Final = frozenset({Role.RESTORER})
-"""Roles that no custodian grants alone."""
+GUARDED: Final = frozenset({Role.RESTORER, Role.OPERATOR})
+"""Roles that no custodian grants alone: an operator can let tools of any server get originals."""
 DELAY_ACTOR: Final = "custody"
 """Who acts, in the audit record, when a role takes effect because its delay has passed."""
 _LONGEST: Final = timedelta(hours=168)
