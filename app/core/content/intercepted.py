@@ -23,6 +23,7 @@ from app.core.content.payload_parts import (
     writes_member,
 )
 from app.core.content.shapes.definitions import REQUEST_TYPE
+from app.core.content.text_edits import drop_logprobs
 from app.core.errors import InternalError, InvalidArgumentsError
 
 _RESULT_KINDS: Final[Mapping[str, str]] = {
@@ -131,6 +132,8 @@ class InterceptedPayload:
                     "This payload has no place for the text that the interceptor adds; send messages.",
                     details={"pointer": "/payload"},
                 )
+        for name in [name for name in body if body[name] != self._body.get(name)]:
+            drop_logprobs(body, name)
         if tools is not None:
             body["tools"] = list(tools)
         if self._member is None:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.content.text_edits import drop_logprobs
+
 Items = list[Any]
 WriteBack = Callable[[Items, dict[str, Any]], None]
 
@@ -39,7 +41,11 @@ def writes_entry(member: str, number: int, name: str, value: Callable[[Any], Any
 
     def back(items: Items, body: dict[str, Any]) -> None:
         entries = list(body[member])
-        entries[number] = {**entries[number], name: value(items[0])}
+        made = value(items[0])
+        is_changed = made != entries[number].get(name)
+        entries[number] = {**entries[number], name: made}
+        if is_changed:
+            drop_logprobs(entries[number], name)
         body[member] = entries
 
     return back

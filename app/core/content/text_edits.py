@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from app.core.content.handles import json_escaped
 from app.core.content.leaves import ContextValue
+
+LOGPROBS: Final = frozenset({"logprobs", "logprobsResult", "logprobs_result"})
+"""Members that say of each token of the text beside them how probable it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +63,31 @@ def written(
             copies[path] = parent[path[-1]] = parent[path[-1]].copy()
         return copies[path]
 
+    changed: list[tuple[str | int, ...]] = []
     for path, value in values.items():
-        copied(path[:-1])[path[-1]] = value
+        holder = copied(path[:-1])
+        if holder[path[-1]] != value:
+            changed.append(path)
+        holder[path[-1]] = value
+    for path in changed:
+        for depth in range(1, len(path)):
+            drop_logprobs(copied(path[:depth]), path[depth])
     for path in sorted(
         names, key=len, reverse=True
     ):  # the paths to inner members have the old names of outer ones
         _rename(copied(path[:-1]), path[-1], names[path])
     root: list[Any] = copies[()]
     return root
+
+
+def drop_logprobs(holder: Any, member: str | int) -> None:
+    """Empty the probabilities of a text's tokens, which repeat it in clear; ``member`` of their holder has changed."""
+    if not isinstance(holder, dict) or member in LOGPROBS:
+        return
+    for name in LOGPROBS.intersection(holder):
+        # In a request a number or true asks for them.
+        if isinstance(holder[name], list | dict):
+            holder[name] = [] if isinstance(holder[name], list) else None
 
 
 def _rename(holder: dict[str | int, Any], old: str | int, new: str) -> None:

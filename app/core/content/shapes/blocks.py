@@ -227,7 +227,7 @@ class BlockReader:
         if name in members.REFERENCES and value and around.media != "blob" and not _is_code(value):
             self.reading.unscanned[around.media] += 1
         if name == "logprobs" and value:
-            # Values are cut over many tokens there, and stand in bytes as well.
+            # Values are cut over many tokens there; they go where the text beside them changes.
             self.reading.unscanned["logprobs"] += 1
         shape = tables.UNTYPED.get(name, _PLAIN) if "type" not in holder else _PLAIN
         if shape.place in _DATA_PLACES and not around.sealed and not shape.places:
