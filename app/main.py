@@ -178,6 +178,7 @@ def _edge(settings: Settings) -> EdgeLimits:
         allowed_origins=http.allowed_origins,
         max_body_bytes=http.max_body_bytes,
         body_timeout_s=http.body_timeout_s,
+        turn_timeout_s=http.turn_timeout_s,
         in_flight=ByteLimits(http.max_bytes_in_flight, http.max_tenant_bytes, http.max_key_bytes),
         parsers=http.parsers,
     )

@@ -105,7 +105,7 @@ class Bodies:
 
     async def _hold(self, holding: Holding, size: int) -> None:
         try:
-            await holding.grow(size, self.limits.body_timeout_s)
+            await holding.grow(size, self.limits.turn_timeout_s)
         except ServiceError as error:
             raise Refused(error, linger=True) from None
 

@@ -32,8 +32,8 @@ class EdgeLimits:
     """What the edge lets in; a name without a port allows any port.
 
     ``stream_idle_s`` bounds the pause between two pieces of a streamed body, ``body_timeout_s`` the whole of any
-    other body, and how long a large one waits for its turn. ``in_flight`` bounds the bodies that are held at once,
-    ``parsers`` the threads that parse large ones.
+    other body, and ``turn_timeout_s`` how long a large one waits for its turn, which costs a connection and no memory.
+    ``in_flight`` bounds the bodies that are held at once, ``parsers`` the threads that parse large ones.
     """
 
     allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
@@ -41,6 +41,7 @@ class EdgeLimits:
     max_body_bytes: int = 8 * 1024 * 1024
     max_depth: int = 64
     body_timeout_s: float = 15
+    turn_timeout_s: float = 45
     stream_idle_s: float = 60
     in_flight: ByteLimits = field(default_factory=ByteLimits)
     parsers: int = 1

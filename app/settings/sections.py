@@ -83,7 +83,7 @@ class HttpSettings(Section):
         default=128 * MIB,
         ge=1024,
         description="Maximum bytes of all request bodies that a process holds at once; larger bodies wait for their "
-        "turn, at most `body_timeout_s`.",
+        "turn, at most `turn_timeout_s`.",
     )
     max_tenant_bytes: int = Field(
         default=64 * MIB, ge=1024, description="As `max_bytes_in_flight`, for the bodies of one tenant."
@@ -102,6 +102,11 @@ class HttpSettings(Section):
     )
     body_timeout_s: float = Field(
         default=15, gt=0, description="Time limit for sending the body, in seconds."
+    )
+    turn_timeout_s: float = Field(
+        default=45,
+        gt=0,
+        description="Seconds that a large body waits for its turn before it is refused; it is not read meanwhile.",
     )
     keep_alive_s: int = Field(default=30, gt=0, description="Seconds that an idle connection stays open.")
     drain_s: int = Field(

@@ -129,7 +129,7 @@ def test_who_announces_much_and_sends_little_holds_it_for_a_while_and_delays_no_
 
 
 def test_a_body_that_finds_no_room_in_time_is_told_to_come_again() -> None:
-    guard = make_guard(body_timeout_s=0.3, in_flight=ByteLimits(total=100_000))
+    guard = make_guard(turn_timeout_s=0.3, in_flight=ByteLimits(total=100_000))
     statuses = []
     with serving(guard) as port, Client() as http:
         large = ["a" * 90_000]
@@ -145,6 +145,28 @@ def test_a_body_that_finds_no_room_in_time_is_told_to_come_again() -> None:
         thread.join(10)
         assert http.post(url, json=large).status_code == 200
     assert statuses == [200]
+
+
+def test_a_body_may_wait_longer_for_its_turn_than_it_may_take_to_arrive() -> None:
+    guard = make_guard(body_timeout_s=0.3, turn_timeout_s=20, in_flight=ByteLimits(total=100_000))
+    large = ["a" * 90_000]
+    statuses = []
+    with serving(guard) as port:
+        url = f"http://127.0.0.1:{port}/slow"
+        threads = [
+            threading.Thread(
+                target=lambda: statuses.append(httpx2.post(url, json=large, timeout=30).status_code)
+            )
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    assert statuses == [200] * 3, (
+        "the last one waited for two others, each of which took longer than a body may"
+    )
+    assert guard.bodies.budget.held == 0
 
 
 def test_sixty_megabytes_are_refused_and_the_client_can_read_why() -> None:
