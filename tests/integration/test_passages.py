@@ -8,7 +8,7 @@ import pytest
 
 from app.core.access import Role
 from app.core.catalog.primitives import PrimitiveKind
-from app.core.contracts.policy import Step
+from app.core.contracts.policy_steps import Step
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,

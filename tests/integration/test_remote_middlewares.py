@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.core.catalog.servers import MCPServerSettings
-from app.core.contracts.policy import Step
+from app.core.contracts.policy_steps import Step
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,

@@ -10,6 +10,7 @@ from app.core.catalog.interceptors import InterceptorPolicy
 from app.core.catalog.primitives import Disclosure, Member, PrimitiveKind
 from app.core.content.handles import Handle
 from app.core.content.secret_labels import is_secret
+from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
 
 HeaderToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
@@ -50,15 +51,6 @@ class Grant(BaseModel):
         default_factory=list, description="All members of these groups and of their subgroups."
     )
     members: list[Member] = Field(default_factory=list, description="Primitives by kind, name and server.")
-
-
-class Step(BaseModel):
-    """A middleware and its arguments."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(description="Name of a middleware or pipeline.")
-    arguments: dict[str, Any] = Field(default_factory=dict, description="Its arguments.")
 
 
 class ToolHook(BaseModel):

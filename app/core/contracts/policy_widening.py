@@ -8,7 +8,8 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from app.core.contracts.policy import Grant, Limits, Policy, Step, ToolHook
+from app.core.contracts.policy import Grant, Limits, Policy, ToolHook
+from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
 
 PROTECTS: Final = frozenset(

@@ -10,7 +10,8 @@ from app.core.catalog.header_parameters import declared_headers, value_at
 from app.core.catalog.primitives import Primitive
 from app.core.content.handles import Handle, Original, find_handles
 from app.core.content.hook_items import Items, ResultParts, free_items, free_value
-from app.core.contracts.policy import Step, ToolHook
+from app.core.contracts.policy import ToolHook
+from app.core.contracts.policy_steps import Step
 from app.core.errors import BlockedByPolicyError, InternalError, ServiceError
 from app.core.offload import off_loop
 from app.core.redaction.rehiding import Restored, texts_of, with_names

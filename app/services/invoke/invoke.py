@@ -13,7 +13,8 @@ from app.core.content.context import Context
 from app.core.contracts.engines import Masker
 from app.core.contracts.middleware import Invocation, Middleware, Outcome, no_tools
 from app.core.contracts.pipelines import input_schema
-from app.core.contracts.policy import Policy, Step
+from app.core.contracts.policy import Policy
+from app.core.contracts.policy_steps import Step
 from app.core.contracts.registry import Registry
 from app.core.deadlines import time_limit
 from app.core.errors import (

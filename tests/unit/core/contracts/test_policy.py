@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from app.core.access import Caller, Role
 from app.core.content.handles import Handle
-from app.core.contracts.policy import Limits, SecretPolicy, Step, ToolHook, ToolListing, UntrustedPolicy
+from app.core.contracts.policy import Limits, SecretPolicy, ToolHook, ToolListing, UntrustedPolicy
+from app.core.contracts.policy_steps import Step
 
 PLAIN, SECRET = Handle("PERSON", 1), Handle("SECRET_AWS", 1)
 
