@@ -36,6 +36,8 @@ class Role(StrEnum):
     ERASER = "eraser"
     OPERATOR = "operator"
     KEY_CUSTODIAN = "key-custodian"
+    DELEGATE = "delegate"
+    """May say, with ``X-Sluice-User``, for which end user of its own a request is."""
 
 
 REFUSED_UNIONS: tuple[frozenset[Role], ...] = (

@@ -313,3 +313,10 @@ async def test_a_restorer_sees_a_scope_that_it_was_told_of_but_no_list(custody: 
     auditor = await custody.made("auditor")
     seen = (await custody.send("GET", "/api/v1/vault/scopes", auditor["key"])).json()["items"]
     assert [scope["id"] for scope in seen] == ["talk"]
+
+
+async def test_of_a_delegate_only_what_restores_waits_for_a_second_person(custody: Custody) -> None:
+    ada = await custodian(custody)
+    key = await custody.made("delegate", "invoker", "restorer", by=ada, status=202)
+    assert (key["roles"], key["pending_roles"]) == (["delegate", "invoker"], ["restorer"])
+    assert not await custody.restores(key["key"])
