@@ -121,3 +121,28 @@ async def test_narrowing_widens_nothing_and_says_so(rest: Rest) -> None:
         "/limits/burst",
         "/grants",
     ]
+
+
+async def test_the_gateways_part_is_stored_patched_and_its_steps_are_checked(rest: Rest) -> None:
+    route = {"when": {"types": ["health"]}, "provider": "local"}
+    stored = await change(rest, "PUT", {"gateway": {"routes": [route], "sharedScopes": ["team-*"]}}, 0)
+    gateway = stored["policy"]["gateway"]
+    assert gateway["routes"] == [{**route, "model": None, "refuse": False}]
+    assert (gateway["shared_scopes"], gateway["mode"]) == (["team-*"], "enforce")
+    patched = await change(rest, "PATCH", {"gateway": {"mode": "observe", "sharedScopes": ["a"]}}, 1)
+    assert patched["policy"]["gateway"]["shared_scopes"] == ["a"]
+    assert {change["pointer"] for change in patched["widened"]} == {"/gateway/mode", "/gateway/shared_scopes"}
+    for gateway, pointer in (
+        ({"pipelines": [{"outbound": [{"name": "nope"}]}]}, "/gateway/pipelines/0/outbound/0/name"),
+        (
+            {"pipelines": [{}, {"inbound": [{"name": "pii_restoration", "arguments": {"x": 1}}]}]},
+            "/gateway/pipelines/1/inbound/0/arguments/x",
+        ),
+        ({"routes": [{"when": {"types": ["health"]}}]}, "/gateway/routes/0"),
+        ({"routes": [{**route, "refused": True}]}, "/gateway/routes/0"),
+    ):
+        refused = await rest.call(
+            "PUT", f"{PATH}?expected_version=2", {"gateway": gateway}, roles=["operator"]
+        )
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["pointer"].startswith(pointer)

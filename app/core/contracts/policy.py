@@ -10,6 +10,7 @@ from app.core.catalog.interceptors import InterceptorPolicy
 from app.core.catalog.primitives import Disclosure, Member, PrimitiveKind
 from app.core.content.handles import Handle
 from app.core.content.secret_labels import is_secret
+from app.core.contracts.gateway_policy import GatewayPolicy
 from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
 
@@ -255,6 +256,7 @@ class Policy(BaseModel):
         default_factory=dict,
         description="Per middleware or pipeline, recommendations for callers that invoke it as an interceptor.",
     )
+    gateway: GatewayPolicy = Field(default_factory=GatewayPolicy)
     agentic_groups: bool = Field(
         default=False,
         description="Offer enable_groups and disable_groups in sessions of the handshake revision.",

@@ -97,6 +97,10 @@ def _default(field: FieldInfo) -> Any:
     if field.is_required():
         return ...
     value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    return value
+    if isinstance(value, list):
+        return [_document(part) for part in value]
+    return _document(value)
+
+
+def _document(value: Any) -> Any:
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value

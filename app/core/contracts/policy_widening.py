@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from app.core.contracts.gateway_widening import gateway_widenings
 from app.core.contracts.policy import Grant, Limits, Policy, ToolHook
 from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
@@ -238,6 +239,11 @@ def _custody(before: Policy, after: Policy) -> Iterator[Widening]:
         yield Widening("/custody/delay_h", "keys restore sooner without an approval")
 
 
+def _gateway(before: Policy, after: Policy) -> Iterator[Widening]:
+    for pointer, reason in gateway_widenings(before.gateway, after.gateway):
+        yield Widening(pointer, reason)
+
+
 def _nothing(_before: Policy, _after: Policy) -> Iterator[Widening]:
     yield from ()
 
@@ -259,6 +265,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "tool_listing": _nothing,  # lists hold only what a caller may use anyway
     "custody": _custody,
     "interceptors": _interceptors,
+    "gateway": _gateway,
     "agentic_groups": _agentic_groups,
 }
 

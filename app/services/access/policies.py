@@ -1,6 +1,6 @@
 """The policy of each tenant: versions that are read on every request and changed by the tenant's operators."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.contracts.middleware import REMOTE_SEPARATOR
 from app.core.contracts.policy import Policy
+from app.core.contracts.policy_steps import Step
 from app.core.contracts.policy_widening import Widening, widenings
 from app.core.contracts.registry import Registry
 from app.core.errors import (
@@ -257,11 +258,9 @@ class PolicyService:
         for name in policy.interceptors:
             if name not in pipelines and self.check_arguments(name, {}) is not None:
                 raise _unknown_middleware(f"/interceptors/{escaped(name)}")
-        for number, tool_hook in enumerate(policy.passages):
-            for place, step in enumerate(tool_hook.results):
-                pointer = f"/passages/{number}/results/{place}"
-                if step.name not in pipelines:
-                    self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
+        for pointer, step in _steps(policy):
+            if step.name not in pipelines:
+                self._check_step(step.name, step.arguments, f"{pointer}/name", f"{pointer}/arguments")
 
     def _check_arguments_exist(self, policy: Policy) -> None:
         """Refuse unknown middlewares and arguments: a misspelt rule would protect nothing."""
@@ -302,6 +301,17 @@ def argument_check(registry: Registry) -> ArgumentCheck:
         return None
 
     return check
+
+
+def _steps(policy: Policy) -> Iterator[tuple[str, Step]]:
+    """Yield every step that a policy runs, with the JSON pointer to it."""
+    for number, tool_hook in enumerate(policy.passages):
+        for place, step in enumerate(tool_hook.results):
+            yield f"/passages/{number}/results/{place}", step
+    for number, entry in enumerate(policy.gateway.pipelines):
+        for part, steps in (("outbound", entry.outbound), ("inbound", entry.inbound)):
+            for place, step in enumerate(steps):
+                yield f"/gateway/pipelines/{number}/{part}/{place}", step
 
 
 async def _check_exists(tx: Any, tenant: str) -> None:
