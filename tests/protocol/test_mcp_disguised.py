@@ -30,6 +30,12 @@ HIDDEN = {
     "ssn [2][1][9][-][0][9][-][9][9][9][9] here": "[1][9]",
     "host 192\\.168\\.10\\.41 here": "168",
     "mail kim_at_example_dot_org here": "example_dot",
+    "please write to kim.vega at example.org soon": "example.org",
+    "e-mail me: kim at vega.example.dev": "vega.example",
+    "from kim_vega_at_example.com today": "vega_at",
+    "住所は12 Elm Street_x@example.org_です": "x@example.org",
+    "제 메일은kim@vega.example이고": "kim@vega",
+    "เลขบัตร5424180123456789ครับ": "5424180123456789",
     "ssn 219\ue000-09-\ue0019999 here": "9999",
 }
 """Texts, each with what must not leave in clear."""
@@ -39,6 +45,8 @@ ORDINARY = [
     "commit_5f4dcc3b5aa765d61d8327deb882cf99 in IMG_20240115_123456.jpg",
     "7f 45 4c 46 02 and 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "sizes = [1024, 2048, 4096, 8192]; row.created_at_local.id; (a)(b)(c); U+0041 is A",
+    "We met at example.com, looked at docs.example.org, and wrote to us at example.net; version 2.1 at acme.dev.",
+    "data_at_rest.md runs_at_night.py updated_at_utc.sql; the form at example.com; reach out at example.org",
     "print('a\\n1234\\t5678\\n') \\d{3} C:\\new\\temp",
 ]
 

@@ -35,6 +35,51 @@ _REACH: Final = 160
 _ESCAPED: Final = re.compile(r"\\(?<!\\\\)\\*+([.@\-_+:()#, ])")
 
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+\-]{0,63}\Z")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_TELLING: Final = re.compile(r"[A-Za-z0-9][._+\-][A-Za-z0-9]|[0-9]{2}")
+_INVITED: Final = re.compile(
+    r"(?i)(?:e-?mails?|mail|correo|courriel|contact|address|write|reach|reply|cc|bcc)"
+    r"(?:[ ](?:is|me|us|him|her|to|at|address|them|was|an|a)){0,3}(?: to|[:=-])? ?\Z"
+)
+"""What stands before an address, but not before the name of a place."""
+_UNNAMED: Final = frozenset(
+    {
+        *(
+            "me",
+            "us",
+            "him",
+            "her",
+            "them",
+            "it",
+            "you",
+            "we",
+            "i",
+            "here",
+            "there",
+            "live",
+            "found",
+            "is",
+            "are",
+        ),
+        *(
+            "was",
+            "out",
+            "back",
+            "service",
+            "page",
+            "site",
+            "server",
+            "address",
+            "team",
+            "form",
+            "desk",
+            "again",
+        ),
+    }
+)
+
+
 def spelled(text: str) -> Iterator[Substitution]:
     """Yield the words that stand for the signs of an address, and the signs that are escaped."""
     for sign in _SIGN.finditer(text):
@@ -42,7 +87,9 @@ def spelled(text: str) -> Iterator[Substitution]:
         if host is None:
             continue
         dots = list(_WORD.finditer(text, *host.span()))
-        if (not dots and sign.group() == "@") or (not dots and sign.group().strip(" ").isalpha()):
+        if not dots and (
+            sign.group() == "@" or (sign.group().strip(" ").isalpha() and not _names_someone(text, sign))
+        ):
             # An address as usual, or "meet us at example.com".
             continue
         if sign.group() != "@":
@@ -57,3 +104,14 @@ def spelled(text: str) -> Iterator[Substitution]:
     if "\\" in text:
         for escaped in _ESCAPED.finditer(text):
             yield Substitution(*escaped.span(), escaped[1], "escapes")
+
+
+def _names_someone(text: str, sign: re.Match[str]) -> bool:
+    """Return whether the word before "at" is written as the beginning of an address, or follows its announcement."""
+    before = text[max(0, sign.start() - _REACH) : sign.start()]
+    name = _NAME.search(before.rsplit(" ", 1)[-1])
+    if name is None or name.group().lower() in _UNNAMED or not _LETTER.search(name.group()):
+        return False
+    return (
+        _TELLING.search(name.group()) is not None or _INVITED.search(before[: -len(name.group())]) is not None
+    )
