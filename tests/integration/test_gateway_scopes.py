@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy import func, select
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
@@ -21,6 +22,7 @@ from app.services.gateway.signed import SignedBlockGoneError, SignedBlocks
 from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.store.changes import Changes
 from app.store.database import Database
+from app.store.vault.tables import gateway_binding
 from tests.factories import Vault, caller_of, open_vault
 
 PLANTED = {
@@ -214,6 +216,22 @@ async def test_an_id_leads_its_owner_to_what_the_conversation_met(database: Data
         await gateway.vault.service.erase_scope(caller_of(tenant), vault.scope.name)
         with pytest.raises(NotFoundError):
             await gateway.begin(ada, ["x"], hints=ScopeHints(ids=["resp_2"]))
+
+
+async def test_what_has_expired_is_removed(database: Database, tenant: str) -> None:
+    ada, clock = user(tenant, "ada"), Clock()
+    count = select(func.count()).select_from(gateway_binding).where(gateway_binding.c.tenant == tenant)
+    async with serving(database, clock) as gateway:
+        vault = await gateway.begin(ada, ["Hello."])
+        await gateway.scopes.bind(ada, vault.scope, "main", ["resp_1"], [], ttl_s=60)
+        await gateway.scopes.bind(ada, vault.scope, "main", ["resp_2"], [], ttl_s=6000)
+        clock.ahead = timedelta(seconds=70)
+        await gateway.vault.service.purge_expired()
+        async with database.transaction(tenant, write=False) as tx:
+            assert (await tx.execute(count)).scalar_one() == 1
+        assert await gateway.begin(ada, ["x"], hints=ScopeHints(ids=["resp_2"]))
+        with pytest.raises(NotFoundError):
+            await gateway.begin(ada, ["x"], hints=ScopeHints(ids=["resp_1"]))
 
 
 async def test_a_named_scope_is_its_makers_unless_the_policy_shares_it(

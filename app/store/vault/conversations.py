@@ -129,12 +129,6 @@ async def remove_binding(tx: AsyncConnection, tenant: str, lookup: bytes) -> Non
     await tx.execute(delete(gateway_binding).where(mine, gateway_binding.c.lookup == lookup))
 
 
-async def purge_bindings(tx: AsyncConnection, now: datetime) -> int:
-    """Remove the expired bindings of all tenants; return how many."""
-    done = await tx.execute(delete(gateway_binding).where(gateway_binding.c.expires <= now))
-    return done.rowcount
-
-
 async def put_signed(
     tx: AsyncConnection, tenant: str, name: str, blocks: Mapping[bytes, bytes], created: datetime
 ) -> None:

@@ -22,7 +22,7 @@ from app.store.tables import (
     tenant_key,
 )
 from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow, remove_contents
-from app.store.vault.tables import gateway_signed
+from app.store.vault.tables import gateway_binding, gateway_signed
 
 _ENTRIES = (
     "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires, s.owner "
@@ -239,7 +239,10 @@ async def add_erasure(
 
 
 async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> int:
-    """Erase expired scopes of any tenant, except those locked by others; return how many."""
+    """Erase expired scopes of any tenant, except those locked by others; return how many.
+
+    The gateway's bindings that have expired go too.
+    """
     query = (
         select(scope.c.tenant, scope.c.id)
         .where(scope.c.state == SCOPE_ACTIVE, scope.c.expires <= now)
@@ -251,6 +254,7 @@ async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> in
     if names:
         await remove_contents(tx, names)
         await _mark_erased(tx, names)
+    await tx.execute(gateway_binding.delete().where(gateway_binding.c.expires <= now))
     return len(names)
 
 
