@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from app.core.content.context import Context
@@ -21,7 +22,7 @@ _INSTRUCTING: Final = frozenset({"system", "developer"})
 _TOOL_ROLES: Final = frozenset({"tool", "function"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BodyItem:
     """One context item and its place: ``base`` in the body takes the place of the first ``skip`` steps in the item."""
 
@@ -29,6 +30,15 @@ class BodyItem:
     base: Path
     skip: int
     role: LeafRole
+
+    @cached_property
+    def context(self) -> Context:
+        """Return the item as middlewares read it; parsed once, however often a conversation is looked at."""
+        return Context.parse([self.item], max_blocks=MAX_BLOCKS, max_depth=MAX_DEPTH)
+
+    def with_item(self, item: Any) -> "BodyItem":
+        """Return the same place with another item."""
+        return self if item is self.item else replace(self, item=item)
 
     def body_path(self, path: Path) -> Path:
         """Return where ``path`` of the item is in the body."""
@@ -131,27 +141,17 @@ def _is_of_machines(value: Any) -> bool:
     return not isinstance(value, list) or all(map(_is_of_machines, value))
 
 
-def parsed(items: Sequence[Any]) -> Context:
-    """Return the context of a body's items."""
-    return Context.parse(list(items), max_blocks=MAX_BLOCKS, max_depth=MAX_DEPTH)
+def body_leaves(items: Sequence[BodyItem], signed: Sequence[Path]) -> Iterator[BodyLeaf]:
+    """Yield the leaves of a body with their places; ``signed`` are the paths of signed blocks."""
+    sealed, sizes = frozenset(signed), {len(path) for path in signed}
+    for item in items:
+        for leaf in item.context.leaves:
+            path = item.body_path(leaf.value.path[1:])
+            is_signed = any(path[:size] in sealed for size in sizes)
+            yield BodyLeaf(leaf, path, LeafRole.SIGNED if is_signed else _leaf_role(item, leaf, path))
 
 
-def body_leaves(
-    items: Sequence[BodyItem], context: Context, signed: Sequence[Path], added: int = 0
-) -> Iterator[BodyLeaf]:
-    """Yield the leaves of ``context`` with their places in the body; ``added`` items in front have none."""
-    for leaf in context.leaves:
-        number, *steps = leaf.value.path
-        if not isinstance(number, int) or number < added:
-            continue
-        item = items[number - added]
-        path = item.body_path(tuple(steps))
-        yield BodyLeaf(leaf, path, _leaf_role(item, leaf, path, signed))
-
-
-def _leaf_role(item: BodyItem, leaf: Leaf, path: Path, signed: Sequence[Path]) -> LeafRole:
-    if any(path[: len(block)] == block for block in signed):
-        return LeafRole.SIGNED
+def _leaf_role(item: BodyItem, leaf: Leaf, path: Path) -> LeafRole:
     if leaf.place is LeafPlace.USER:
         return LeafRole.USER_ID
     if leaf.place is LeafPlace.FIELD:

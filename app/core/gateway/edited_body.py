@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.errors import InternalError
-from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes, parsed
+from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes
 from app.core.gateway.channels import Path
 from app.core.gateway.json_body import JsonBody
 
@@ -26,7 +26,7 @@ class EditedBody:
 
     def leaves(self, signed: Sequence[Path]) -> Iterator[BodyLeaf]:
         """Yield every text with its place; ``signed`` are the paths of signed blocks."""
-        yield from body_leaves(self.parts, parsed(self.items), signed, len(self.added))
+        yield from body_leaves(self.parts, signed)
 
     def changed(self, items: Sequence[Any]) -> "EditedBody":
         """Return the body with changed ``items``; raise InternalError if one is missing or changed its form."""
@@ -38,9 +38,7 @@ class EditedBody:
         return replace(
             self,
             body=self.written if overlaps else self.body,
-            parts=tuple(
-                replace(part, item=item) for part, item in zip(self.parts, items[added:], strict=True)
-            ),
+            parts=tuple(part.with_item(item) for part, item in zip(self.parts, items[added:], strict=True)),
             added=tuple(items[:added]),
             values=values if overlaps else {**self.values, **values},
         )

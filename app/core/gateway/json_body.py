@@ -11,7 +11,8 @@ from app.core import strictjson
 from app.core.gateway.channels import Path
 
 _BLANKS: Final = re.compile(r"[ \t\n\r]*")
-_SCANNER: Final = json.JSONDecoder(strict=False).scan_once  # type: ignore[attr-defined] # C, returns the end
+_DECODER: Final = json.JSONDecoder(strict=False)
+_SCANNER: Final = _DECODER.scan_once  # type: ignore[attr-defined] # C, returns the end
 FRONT: Final = -1
 """The step of a path that stands for the place before a list's first element."""
 
@@ -42,7 +43,7 @@ class JsonBody:
     def lenient(cls, text: str) -> "JsonBody | None":
         """Parse what a provider sent, or return None; of members of one name, the last one counts."""
         try:
-            return cls(text, json.loads(text, strict=False))
+            return cls(text, _DECODER.decode(text))
         except (ValueError, RecursionError):
             return None
 
@@ -50,7 +51,7 @@ class JsonBody:
     def value(self) -> Any:
         """Return the value; nobody may change it."""
         if self._value is None:
-            self._value = json.loads(self.text, strict=False)
+            self._value = _DECODER.decode(self.text)
         return self._value
 
     def raw(self, path: Path) -> str:

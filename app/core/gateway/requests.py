@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.core.errors import InvalidArgumentsError, InvalidRequestError
-from app.core.gateway.body_parts import BodyLeaf, parsed, read_members
+from app.core.gateway.body_parts import BodyLeaf, read_members
 from app.core.gateway.channels import Path, ToolRunner
 from app.core.gateway.edited_body import EditedBody
 from app.core.gateway.json_body import JsonBody
@@ -107,9 +107,10 @@ class GatewayRequest:
     @property
     def unscanned(self) -> dict[str, int]:
         """Return by kind how much nobody can scan, and how many members no table names (``unknown``)."""
-        context = parsed(self.items)
-        counts = Counter(self.counts) + Counter(context.unseen)
-        counts["unknown"] += sum(context.skipped.values())
+        counts = Counter(self.counts)
+        for part in self.edited.parts:
+            counts.update(part.context.unseen)
+            counts["unknown"] += sum(part.context.skipped.values())
         return dict(+counts)
 
     def changed(self, items: Sequence[Any]) -> "GatewayRequest":

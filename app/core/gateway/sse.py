@@ -10,6 +10,9 @@ from app.core.errors import TooLargeError
 MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
 
 _PAIR: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
+_PLAIN: Final = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
+"""An event as most providers write it; all others are read line by line."""
+
 _LINE: Final = re.compile(rb"([^\r\n]*)(\r\n|\n|\r|\Z)")
 
 
@@ -85,14 +88,20 @@ def _is_data(line: bytes) -> bool:
 
 
 def _event(raw: bytes) -> StreamEvent:
+    if (plain := _PLAIN.fullmatch(raw)) is not None:
+        name = plain[1].decode(errors="replace") if plain[1] is not None else "message"
+        return StreamEvent(raw, name, _text(plain[2]))
     name, parts = "message", []
     for line, _ in _lines(raw):
         if _is_data(line):
             parts.append(line[5:].removeprefix(b" "))
         elif line.startswith(b"event:"):
             name = line[6:].removeprefix(b" ").decode(errors="replace")
+    return StreamEvent(raw, name, _text(b"\n".join(parts)) if parts else None)
+
+
+def _text(data: bytes) -> str | None:
     try:
-        data = b"\n".join(parts).decode() if parts else None
+        return data.decode()
     except UnicodeDecodeError:
-        data = None
-    return StreamEvent(raw, name, data)
+        return None

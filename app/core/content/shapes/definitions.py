@@ -24,6 +24,7 @@ _WORDS: Final = members.MACHINE | {
         "contentEncoding",
     ),
     *("contentMediaType", "tool_names", "toolChoice", "tool_choice", "behavior", "syntax", "serverName"),
+    *("server_url", "url", "allowed_domains", "blocked_domains", "mcp_server_name", "tool_name"),
     *("allowed_tools", "server_label", "bucket", "key", "verbosity", "effort", "size", "quality", "encoding"),
 }
 """Members of a definition that name something which the receiver looks up: reported, never changed."""

@@ -22,7 +22,7 @@ MACHINE: Final = frozenset(
         ),
         *("vector_store_ids", "skill_id", "tool_id", "tab_id", "download_id", "connector_id", "tunnel_id"),
         *("lastModified", "signature", "thoughtSignature", "thought_signature", "model", "bucketOwner"),
-        *("authorization", "headers", "domain_secrets"),
+        *("authorization", "authorization_token", "headers", "domain_secrets"),
     }
 )
 """Members that only machines read: their strings are scanned and reported, never changed."""

@@ -128,6 +128,7 @@ class ChatStream(EventStream):
         super().__init__(open_channel, documents)
         self._head: dict[str, Any] = {}
         self._names: dict[Path, str] = {}
+        self._open: set[Any] = set()
 
     def changed(self, event: StreamEvent, body: JsonBody) -> Iterator[bytes]:
         """Yield what goes out for one chunk."""
@@ -145,6 +146,8 @@ class ChatStream(EventStream):
         for place, choice in enumerate(choices):
             if isinstance(choice, dict):
                 yield from self._choice(place, choice, values)
+        # Some servers never say that they are done; when every choice has its reason, the answer is whole.
+        self.ended = not self._open
         yield written(event, body, values)
 
     def _notice(self, value: Mapping[str, Any]) -> None:
@@ -159,7 +162,9 @@ class ChatStream(EventStream):
         base: Path = ("choices", number if isinstance(number, int) else place)
         fragments = list(self._fragments(place, choice, base))
         changed = self.fragments_changed(fragments)
+        self._open.add(number)
         if choice.get("finish_reason") is not None:
+            self._open.discard(number)
             places = {fragment.text.path: fragment for fragment in fragments}
             for path in self.runs.open_below(base):
                 rest = self.runs.runs[path].finish()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -55,7 +56,10 @@ WORDS = st.lists(
         ["[PERSON_1]", "[PERSON_2]", "[PER", "x", " ", '"', "\\", "é", "🙂", "\n", "{", "}", "]", ":"]
     ),
     max_size=5,
-).map("".join)
+)
+WORDS = WORDS.map("".join).filter(lambda text: re.match(r"\s*(\{\s*[\"}]|\[\s*[{\"\]])", text) is None)
+"""What begins like JSON is read as JSON, also where it never becomes JSON: the next test."""
+
 VALUES = st.recursive(
     WORDS | st.integers() | st.none(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
@@ -80,6 +84,11 @@ def test_json_inside_of_a_string_is_escaped_once_more():
     body = json.loads(out)
     assert json.loads(body["body"]) == {"deep": f"to {ORIGINALS[Handle('PERSON', 1)]}"}
     assert "/body#/deep" in pointers and "/plain" in pointers
+
+
+def test_a_string_that_only_begins_like_json_keeps_handles_where_names_stand():
+    text = json.dumps({"a": '{"[PERSON_2] is no JSON'})
+    assert json.loads(restored(text)[0]) == {"a": '{"[PERSON_2] is no JSON'}
 
 
 def test_pointers_lead_to_the_strings():

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from app.core.content.handles import Handle, Original
+from app.core.gateway.channels import TextPiece
 from app.core.gateway.families.anthropic_messages import MessageStream
 from app.core.gateway.families.openai_chat import ChatStream
 from app.core.gateway.families.openai_responses import ResponseStream
+from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.restoring import HandleRestoration
 from tests.unit.core.gateway import recorded
 from tests.unit.core.gateway.recorded import HANDLE, ORIGINAL, SIGNATURE
@@ -218,3 +220,60 @@ def test_errors_of_the_provider_pass_as_they_came():
     assert streamed("chat", error, died=True)[0] == error
     error = recorded.named("error", error={"type": "overloaded_error", "message": "of [PERSON_1]"})
     assert streamed("messages", error, died=True)[0] == error
+
+
+def test_a_completion_is_whole_when_every_choice_has_its_reason():
+    last = recorded.chunk([recorded.choice({}, reason="stop")])
+    assert streamed("chat", last, died=True)[0] == last
+    other = recorded.chunk([recorded.choice({"content": "x"}, 1)])
+    assert b"sluice_upstream_interrupted" in streamed("chat", other + last, died=True)[0]
+
+
+def test_citations_of_a_streamed_completion_move_with_its_text():
+    citation = {
+        "type": "url_citation",
+        "url_citation": {"title": "t", "url": "https://a", "start_index": 3, "end_index": 13},
+    }
+    raw = recorded.chunk([recorded.choice({"content": "To [PERSON_1] now."})])
+    raw += recorded.chunk([recorded.choice({"annotations": [citation]})])
+    delta = recorded.events_of(streamed("chat", raw)[0])[-1]["choices"][0]["delta"]
+    moved = delta["annotations"][0]["url_citation"]
+    assert (moved["start_index"], moved["end_index"]) == (3, 3 + len(ORIGINAL)) and "content" not in delta
+
+
+def test_citations_of_documents_move_in_streams_too():
+    document = OffsetMap([TextPiece("born ", "born "), TextPiece("[PERSON_1]", ORIGINAL)])
+    stream = MessageStream(HandleRestoration(originals), [document])
+    texts = recorded.message_texts(stream.feed(recorded.MESSAGE_STREAM))
+    citation = json.loads(texts[3, "citation"])
+    assert (citation["start_char_index"], citation["end_char_index"]) == (5, 5 + len(ORIGINAL))
+
+
+def plainly(text):
+    """Return the value of arguments, so that it does not matter how their characters are spelled."""
+    return json.loads(text) if text.startswith("{") else text
+
+
+@pytest.mark.parametrize("family", ["chat", "messages", "responses"])
+def test_another_channel_changes_a_stream_by_the_same_places(family):
+    """Redaction of answers is another channel; it sees every text, decoded, and holds back what it wants."""
+
+    class Shouting:
+        def __init__(self):
+            self.parts = []
+
+        def feed(self, text):
+            self.parts.append(text)
+            return []
+
+        def finish(self):
+            whole, self.parts = "".join(self.parts), []
+            return [TextPiece(whole, whole.replace("PERSON", "PEER"))]
+
+    stream = FAMILIES[family][0](lambda _: Shouting())
+    raw, texts = FAMILIES[family][1:]
+    out = stream.feed(raw) + stream.end(died=False)
+    changed = texts(out)
+    assert changed.keys() == texts(raw).keys()
+    for key, text in texts(raw).items():
+        assert plainly(changed[key]) == plainly(text.replace("PERSON", "PEER")), key
