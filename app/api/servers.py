@@ -108,7 +108,7 @@ class ServerBody(ServerChange):
 class WantedBody(Body):
     """A definition to approve."""
 
-    kind: PrimitiveKind = Field(description="Kind: tool, prompt or template.")
+    kind: PrimitiveKind = Field(description="Kind: tool, prompt, template or instructions.")
     name: str = Field(min_length=1, max_length=2048, description="Name that the server uses.")
     digest: Digest | None = Field(
         default=None, description="Approve only the definition with this digest; otherwise 409."

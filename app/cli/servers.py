@@ -136,8 +136,10 @@ def _wanted(text: str) -> "WantedDefinition":
     from app.services.servers.approval import WantedDefinition
 
     kind, colon, name = text.partition(":")
-    if not colon or not name or kind not in {"tool", "prompt", "template"}:
-        fail("Write a definition as tool:NAME, prompt:NAME or template:NAME.", USAGE)
+    if not colon or not name or kind not in {"tool", "prompt", "template", "instructions"}:
+        fail(
+            "Write a definition as tool:NAME, prompt:NAME, template:NAME or instructions:instructions.", USAGE
+        )
     return WantedDefinition(PrimitiveKind(kind), name)
 
 

@@ -17,7 +17,7 @@ from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.upstream.askable_offers import AskableOffers
 from app.upstream.dedicated import OwnedLink
-from app.upstream.offers import CHANGES, Inventory, declared
+from app.upstream.offers import CHANGES, Inventory, advice, declared
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
 from app.upstream.subscriptions import Subscriptions
 from app.upstream.terms import AggregatorOptions
@@ -346,20 +346,25 @@ class Connection:
             offered=self._inventory.counts(),
             generation=self.status.generation + 1,
         )
-        everyone = self._inventory.offers()
+        everyone = self._everyone()
         self.askable.renew(everyone)
         self.offers = (*everyone, *self.askable.offers())
         self._become("ready", self._inventory.fault())
 
+    def _everyone(self) -> tuple[Offer, ...]:
+        """Return what the server offers everyone, with its instructions where they are passed on."""
+        text = self.status.instructions if self.settings.instructions else None
+        return (*self._inventory.offers(), *advice(self.name, text))
+
     def _merged(self) -> None:
         """Publish what the server lists only to clients that it can ask, after a listing of that or its failure."""
-        offers = (*self._inventory.offers(), *self.askable.offers())
+        offers = (*self._everyone(), *self.askable.offers())
         if offers != self.offers:
             self.offers = offers
         self._call_listener(self._options.on_change, self.name)
 
     def _relisted(self) -> None:
-        before, everyone = self.offers, self._inventory.offers()
+        before, everyone = self.offers, self._everyone()
         self.askable.renew(everyone)
         self.offers = (*everyone, *self.askable.offers())
         status = replace(self.status, offered=self._inventory.counts(), error=self._inventory.fault())

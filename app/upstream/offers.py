@@ -7,7 +7,7 @@ from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Final
 
-from app.core.catalog.primitives import NAME_FIELD, Offer, PrimitiveKind
+from app.core.catalog.primitives import INSTRUCTIONS_NAME, NAME_FIELD, Offer, PrimitiveKind
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.core.strictjson import dumps
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
@@ -176,6 +176,11 @@ class Inventory:
             return None
         kinds = " and ".join(f"{kind.value}s" for kind in sorted(self.missing))
         return f"Server {self._server!r} did not list its {kinds}; what it offered before is kept."
+
+
+def advice(server: str, text: str | None) -> list[Offer]:
+    """Return a server's instructions for models, if it has any, in the form in which they are approved."""
+    return [Offer(PrimitiveKind.INSTRUCTIONS, server, INSTRUCTIONS_NAME, {"text": text})] if text else []
 
 
 def _offer(kind: PrimitiveKind, server: str, row: Any) -> Offer | None:

@@ -35,6 +35,8 @@ class PrimitiveKind(StrEnum):
     TASK = "task"
     MIDDLEWARE = "middleware"
     GROUP = "group"
+    INSTRUCTIONS = "instructions"
+    """What a server advises models; it is approved like a definition, but no client lists it."""
 
 
 NAME_FIELD: Final[Mapping[PrimitiveKind, str]] = MappingProxyType(
@@ -47,7 +49,19 @@ NAME_FIELD: Final[Mapping[PrimitiveKind, str]] = MappingProxyType(
 )
 """The member of a definition by which clients address it, for the kinds that upstream servers list."""
 
+INSTRUCTIONS_NAME: Final = "instructions"
+"""The name under which a server's instructions are approved."""
+
 Disclosure = Literal["flat", "staged"]
+MemberKind = Literal[
+    PrimitiveKind.TOOL,
+    PrimitiveKind.PROMPT,
+    PrimitiveKind.RESOURCE,
+    PrimitiveKind.TEMPLATE,
+    PrimitiveKind.TASK,
+    PrimitiveKind.MIDDLEWARE,
+    PrimitiveKind.GROUP,
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +167,7 @@ class Member(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: PrimitiveKind = Field(description="tool, prompt, resource, template, task, middleware or group.")
+    kind: MemberKind = Field(description="tool, prompt, resource, template, task, middleware or group.")
     name: str = Field(
         min_length=1,
         max_length=2048,

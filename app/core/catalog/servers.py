@@ -64,7 +64,8 @@ class MCPServerSettings(BaseModel):
     )
     instructions: bool = Field(
         default=False,
-        description="Whether the server's instructions for models are passed on, cleaned, among those of this service.",
+        description="Whether the server's instructions for models, approved and cleaned, are passed on among those of "
+        "this service.",
     )
     timeout_s: float = Field(
         default=60,

@@ -11,7 +11,7 @@ from app.services.servers.upstreams import UpstreamService
 
 @dataclass(frozen=True, slots=True)
 class ServerInstructions:
-    """Finds the instructions of servers whose setting passes them on."""
+    """Finds the approved instructions of servers whose setting passes them on."""
 
     listing: ListingService
     upstreams: UpstreamService
@@ -21,11 +21,9 @@ class ServerInstructions:
         if caller.roles.isdisjoint(USERS):
             return []
         texts = []
-        for server in sorted((await self.listing.view(caller, group=group)).servers):
-            connection = self.upstreams.connection(caller.tenant, server)
-            if connection is None or not connection.settings.instructions:
-                continue
-            text = cleaned_instructions(connection.status.instructions or "")
+        approved = self.upstreams.approved(caller.tenant).instructions
+        for server in sorted((await self.listing.view(caller, group=group)).servers & approved.keys()):
+            text = cleaned_instructions(approved[server])
             if text:
                 texts.append(f"Server {server}: {text}")
         return texts

@@ -1,6 +1,7 @@
 """Which definitions of a server may be served: compared with the approved ones.
 
-Tools, prompts and templates are pinned by digest. Resources are data that comes and goes, so they are not pinned.
+Tools, prompts, templates and instructions are pinned by digest. Resources are data that comes and goes, so they are
+not pinned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,9 @@ from typing import Final, NamedTuple
 from app.core.catalog.header_parameters import declares_headers_wrongly
 from app.core.catalog.primitives import Offer, PrimitiveKind
 
-PINNED_KINDS: Final = frozenset({PrimitiveKind.TOOL, PrimitiveKind.PROMPT, PrimitiveKind.TEMPLATE})
+PINNED_KINDS: Final = frozenset(
+    {PrimitiveKind.TOOL, PrimitiveKind.PROMPT, PrimitiveKind.TEMPLATE, PrimitiveKind.INSTRUCTIONS}
+)
 MAX_NAME_BYTES: Final = 2048
 
 

@@ -89,6 +89,7 @@ class Approved:
     namespaced: Mapping[str, bool] = field(default_factory=dict)
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     disclosure: Mapping[str, Disclosure] = field(default_factory=dict)
+    instructions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,8 +345,14 @@ class TenantUpstreams:
         served_ids = frozenset[int]().union(*(standing.served for standing in self._standings.values()))
         reviews = [entry for standing in self._standings.values() for entry in standing.reviews]
         entries = {name: row.entry for name, row in self._rows.items()}
+        served_offers = [offer for offer in self.aggregator.offers() if id(offer) in served_ids]
         return Approved(
-            offers=tuple(offer for offer in self.aggregator.offers() if id(offer) in served_ids),
+            offers=tuple(offer for offer in served_offers if offer.kind is not PrimitiveKind.INSTRUCTIONS),
+            instructions={
+                offer.server: offer.definition["text"]
+                for offer in served_offers
+                if offer.kind is PrimitiveKind.INSTRUCTIONS
+            },
             quarantined=tuple(entry for entry in reviews if entry.quarantined),
             namespaced=dict.fromkeys(self._names, True)
             | {name: entry.settings.namespace for name, entry in entries.items()},

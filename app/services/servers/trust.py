@@ -42,6 +42,7 @@ class Neighbours:
             for other, approved in self.pins.items()
             if other != server
             for name in approved
+            if name.kind is not PrimitiveKind.INSTRUCTIONS
         ]
         before = {(offer.kind, name) for offer, name in self._named(others)}
         names: dict[PinName, list[str]] = {PinName(offer.kind, offer.own_name): [] for offer in offers}
@@ -68,7 +69,13 @@ def trusted_changes(
     newly copies into HTTP headers.
     """
     changed = [entry for entry in reviews if entry.state in {PinState.NEW, PinState.CHANGED}]
-    new = [entry.offer for entry in changed if entry.state is PinState.NEW and entry.offer is not None]
+    new = [
+        entry.offer
+        for entry in changed
+        if entry.state is PinState.NEW
+        and entry.offer is not None
+        and entry.kind is not PrimitiveKind.INSTRUCTIONS
+    ]
     taken = neighbours.taken(new[0].server, new) if new else set()
     return [
         entry
