@@ -31,7 +31,8 @@ def runs_of(count: int, joined: Sequence[Sequence[int]]) -> list[Run]:
     for group in joined:
         together = set().union(*(runs[place] for place in group))
         runs |= dict.fromkeys(together, together)
-    return sorted({tuple(sorted(run)) for run in runs.values()})
+    # The places of a run share one set. Sorted for each of its places, a run of thousands would take seconds.
+    return sorted(tuple(sorted(run)) for run in {id(run): run for run in runs.values()}.values())
 
 
 class Remembered(NamedTuple):
@@ -77,10 +78,11 @@ class Keys:
         keys = [_digest(self._text, text) for text in texts]
         for run in runs:
             if len(run) > 1:
-                whole = b"".join([keys[place] for place in run])
+                whole = self._run.copy()
+                whole.update(b"".join([keys[place] for place in run]))
                 for number, place in enumerate(run):
                     digest = self._run.copy()
-                    digest.update(number.to_bytes(4, "big") + whole)
+                    digest.update(number.to_bytes(4, "big") + whole.digest())
                     keys[place] = digest.digest()
         return keys
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -279,3 +280,30 @@ def test_the_search_for_names_lets_others_have_a_turn_after_each_text() -> None:
         recall.learn([run], service.answer(question | {"runs": [[texts[place] for place in run]]}))
 
     assert sum(1 for _ in recall.search([*recall.names(), "Ann Poe"])) >= len(texts)
+
+
+@given(st.integers(0, 30), st.data())
+def test_runs_are_the_parts_that_groups_tie_together(count: int, data: st.DataObject) -> None:
+    places = st.lists(st.integers(0, max(0, count - 1)), min_size=1, max_size=5)
+    groups = data.draw(st.lists(places, max_size=8)) if count else []
+    runs = runs_of(count, groups)
+    assert sorted(place for run in runs for place in run) == list(range(count))
+    assert runs == sorted(tuple(sorted(run)) for run in runs)
+    run_of = {place: run for run in runs for place in run}
+    assert all(len({run_of[place] for place in group}) == 1 for group in groups)
+    tied = {place for group in groups for place in group}
+    assert all(len(run) == 1 for run in runs if tied.isdisjoint(run))
+
+
+def test_one_run_of_as_many_texts_as_a_context_has_takes_no_time() -> None:
+    """Thousands of texts that may belong together once stopped the event loop for seconds."""
+    count = 4096
+    texts = [f"text {number}" for number in range(count)]
+    begun = time.process_time()
+    (run,) = runs_of(count, [range(count)])
+    keys = Keys(bytes(64)).of_texts(texts, [run])
+    assert time.process_time() - begun < 0.25
+    assert run == tuple(range(count))
+    assert len(set(keys)) == count
+    other = Keys(bytes(64)).of_texts([*texts[:-1], "another"], [run])
+    assert not set(keys) & set(other), "each key depends on all texts of the run"
