@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench outside soak mutants way lock docs clean
+.PHONY: help run setup test coverage lint format bench outside soak mutants way lock docs image clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
@@ -26,7 +26,8 @@ help:
 	@echo "make mutants put faults into the logic and list those that no test notices (two hours)"
 	@echo "make way     print the files that a request goes through"
 	@echo "make format  format the code"
-	@echo "make docs    write the generated pages in docs/"
+	@echo "make docs    write the generated pages in docs/, and the bill of materials"
+	@echo "make image   build deploy/Dockerfile without a container engine (Debian, root)"
 	@echo "make lock    resolve the locked versions again"
 	@echo "make clean   remove $(VENV) and caches; data in var/ stays"
 
@@ -90,6 +91,10 @@ way: $(TESTING)
 
 docs: $(TESTING)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python deploy/bill.py
+
+image:
+	deploy/image.sh
 
 # Resolved on the oldest Python that is supported, against the index that pip is configured for.
 lock: $(TESTING)

@@ -22,7 +22,8 @@ def wheel_of(project: Path, folder: Path) -> Path:
         check=True,
     )
     for name in listed.stdout.decode().split("\0"):
-        if name and not name.startswith(("tests/", "docs/", "clients/")) and (project / name).is_file():
+        other = name.startswith(("tests/", "docs/", "clients/")) and name != "docs/licences.md"
+        if name and not other and (project / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(project / name, source / name)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "wheel"]

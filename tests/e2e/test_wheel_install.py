@@ -133,6 +133,14 @@ def test_the_version_is_the_one_of_the_distribution(programs: Path) -> None:
     assert printed == f"sluice {json.loads(listed)}\n"
 
 
+def test_the_bill_of_materials_and_the_licences_come_with_the_wheel(programs: Path) -> None:
+    read = "from importlib.metadata import files; print(*[one.locate() for one in files('sluice-mcp')], sep='\\n')"
+    listed = run([str(programs / "python"), "-c", read]).stdout.splitlines()
+    (bill,) = [Path(name) for name in listed if name.endswith(".dist-info/sboms/sluice-mcp.cdx.json")]
+    assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "sluice-mcp"
+    assert any(name.endswith("licenses/docs/licences.md") for name in listed)
+
+
 @pytest.mark.outside
 def test_the_migrations_come_with_a_file_for_alembic(programs: Path, tmp_path: Path) -> None:
     run([str(programs / "python"), "-P", "-c", ALEMBIC, f"sqlite:///{tmp_path}/new.db"], cwd=tmp_path)

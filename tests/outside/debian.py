@@ -11,7 +11,13 @@ from collections.abc import Iterable
 
 import pytest
 
-PACKAGES = {"chromium": "chromium", "haproxy": "haproxy", "nginx": "nginx-light"}
+PACKAGES = {
+    "buildah": "buildah",
+    "mmdebstrap": "mmdebstrap",
+    "chromium": "chromium",
+    "haproxy": "haproxy",
+    "nginx": "nginx-light",
+}
 """The package of each program."""
 FOLDERS = {
     "SLUICE_TEST_SERVERS": "the example servers of the conformance suite, see CONTRIBUTING.md",
