@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from app.engines.views.plain import plain_view
+from app.engines.views.plain import PLAIN, plain_view
+from app.engines.views.reading import readings
 
 Locate = Callable[[int, int], tuple[int, int]]
 """Maps offsets in a view to offsets in the text."""
@@ -62,6 +63,7 @@ def views(text: str) -> list[InjectionView]:
     plain = plain_view(text)
     first = InjectionView(text, _same) if plain is None else InjectionView(plain.text, plain.original_span)
     every_view = [first, *_respelled(first)]
+    every_view += _read(text)
     if not text.isascii():
         every_view += list(_invisible(text))
     budget = _MAX_DECODED
@@ -76,6 +78,16 @@ def views(text: str) -> list[InjectionView]:
             if depth + 1 < _MAX_DEPTH:
                 pending.append((decoded, depth + 1))
     return every_view
+
+
+def _read(text: str) -> list[InjectionView]:
+    """Return the last reading of ``text`` as detection of personal data reads it, if it undoes any encoding."""
+    decoded = readings(text).views[-1:]
+    return [
+        InjectionView(view.text, view.original_span, encoded=True, guessed=True)
+        for view in decoded
+        if view.ways != PLAIN
+    ]
 
 
 def _same(start: int, end: int) -> tuple[int, int]:
