@@ -27,7 +27,7 @@ from app.services.gateway.providers import ProviderRecord
 _EXAMPLE: Final[dict[str, Any]] = {
     "kind": "openai",
     "baseUrl": "https://api.openai.com/v1",
-    "apiKey": "the key that the provider gave you",
+    "apiKey": "sk-the-key-of-the-provider",
     "models": ["gpt-*"],
     "aliases": {"fast": "gpt-5-mini"},
 }

@@ -100,6 +100,17 @@ async def test_a_provider_is_stored_read_changed_and_removed(rest: Rest) -> None
     assert await rest.services.providers.of_tenant(rest.tenant) == ()
 
 
+async def test_the_examples_of_the_document_are_what_the_service_takes_and_gives(rest: Rest) -> None:
+    document = rest.app.openapi()
+    body = document["paths"]["/api/v1/providers/{name}"]["put"]["requestBody"]["content"]["application/json"]
+    (example,) = (entry["value"] for entry in body["examples"].values())
+    stored = await call(rest, "PUT", "/main", example)
+    shown = document["components"]["schemas"]["StoredProviderAnswer"]["examples"][0]
+    own = {"created": shown["created"], "created_by": shown["created_by"], "updated": shown["updated"]}
+    # The document leaves out members that are null.
+    assert {**stored.json(), **own} == {**shown, "description": None}
+
+
 async def test_providers_are_listed_by_name_page_by_page_and_asked_in_their_order(rest: Rest) -> None:
     for name, order in (("beta", None), ("alpha", None), ("gamma", 3)):
         assert (await call(rest, "PUT", f"/{name}", {**MAIN, "order": order})).status_code == 200
