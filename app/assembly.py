@@ -10,11 +10,16 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Final
 
-import app.middlewares
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.engines import Engines
-from app.core.contracts.registry import Registry, RegistryError
-from app.engine_wiring import chosen_engines, document_indexes, pool_detector, remote_options
+from app.core.contracts.registry import Registry
+from app.engine_wiring import (
+    chosen_engines,
+    discovered_registry,
+    document_indexes,
+    pool_detector,
+    remote_options,
+)
 from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.grounding.checker import RuleChecker
@@ -50,6 +55,7 @@ from app.services.documents.vectors import DocumentVectors
 from app.services.forward.client_connections import ClientConnections
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService, resolving
+from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
@@ -92,6 +98,7 @@ class Services:
     upstreams: UpstreamService
     servers: ServerService
     providers: ProviderService
+    gateway: GatewayService
     declarations: DeclarationService
     descriptions: DescriptionService
     disclosure: DisclosureService
@@ -175,7 +182,7 @@ async def opened(
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
-        registry = _registry(
+        registry = discovered_registry(
             Engines(
                 detector=detector,
                 now=now,
@@ -289,6 +296,7 @@ async def opened(
             upstreams=upstreams,
             servers=servers,
             providers=providers,
+            gateway=GatewayService.over(invoke, providers, now, subscribe=changes.subscribe),
             declarations=DeclarationService(database, audit, servers, pipelines, policies, providers, now),
             vault=vault,
             replay=ReplayService(database, audit, custodian, marks, settings.erasure_files),
@@ -339,13 +347,6 @@ def _remote_middlewares(settings: Settings) -> RemoteMiddlewares:
         name: Connection(name, server, terms) for name, server in settings.middleware_servers.items()
     }
     return RemoteMiddlewares(connections, time.monotonic)
-
-
-def _registry(engines: Engines, settings: Settings) -> Registry:
-    try:
-        return Registry.discover(app.middlewares, engines, settings.plugins)
-    except RegistryError as error:
-        raise ConfigurationError([str(error)]) from error
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

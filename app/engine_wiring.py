@@ -2,7 +2,9 @@
 
 from contextlib import AsyncExitStack
 
-from app.core.contracts.engines import Embedder, ToolRanker
+import app.middlewares
+from app.core.contracts.engines import Embedder, Engines, ToolRanker
+from app.core.contracts.registry import Registry, RegistryError
 from app.engines.choosing import Chooser
 from app.engines.deferred import DeferredToolRanker
 from app.engines.documents.chunk_index import IndexOptions
@@ -104,3 +106,11 @@ def document_indexes(
     indexes = DocumentIndexes.elsewhere(database, embedder, options, observe)
     stack.push_async_callback(indexes.close)
     return indexes
+
+
+def discovered_registry(engines: Engines, settings: Settings) -> Registry:
+    """Return the middlewares of this service and of the plug-ins that the settings name."""
+    try:
+        return Registry.discover(app.middlewares, engines, settings.plugins)
+    except RegistryError as error:
+        raise ConfigurationError([str(error)]) from error

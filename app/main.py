@@ -196,6 +196,7 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
         upstreams=services.upstreams,
         servers=services.servers,
         providers=services.providers,
+        gateway=services.gateway,
         vault=services.vault,
         audit=services.audit,
         descriptions=services.descriptions,

@@ -23,6 +23,7 @@ from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
+from app.services.gateway.doors import GatewayService
 from app.services.gateway.guardrails import SeenTexts
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
@@ -55,6 +56,7 @@ class RouteServices:
     upstreams: UpstreamService
     servers: ServerService
     providers: ProviderService
+    gateway: GatewayService
     vault: VaultService
     audit: AuditService
     pipelines: PipelineService

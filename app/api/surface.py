@@ -10,6 +10,7 @@ from app.api import (
     collections,
     concerns,
     descriptions,
+    gateway,
     groups,
     invoke,
     litellm,
@@ -50,9 +51,10 @@ _ROUTERS: Final = (
     collections.router,
     pipelines.runs,
     litellm.router,
+    gateway.router,
 )
 
-SURFACES: Final = (litellm.SURFACE,)
+SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE)
 """Paths whose clients speak another API than ours; the EdgeGuard is given them."""
 
 

@@ -32,6 +32,7 @@ from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
+from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
@@ -128,21 +129,24 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
     pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
+    invoke = InvokeService(
+        *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()),
+        metrics.invocation,
+        pipelines=pipelines,
+    )
+    providers = ProviderService(database, vault.audit, ProviderClient(), ("127.0.0.0/8",))
     return RouteServices(
         access=access,
         tenants=TenantService(access),
-        invoke=InvokeService(
-            *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()),
-            metrics.invocation,
-            pipelines=pipelines,
-        ),
+        invoke=invoke,
         pipelines=pipelines,
         policies=policies,
         groups=GroupService(database, vault.audit, GroupTrees(database), registry.middlewares),
         concerns=ConcernService(database, vault.audit, policies),
         upstreams=upstreams,
         servers=ServerService(database, vault.audit, upstreams),
-        providers=ProviderService(database, vault.audit, ProviderClient(), ("127.0.0.0/8",)),
+        providers=providers,
+        gateway=GatewayService.over(invoke, providers, vault.service.now, subscribe=lambda _hear: None),
         vault=vault.service,
         audit=vault.audit,
         descriptions=DescriptionService(database, vault.audit),

@@ -1,0 +1,178 @@
+"""Doors in the shape of model providers: the paths below /openai/v1 and /anthropic, in the providers' own forms.
+
+They are not in the OpenAPI document of this service: their bodies are those of the providers, and documented there.
+"""
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final, cast
+from urllib.parse import parse_qsl
+
+import structlog
+from fastapi import APIRouter
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from app.api.auth import RouteServices
+from app.api.credentials import foreign_key, own_key
+from app.core.access import Caller, Role
+from app.core.errors import InternalError, InvalidRequestError, ServiceError
+from app.core.gateway.kinds import KINDS, NotCoveredError, ProviderError, ProviderKind
+from app.edge.facts import RequestFacts, facts_of
+from app.edge.limits import needs
+from app.edge.observability import log_bug
+from app.edge.problems import error_headers, internal_error
+from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
+from app.services.gateway.doors import DoorRequest
+
+_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+_USER: Final = "x-sluice-user"
+_SCOPE: Final = "x-sluice-scope"
+_MOST_FIELDS: Final = 200
+
+
+class ProviderDoor:
+    """Serves every path of one kind of provider: an ASGI application, so that nothing buffers what streams."""
+
+    def __init__(self, kind: ProviderKind) -> None:
+        self.kind = kind
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; when its client goes away, the work ends, and with it the provider's request."""
+        work = asyncio.ensure_future(self._answered(scope, send))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
+
+    async def _answered(self, scope: Scope, send: Send) -> None:
+        facts = facts_of(scope)
+        answer = _Answer(send)
+        try:
+            await self._run(scope, facts, answer)
+        except NotCoveredError as error:
+            facts.error_code = error.code
+            await answer.refuse(self.kind.error(error.code, error.message, status=error.status), {})
+        except ServiceError as error:
+            facts.error_code = error.code
+            if isinstance(error, InternalError):
+                log_bug(structlog.get_logger("sluice"), error.__cause__ or error, facts.request_id)
+            refused = self.kind.fault(error)
+            await answer.refuse(refused, error_headers(error, refused.status))
+        except Exception as error:  # noqa: BLE001 - nothing of an exception's text may leave
+            facts.error_code = InternalError.code
+            log_bug(structlog.get_logger("sluice"), error, facts.request_id)
+            await answer.refuse(self.kind.fault(internal_error()), {})
+
+    async def _run(self, scope: Scope, facts: RequestFacts, answer: "_Answer") -> None:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        named = {name.lower(): value for name, value in headers}
+        path = scope["path"].removeprefix(self.kind.prefix)
+        upgrade = named.get("upgrade", "").lower() == "websocket"
+        operation = self.kind.find(scope["method"], path, upgrade=upgrade)
+        services = cast("RouteServices", scope["app"].state.route_services)
+        caller = await _caller(services, facts, scope["headers"])
+        incoming = DoorRequest(
+            kind=self.kind,
+            operation=operation,
+            method=scope["method"],
+            headers=headers,
+            query=_query(scope),
+            body=facts.body or b"",
+            caller_key=foreign_key(scope["headers"]),
+            end_user=named.get(_USER),
+            scope=named.get(_SCOPE),
+        )
+        async with services.gateway.answered(caller, incoming, facts.info(math.inf)) as reply:
+            await answer.begin(reply.status, reply.headers)
+            async for chunk in reply.chunks:
+                await answer.chunk(chunk)
+            await answer.end()
+
+
+@dataclass(slots=True)
+class _Answer:
+    """Sends an answer, and refusals as long as none has begun."""
+
+    send: Send
+    started: bool = field(default=False, init=False)
+
+    async def begin(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+        self.started = True
+        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def chunk(self, chunk: bytes) -> None:
+        await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def end(self) -> None:
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def refuse(self, refusal: ProviderError, headers: Mapping[str, str]) -> None:
+        if self.started:
+            # Nothing can be said any more; without an end, the client sees that the answer is not whole.
+            raise ConnectionResetError
+        await self.begin(
+            refusal.status,
+            [
+                ("Content-Type", "application/json"),
+                ("Content-Length", str(len(refusal.body))),
+                *headers.items(),
+            ],
+        )
+        await self.send({"type": "http.response.body", "body": refusal.body})
+
+
+async def _gone(receive: Receive) -> None:
+    """Return once the client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _caller(services: RouteServices, facts: RequestFacts, headers: RawHeaders) -> Caller:
+    """Return who asks; where a body was read, the edge knows that already."""
+    caller = facts.caller or services.anonymous
+    if caller is None:
+        caller = await services.access.authenticate(own_key(headers), facts.address)
+    facts.admit(caller)
+    return caller
+
+
+def _query(scope: Scope) -> list[tuple[str, str]]:
+    try:
+        query = scope["query_string"].decode("latin-1")
+        return parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise InvalidRequestError(f"The query has more than {_MOST_FIELDS} parameters.") from None
+
+
+def _surface(kind: ProviderKind) -> ForeignSurface:
+    def refusal(error: ServiceError, status: int | None) -> ForeignRefusal:
+        refused = kind.fault(error)
+        return ForeignRefusal(status or refused.status, refused.body)
+
+    def upgrade(path: str) -> ForeignRefusal:
+        try:
+            kind.find("GET", path.removeprefix(kind.prefix), upgrade=True)
+        except NotCoveredError as error:
+            refused = kind.error(error.code, error.message, status=error.status)
+            return ForeignRefusal(refused.status, refused.body)
+        raise AssertionError("no operation is served over a WebSocket")
+
+    return ForeignSurface(f"{kind.prefix}/", own_key, refusal, upgrade)
+
+
+def _route(kind: ProviderKind) -> Route:
+    door = needs(Role.INVOKER, action="gateway.request")(ProviderDoor(kind))
+    return Route(f"{kind.prefix}/{{path:path}}", door, methods=list(_METHODS), include_in_schema=False)
+
+
+SURFACES: Final = tuple(_surface(kind) for kind in KINDS.values())
+router = APIRouter(routes=[_route(kind) for kind in KINDS.values()])

@@ -1,0 +1,178 @@
+"""An answer of a provider on its way to the caller: handles become originals, whole or while it streams."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
+from app.core.gateway.kinds import Operation, ProviderKind
+from app.core.gateway.providers import ProviderEntry
+from app.core.gateway.restoring import HandleRestoration
+from app.core.gateway.signed_blocks import SignedBlock
+from app.core.offload import off_loop
+from app.services.gateway.records import GatewayRecord
+from app.services.gateway.request_vaults import RequestVault
+from app.services.gateway.scopes import GatewayScopes
+from app.services.gateway.signed import SignedBlocks
+from app.upstream.providers.requests import ProviderAnswer
+
+SCOPE: Final = "X-Sluice-Scope"
+UNSCANNED: Final = "X-Sluice-Unscanned"
+_EVENTS: Final = "text/event-stream"
+_JSON: Final = "application/json"
+_LISTS: Final = frozenset({"models"})
+_DELETES: Final = ".delete"
+
+
+class Gleaned(Protocol):
+    """What an answer or a stream told beside its texts."""
+
+    @property
+    def usage(self) -> Mapping[str, Any]:
+        """Return the provider's numbers of tokens."""
+        ...
+
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """Return the ids of the answer and its conversation."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DoorAnswer:
+    """Status, headers and body for the caller; ``streams``: the chunks come one by one, without a length."""
+
+    status: int
+    headers: Sequence[tuple[str, str]]
+    chunks: AsyncIterator[bytes]
+    streams: bool = False
+
+
+@dataclass(slots=True)
+class AnswerRun:
+    """One answer; nothing of it goes out before what must be on record, sealed or bound is."""
+
+    kind: ProviderKind
+    operation: Operation
+    answer: ProviderAnswer
+    record: GatewayRecord
+    scopes: GatewayScopes
+    signed: SignedBlocks
+    vault: RequestVault
+    entry: ProviderEntry
+    restoration: HandleRestoration
+    complete: bool = field(default=False, init=False)
+    _announced: bool = field(default=False, init=False)
+    _bound: dict[str, str] = field(default_factory=dict, init=False)
+
+    async def begun(self) -> DoorAnswer:
+        """Return the head of the answer, with its body or with the stream that will be its body."""
+        answer = self.answer
+        if self._passes or answer.status >= HTTPStatus.BAD_REQUEST:
+            return await self._passed_on()
+        if self._media_type == _EVENTS:
+            headers = [*self._headers(), ("X-Accel-Buffering", "no")]
+            return DoorAnswer(answer.status, headers, self._events(), streams=True)
+        body = await answer.whole()
+        if self.operation.answers and body and self._media_type == _JSON:
+            body = await self._restored(body)
+        return self._whole(body)
+
+    async def _passed_on(self) -> DoorAnswer:
+        """Return an answer without texts, or an error, as it came."""
+        body = await self.answer.whole()
+        if self.operation.name in _LISTS and self.answer.status == HTTPStatus.OK and body:
+            body = self.kind.models(body, self.entry.models, self.entry.aliases)
+        if self.operation.name.endswith(_DELETES) and self.answer.status < HTTPStatus.BAD_REQUEST:
+            # The last id of a path is what was deleted.
+            await self.scopes.unbind(self.record.caller, list(self.operation.ids.values())[-1:])
+        return self._whole(body)
+
+    @property
+    def _passes(self) -> bool:
+        return self.operation.family is None
+
+    @property
+    def _media_type(self) -> str:
+        values = [value for name, value in self.answer.headers if name.lower() == "content-type"]
+        return values[0].partition(";")[0].strip().lower() if values else ""
+
+    def _headers(self) -> list[tuple[str, str]]:
+        headers = self.kind.headers.answer(self.answer.headers)
+        own = [(UNSCANNED, str(self.record.unscanned))]
+        if self.record.scope is not None:
+            own.append((SCOPE, self.record.scope))
+        return [*headers, *own]
+
+    def _whole(self, body: bytes) -> DoorAnswer:
+        headers = [(name, value) for name, value in self._headers() if name.lower() != "content-length"]
+        return DoorAnswer(self.answer.status, [*headers, ("Content-Length", str(len(body)))], self._one(body))
+
+    async def _one(self, body: bytes) -> AsyncIterator[bytes]:
+        self._left(body)
+        self.complete = True
+        if body:
+            yield body
+
+    async def _restored(self, body: bytes) -> bytes:
+        """Return a whole answer with originals in place of handles."""
+        family, operation = self.operation.family, self.operation
+        assert family is not None  # noqa: S101 - asked by the caller
+        try:
+            came = await off_loop(len(body), family.answer, operation, body)
+        except (InvalidRequestError, TooLargeError):
+            # Words of ours about the caller's request would be wrong: it is the provider's answer that is.
+            raise UpstreamUnavailableError(
+                "The provider's answer is no JSON that can be read, so nothing of it was passed on.",
+                details={"provider": self.entry.name},
+            ) from None
+        changed = await off_loop(len(body), came.rewritten, self.restoration)
+        await self._before(came.signed, came)
+        return changed.to_bytes()
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        """Yield a stream with originals in place of handles, each event as soon as it may go."""
+        family, died = self.operation.family, False
+        assert family is not None  # noqa: S101 - asked by the caller
+        stream = family.stream(self.operation, self.restoration)
+        try:
+            async with aclosing(self.answer.chunks()) as chunks:
+                async for chunk in chunks:
+                    out = stream.feed(chunk)
+                    await self._before(stream.take_signed(), stream)
+                    if out:
+                        self._left(out)
+                        yield out
+        except ServiceError as error:
+            self.record.error_code, died = error.code, True
+        out = stream.end(died=died or not stream.ended)
+        await self._before(stream.take_signed(), stream)
+        self.complete = True
+        if out:
+            self._left(out)
+            yield out
+
+    async def _before(self, signed: Iterable[SignedBlock], gleaned: Gleaned) -> None:
+        """Do what must be done before the next bytes go out: seal, bind, record."""
+        blocks = {block.digest: block.raw.encode() for block in signed}
+        if blocks:
+            await self.signed.keep(self.vault, blocks)
+        ids = {name: value for name, value in gleaned.ids.items() if self._bound.get(name) != value}
+        if ids:
+            vault = self.vault
+            await self.scopes.bind(
+                self.record.caller, vault.scope, self.entry.name, list(ids.values()), vault.handles
+            )
+            self._bound.update(ids)
+        if self.restoration.restored and not self._announced:
+            self._announced = True
+            await self.record.restoring()
+        self.record.usage = gleaned.usage
+
+    def _left(self, chunk: bytes) -> None:
+        self.record.begun()
+        self.record.bytes_out += len(chunk)
+        self.record.restored = Counter(self.restoration.restored)

@@ -1,0 +1,292 @@
+"""The run of one request at a door: whose conversation, which provider, what leaves, and what the caller gets back."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, cast
+
+from app.core.access import Caller, Role
+from app.core.contracts.policy import Policy
+from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
+from app.core.events import Changed
+from app.core.gateway.credentials import ProviderCredential, credential_for
+from app.core.gateway.kinds import Operation, ProviderKind
+from app.core.gateway.providers import (
+    ModelChoice,
+    ProviderEntry,
+    ProviderKindName,
+    choose_provider,
+    provider_named,
+)
+from app.core.gateway.requests import GatewayRequest
+from app.core.gateway.restoring import HandleRestoration
+from app.core.offload import off_loop
+from app.core.request import RequestInfo
+from app.services.gateway.answers import AnswerRun, DoorAnswer
+from app.services.gateway.opened_scopes import OpenedScopes
+from app.services.gateway.outbound import Outbound
+from app.services.gateway.pipeline_use import PipelineUse, end_of
+from app.services.gateway.providers import ProviderService
+from app.services.gateway.records import CLIENT_GONE, GatewayRecord
+from app.services.gateway.request_vaults import RequestVault, RequestVaults
+from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints, ScopeRules
+from app.services.gateway.signed import SignedBlocks
+from app.services.invoke.invoke import InvokeService
+from app.services.invoke.outcomes import OutcomeRecorder
+from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
+
+NOTE: Final = (
+    "Some values in this conversation are replaced by placeholders in square brackets, such as [PERSON_1] or "
+    "[EMAIL_2]. Treat each as the value that it stands for, and repeat it exactly as it is written wherever you would "
+    "write that value, also in the arguments of tools. Do not guess what is behind it."
+)
+"""What the model is told of handles; constant, so that it does not change the prefix that a provider caches."""
+
+_REDACT: Final = "gateway.redact"
+_DELEGATE: Final = "delegate"
+_LONGEST_USER: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRequest:
+    """One request as it came to a door; ``caller_key`` is the caller's own key of the provider."""
+
+    kind: ProviderKind
+    operation: Operation
+    method: str
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    query: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
+    caller_key: str | None = field(default=None, repr=False)
+    end_user: str | None = field(default=None, repr=False)
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What was decided about a request: the bytes that leave, where to, and what its answer may show."""
+
+    body: bytes
+    endpoint: ProviderEndpoint
+    credential: ProviderCredential
+    vault: RequestVault
+    restoration: HandleRestoration
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayService:
+    """Takes requests in the shape of a provider's API, hides what the policy hides, and restores the answers."""
+
+    invoke: InvokeService
+    providers: ProviderService
+    scopes: GatewayScopes
+    vaults: RequestVaults
+    signed: SignedBlocks
+
+    @classmethod
+    def over(
+        cls,
+        invoke: InvokeService,
+        providers: ProviderService,
+        now: Callable[[], datetime],
+        *,
+        subscribe: Callable[[Callable[[Changed], None]], object],
+    ) -> "GatewayService":
+        """Return the service over the vault of ``invoke``; ``subscribe`` lets it hear of erasures and changes."""
+        vault = invoke.vault
+        opened = OpenedScopes(vault.database, vault.opener, now)
+        subscribe(opened.hear)
+        return cls(
+            invoke=invoke,
+            providers=providers,
+            scopes=GatewayScopes(vault.database, vault, now),
+            vaults=RequestVaults(vault, opened, now),
+            signed=SignedBlocks(vault.database, vault.key_keeper, vault.default_ttl_s, now),
+        )
+
+    @asynccontextmanager
+    async def answered(
+        self, caller: Caller, incoming: DoorRequest, info: RequestInfo
+    ) -> AsyncIterator[DoorAnswer]:
+        """Send a request and hand out its answer; leaving the block ends the provider's request, too.
+
+        Raises the errors of the services, each on record. Once the answer is handed out, its chunks raise only where
+        something could not be recorded, sealed or bound.
+        """
+        record = GatewayRecord(self.invoke.audit, caller, info, incoming.operation.name)
+        record.bytes_in = len(incoming.body)
+        async with record.whole():
+            caller.require(Role.INVOKER)
+            caller = record.caller = _acting(caller, incoming.end_user)
+            record.policy_version, policy = await self.invoke.policies.get(caller.tenant)
+            lane = f"gateway {incoming.kind.name}"
+            with self.invoke.traffic.forwarded(caller.tenant, lane, policy.limits):
+                turn = await self._prepared(caller, incoming, info, policy, record)
+                await record.sending(turn.body)
+                async with self.providers.client.send(
+                    turn.endpoint, _outgoing(incoming, turn), turn.credential
+                ) as answer:
+                    record.status = answer.status
+                    run = AnswerRun(
+                        kind=incoming.kind,
+                        operation=incoming.operation,
+                        answer=answer,
+                        record=record,
+                        scopes=self.scopes,
+                        signed=self.signed,
+                        vault=turn.vault,
+                        entry=turn.endpoint.entry,
+                        restoration=turn.restoration,
+                    )
+                    yield await run.begun()
+                    if not run.complete:
+                        record.error_code = record.error_code or CLIENT_GONE
+
+    async def _prepared(
+        self,
+        caller: Caller,
+        incoming: DoorRequest,
+        info: RequestInfo,
+        policy: Policy,
+        record: GatewayRecord,
+    ) -> _Turn:
+        """Decide where a request goes, and turn it into the bytes that leave."""
+        request = await _read(incoming)
+        scope = await self._scope(caller, incoming, request)
+        record.scope = scope.name
+        texts = [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
+        vault = await self.vaults.open(caller, scope, texts, policy.secrets)
+        choice, endpoint, credential = await self._chosen(caller, incoming, request, scope)
+        record.provider, record.model = endpoint.entry.name, choice.model if choice is not None else None
+        restoration = HandleRestoration(vault.resolve)
+        if request is None:
+            return _Turn(incoming.body, endpoint, credential, vault, restoration)
+        record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
+        use = PipelineUse(
+            invoke=self.invoke,
+            outcomes=OutcomeRecorder(vault, self.invoke.audit, self.invoke.masker),
+            caller=caller,
+            policy=policy,
+            policy_version=record.policy_version or 0,
+            info=info,
+            until=end_of(policy),
+            action=_REDACT,
+        )
+        outbound = Outbound(use, vault, self.signed)
+        async with self.invoke.traffic.slot(caller.tenant, policy.limits, use.until):
+            body = await self._hidden(outbound, request, choice, record)
+        return _Turn(body, endpoint, credential, vault, restoration)
+
+    async def _scope(
+        self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None
+    ) -> ConversationScope:
+        """Return whose conversation this is. An id of a provider counts, whatever else the request names."""
+        hints, rules = _hints(incoming, request), ScopeRules()
+        if not hints.ids:
+            return await self.scopes.find(caller, hints, rules)
+        scope = await self.scopes.find(caller, ScopeHints(ids=hints.ids), rules)
+        if hints.named not in {None, scope.name}:
+            raise NotFoundError(
+                "The conversation or response belongs to another scope than X-Sluice-Scope names."
+            )
+        return scope
+
+    async def _hidden(
+        self,
+        outbound: Outbound,
+        request: GatewayRequest,
+        choice: ModelChoice | None,
+        record: GatewayRecord,
+    ) -> bytes:
+        """Return the bytes of a request with handles."""
+        before = request
+        request = await outbound.redacted(request, None)
+        if choice is not None and choice.model != before.facts.model:
+            request = request.with_model(choice.model)
+        body = await off_loop(record.bytes_in, request.to_bytes)
+        body, replaced = await outbound.checked(request, body)
+        record.findings.update(outbound.use.findings)
+        record.egress.update(replaced)
+        record.prefix_changed = outbound.changed_prefixes(request)
+        return body
+
+    async def _chosen(
+        self,
+        caller: Caller,
+        incoming: DoorRequest,
+        request: GatewayRequest | None,
+        scope: ConversationScope,
+    ) -> tuple[ModelChoice | None, ProviderEndpoint, ProviderCredential]:
+        """Return the provider of a request, the model's name there, and whose key goes along."""
+        endpoints = {place.entry.name: place for place in await self.providers.of_tenant(caller.tenant)}
+        entries = [place.entry for place in endpoints.values()]
+        kind = cast("ProviderKindName", incoming.kind.name)
+        named = incoming.operation.ids.get("model")
+        model, choice = request.facts.model if request is not None else named, None
+        if model is not None:
+            choice = choose_provider(entries, kind, model)
+            if scope.provider not in {None, choice.provider.name}:
+                choice = provider_named(entries, kind, scope.provider, model)
+            entry = choice.provider
+        else:
+            entry = _of_kind(entries, kind, scope.provider)
+        credential = credential_for(entry, incoming.caller_key, chosen_by_model=True)
+        return choice, endpoints[entry.name], credential
+
+
+def _acting(caller: Caller, end_user: str | None) -> Caller:
+    """Return the caller, for the end user whom it names: a key with the role delegate may."""
+    if end_user is None:
+        return caller
+    if all(role.value != _DELEGATE for role in caller.roles):
+        raise ForbiddenError(
+            "X-Sluice-User needs the role delegate; request a key with it from a key custodian."
+        )
+    if len(end_user) > _LONGEST_USER:
+        raise InvalidArgumentsError("X-Sluice-User names a user with at most 200 characters.")
+    return replace(caller, end_user=end_user)
+
+
+def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:
+    """Return the provider of a request without a model: the one that its id is bound to, else the first."""
+    for entry in entries:
+        if entry.kind == kind and bound in {None, entry.name}:
+            return entry
+    raise NotFoundError(
+        f"This tenant has no provider of kind {kind}; an operator adds one with PUT /api/v1/providers/NAME.",
+        details={"kind": kind},
+    )
+
+
+async def _read(incoming: DoorRequest) -> GatewayRequest | None:
+    family, body = incoming.operation.family, incoming.body
+    if family is None or not body:
+        return None
+    return await off_loop(len(body), family.request, incoming.operation, body)
+
+
+def _hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:
+    named = incoming.operation.ids
+    ids = [named[kind] for kind in ("conversation", "response") if kind in named]
+    if request is None:
+        return ScopeHints(named=incoming.scope, ids=ids)
+    facts = request.facts
+    ids += [each for each in (facts.conversation, facts.previous_response) if each is not None]
+    return ScopeHints(
+        named=incoming.scope,
+        ids=ids,
+        sessions=tuple(facts.sessions.values()),
+        first_user_text="\0".join(facts.first_user_texts) or None,
+    )
+
+
+def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:
+    rules = incoming.kind.headers
+    return ProviderRequest(
+        method=incoming.method,
+        path=incoming.operation.path,
+        headers=rules.request(incoming.headers),
+        query=rules.query(incoming.query),
+        body=turn.body or None,
+    )

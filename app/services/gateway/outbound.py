@@ -1,0 +1,79 @@
+"""Hide what one request holds: pipelines over its texts, then a last look at the bytes that would leave."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.core.gateway.member_table import LeafRole
+from app.core.gateway.requests import GatewayRequest
+from app.services.gateway import egress
+from app.services.gateway.pipeline_use import PipelineUse
+from app.services.gateway.request_vaults import RequestVault
+from app.services.gateway.signed import SignedBlocks
+
+_STABLE: Final = frozenset({LeafRole.SYSTEM, LeafRole.TOOLS})
+_UNTOUCHED: Final = frozenset({LeafRole.SIGNED, LeafRole.MACHINE})
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """Turns a request into the bytes that may leave, in the vault that this request sees."""
+
+    use: PipelineUse
+    vault: RequestVault
+    signed: SignedBlocks
+
+    async def redacted(self, request: GatewayRequest, pipeline: str | None) -> GatewayRequest:
+        """Return the request as ``pipeline`` leaves it; None: as both redactions do.
+
+        ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
+        are those that the provider signed; SignedBlockGoneError if one of them is gone.
+        """
+        changed = request.changed(await self._items(request, pipeline))
+        if not request.signed:
+            return changed
+        blocks = await self.signed.fetch(self.vault, [block.digest for block in request.signed])
+        return changed.with_signed({digest: raw.decode() for digest, raw in blocks.items()})
+
+    async def observed(self, request: GatewayRequest, pipeline: str | None) -> None:
+        """Count what ``pipeline`` would hide, and change nothing."""
+        await self.use.run(pipeline, request.items, self.vault.scope.name, observe=True)
+
+    async def checked(self, request: GatewayRequest, body: bytes) -> tuple[bytes, Mapping[str, int]]:
+        """Return the bytes that leave, without any original that this conversation knows, and how many were replaced.
+
+        Raises EgressRefusedError where an original stands in a place that cannot be changed.
+        """
+        paths = list(dict.fromkeys(leaf.path for leaf in request.leaves() if leaf.role not in _UNTOUCHED))
+        result = await egress.checked(self.vault, body, paths)
+        if not result.replaced:
+            return body, result.counts
+        return request.replaced(result.replaced).to_bytes(), result.counts
+
+    def changed_prefixes(self, request: GatewayRequest) -> int:
+        """Return how many texts an earlier turn sent in another form than ``request``, which is about to leave."""
+        after = [leaf.leaf.text for leaf in request.leaves()]
+        before = self.vault.texts
+        return self.vault.count_changed(before, after) if len(before) == len(after) else 0
+
+    async def _items(self, request: GatewayRequest, pipeline: str | None) -> list[Any]:
+        scope, items = self.vault.scope, list(request.items)
+        stable = set(request.numbers(_STABLE)) if scope.stable is not None else set[int]()
+        added: list[Any] = []
+        # First the stable scope: what it gives is known in the messages.
+        if scope.stable is not None:
+            added += await self._part(items, sorted(stable), pipeline, scope.stable)
+        own = [number for number in range(len(items)) if number not in stable]
+        return [*added, *await self._part(items, own, pipeline, scope.name), *items]
+
+    async def _part(
+        self, items: list[Any], numbers: list[int], pipeline: str | None, scope: str
+    ) -> list[Any]:
+        """Run the pipeline over some of ``items``, put the results in their places and return what it added."""
+        if not numbers:
+            return []
+        changed = await self.use.run(pipeline, [items[number] for number in numbers], scope)
+        added = len(changed) - len(numbers)
+        for number, item in zip(numbers, changed[added:], strict=True):
+            items[number] = item
+        return changed[:added]

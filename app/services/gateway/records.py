@@ -1,0 +1,162 @@
+"""The audit record of one request through a door: before it leaves, before the first original, at the end."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.access import Caller
+from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, OUTCOME_SENT
+from app.core.errors import (
+    AuditUnavailableError,
+    InternalError,
+    OverloadedError,
+    RateLimitedError,
+    ServiceError,
+    StoreUnavailableError,
+)
+from app.core.request import RequestInfo
+from app.services.audit.audit import AuditService
+
+_REQUEST = "gateway.request"
+_RESTORE = "gateway.restore"
+_ANSWER = "gateway.answer"
+_UNRECORDED = (AuditUnavailableError, StoreUnavailableError, RateLimitedError, OverloadedError)
+_LONGEST_NAME = 200
+_LONGEST_MEMBER = 40
+CLIENT_GONE = "client_gone"
+"""What the record says of an answer for which nobody was left."""
+
+
+@dataclass(slots=True)
+class GatewayRecord:
+    """What is known of a request so far: names, numbers and digests, never content.
+
+    ``findings`` counts what redaction hides, by label; ``egress`` what only the egress check noticed. ``usage`` are the
+    provider's numbers of tokens. ``error_code`` tells why an answer ended before its end.
+    """
+
+    audit: AuditService
+    caller: Caller
+    request: RequestInfo
+    operation: str
+    provider: str | None = None
+    model: str | None = None
+    scope: str | None = None
+    policy_version: int | None = None
+    streams: bool = False
+    observed: bool = False
+    bytes_in: int = 0
+    bytes_out: int = 0
+    status: int = 0
+    error_code: str | None = None
+    findings: Counter[str] = field(default_factory=Counter)
+    egress: Counter[str] = field(default_factory=Counter)
+    restored: Counter[str] = field(default_factory=Counter)
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    unscanned: int = 0
+    prefix_changed: int = 0
+    sent: bool = False
+    started_ns: int = field(default_factory=time.perf_counter_ns)
+    sent_ns: int = 0
+    first_ns: int = 0
+
+    async def sending(self, body: bytes) -> None:
+        """Record that these bytes leave now; without the record they do not."""
+        tenant = self.caller.tenant
+        details = {"stream": self.streams, "unscanned": self.unscanned, "prefix_changed": self.prefix_changed}
+        if self.observed:
+            details["observed"] = True
+        counts = self.findings + Counter({f"egress_{label}": number for label, number in self.egress.items()})
+        digest = self.audit.digest(tenant, body) if body else None
+        await self._record(_REQUEST, OUTCOME_SENT, details, counts, in_hmac=digest, bytes_in=len(body))
+        self.sent, self.sent_ns = True, time.perf_counter_ns()
+
+    async def restoring(self) -> None:
+        """Record that the first original is about to go to the caller."""
+        await self._record(_RESTORE, OUTCOME_OK, {"stage": "started"}, {})
+
+    def begun(self) -> None:
+        """Note the time of the first bytes of the answer."""
+        if not self.first_ns:
+            self.first_ns = time.perf_counter_ns()
+
+    async def ended(self) -> None:
+        """Record how the answer ended."""
+        details: dict[str, str | int | bool] = {
+            "status": self.status,
+            "stream": self.streams,
+            **_tokens(self.usage),
+        }
+        if self.first_ns:
+            details["first_byte_us"] = (self.first_ns - self.sent_ns) // 1000
+        outcome = OUTCOME_OK if self.error_code is None else OUTCOME_FAILED
+        await self._record(
+            _ANSWER, outcome, details, self.restored, error_code=self.error_code, bytes_out=self.bytes_out
+        )
+
+    @asynccontextmanager
+    async def whole(self) -> AsyncIterator[None]:
+        """Record how the body ends that is run inside: refused, failed, left by the client, or answered."""
+        try:
+            yield
+        except _UNRECORDED:
+            raise
+        except (asyncio.CancelledError, GeneratorExit):
+            if self.sent:
+                self.error_code = CLIENT_GONE
+                await asyncio.shield(self.ended())
+            raise
+        except Exception as error:
+            self.error_code = error.code if isinstance(error, ServiceError) else InternalError.code
+            if self.sent:
+                await self.ended()
+            else:
+                outcome = OUTCOME_REFUSED if isinstance(error, ServiceError) else OUTCOME_FAILED
+                await self._record(_REQUEST, outcome, {}, self.findings, error_code=self.error_code)
+            raise
+        await self.ended()
+
+    async def _record(
+        self,
+        action: str,
+        outcome: str,
+        details: Mapping[str, str | int | bool],
+        counts: Mapping[str, int],
+        *,
+        error_code: str | None = None,
+        in_hmac: str | None = None,
+        bytes_in: int = 0,
+        bytes_out: int = 0,
+    ) -> None:
+        tenant = self.caller.tenant
+        named = {"operation": self.operation, "provider": self.provider, "model": self.model}
+        about = {name: value[:_LONGEST_NAME] for name, value in named.items() if value is not None}
+        event = self.audit.new_event(
+            self.caller,
+            action,
+            outcome,
+            self.request,
+            policy_version=self.policy_version,
+            error_code=error_code,
+            scope_ref=None if self.scope is None else self.audit.scope_ref(tenant, self.scope),
+            in_hmac=in_hmac,
+            bytes_in=bytes_in,
+            bytes_out=bytes_out,
+            counts=dict(counts),
+            duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
+            details={**about, **details},
+        )
+        await self.audit.record(event)
+
+
+def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of tokens among what a provider says of its use."""
+    return {
+        name: number
+        for name, number in usage.items()
+        if name.endswith("_tokens") and len(name) <= _LONGEST_MEMBER and type(number) is int
+    }
