@@ -3,6 +3,7 @@
 import ipaddress
 from typing import Any
 
+import regex  # type: ignore[import-untyped]
 from presidio_analyzer import EntityRecognizer, Pattern, RecognizerResult, predefined_recognizers
 
 from app.engines.pii.ground.domains import COMMON_TOPS
@@ -16,6 +17,7 @@ from app.engines.pii.recognizers.health import health_recognizers
 from app.engines.pii.recognizers.patterns import FLAGS, ExactPatterns
 from app.engines.pii.recognizers.payment import payment_recognizers
 from app.engines.pii.recognizers.phone import CuedPhoneRecognizer
+from app.engines.views.confusables import LOOKALIKES
 
 _SHORTEST_IP = 7
 _DOUBTFUL = 0.2
@@ -26,6 +28,10 @@ _IPV6 = (
     rf"(?<![\w:])(?!::(?![0-9a-f]))(?:{_GROUP}(?::{_GROUP}){{0,6}})?::(?:{_GROUP}(?::{_GROUP}){{0,6}})?{_IPV6_END}",
 )
 """Presidio's ten alternatives reduced to two rare forms: all groups, or ``::``. Too many groups are rejected later."""
+
+_LAST_FOREIGN = regex.compile(r"(?V1r)[\p{L}\p{M}--\p{Latin}--\p{Inherited}]+")
+_TOP_GLUED = regex.compile(r"(?V1)\.[a-z]{2,}(?=[\p{L}\p{M}--\p{Latin}--\p{Inherited}])", regex.I)
+"""The top-level domain before words of another script: no domain is written in two."""
 
 
 def generic_recognizers() -> list[EntityRecognizer]:
@@ -85,6 +91,27 @@ class EmailRecognizer(ExactPatterns):
             ],
             ["email", "e mail", "mail"],
         )
+
+    def _add(self, results: list[RecognizerResult], match: Any, pattern: Pattern) -> None:
+        start, end = match.span("value")
+        address = match.group("value")
+        if not address.isascii():
+            start += _words_before(address)
+            glued = _TOP_GLUED.match(address, address.rindex("."))
+            end = match.start("value") + glued.end() if glued else end
+        results.append(self.result(start, end, pattern.score))
+
+
+def _words_before(address: str) -> int:
+    """Return the length of what stands before a local part without a sign between: words of another script.
+
+    A run of lookalikes is no word, but a disguise of the address itself.
+    """
+    sign = address.rindex("@")
+    words = _LAST_FOREIGN.search(address, 0, sign)
+    if words is None or words.end() == sign or not address[words.end()].isalnum():
+        return 0
+    return 0 if all(character in LOOKALIKES for character in words.group()) else words.end()
 
 
 class IpRecognizer(ExactPatterns):

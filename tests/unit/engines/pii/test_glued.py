@@ -131,10 +131,24 @@ def test_without_the_view_most_of_them_would_be_missed(analyzer: Analyzer, glue:
         ("backup_192.168.10.41_full.tar", "192.168.10.41", "IP"),
         ("log\\n(555) 123-4567\\n", "(555) 123-4567", "PHONE"),
         ("row\\v4111111111111111", "4111111111111111", "CARD"),
+        ("連絡先はsato.ken@kaisha.jpです", "sato.ken@kaisha.jp", "EMAIL"),
+        ("邮箱li.na@gongsi.cn谢谢", "li.na@gongsi.cn", "EMAIL"),
+        ("อีเมลsiri@boran.thครับ", "siri@boran.th", "EMAIL"),
+        ("البريدomar@sharika.saشكرا", "omar@sharika.sa", "EMAIL"),
+        ("почтаivan@firma.ruили", "ivan@firma.ru", "EMAIL"),
+        # Signs, a domain and lookalikes belong to the address.
+        ("山田.sato@例え.jp", "山田.sato@例え.jp", "EMAIL"),
+        ("用户@例子.广告", "用户@例子.广告", "EMAIL"),
+        ("аnna.bell@example.org", "аnna.bell@example.org", "EMAIL"),
     ],
 )
 def test_a_finding_is_the_value_alone(find: Find, text: str, what: str, label: str) -> None:
     assert (what, label) in find(text)
+
+
+def test_each_value_of_a_sentence_without_blanks_is_found_alone(find: Find) -> None:
+    found = find("担当のメールはsato.ken@kaisha.jpで電話は03-5253-1234です")
+    assert found == [("sato.ken@kaisha.jp", "EMAIL"), ("03-5253-1234", "PHONE")]
 
 
 ORDINARY = [
