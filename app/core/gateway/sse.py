@@ -9,6 +9,9 @@ from app.core.errors import TooLargeError
 
 MAX_EVENT_BYTES: Final = 32 * 1024 * 1024
 
+_REACH: Final = 3
+"""The longest end of a line and a half, which may begin in an earlier chunk."""
+
 _PAIR: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))")
 _PLAIN: Final = re.compile(rb"(?:event: ([^\r\n]*)\n)?data: ([^\r\n]*)\n\n")
 """An event as most providers write it; all others are read line by line."""
@@ -43,32 +46,48 @@ class EventReader:
 
     def __init__(self, maximum: int = MAX_EVENT_BYTES) -> None:
         self._maximum = maximum
-        self._buffer = b""
-        self._searched = 0
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._tail = b""
         self._ends_with_crlf = False
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Yield each event that ``chunk`` ends; raise TooLargeError if one is larger than allowed."""
         self._ends_with_crlf = self._ends_with_crlf or b"\n" in chunk
-        self._buffer += chunk
+        window = self._tail + chunk
+        if _PAIR.search(window) is None:
+            # A large event comes in many chunks; joining them at each one would take quadratic time.
+            self._keep(chunk, window)
+            return
+        searched = max(0, self._size - _REACH)
+        buffer = self._taken() + chunk
         start = 0
-        while pair := _PAIR.search(self._buffer, max(start, self._searched)):
+        while pair := _PAIR.search(buffer, max(start, searched)):
             # A carriage return at the end may be half of a line end; streams that never have a line feed end here.
-            if pair.end() == len(self._buffer) and self._ends_with_crlf and pair[0].endswith(b"\r"):
+            if pair.end() == len(buffer) and self._ends_with_crlf and pair[0].endswith(b"\r"):
                 break
-            event = self._buffer[start : pair.end()]
-            start = self._searched = pair.end()
+            event = buffer[start : pair.end()]
+            start = pair.end()
             yield _event(event)
-        self._buffer = self._buffer[start:]
-        self._searched = max(0, len(self._buffer) - 3)
-        if len(self._buffer) > self._maximum:
-            self._buffer, self._searched = b"", 0
-            raise TooLargeError("An event of the provider's stream is too large.", details={"limit": "event"})
+        self._keep(buffer[start:], buffer[start:])
 
     def rest(self) -> StreamEvent | None:
         """Return what is left when the stream has ended: an event without its empty line, or None."""
-        buffer, self._buffer, self._searched = self._buffer, b"", 0
+        buffer = self._taken()
         return _event(buffer) if buffer else None
+
+    def _keep(self, part: bytes, window: bytes) -> None:
+        self._parts.append(part)
+        self._size += len(part)
+        self._tail = window[-_REACH:]
+        if self._size > self._maximum:
+            self._taken()
+            raise TooLargeError("An event of the provider's stream is too large.", details={"limit": "event"})
+
+    def _taken(self) -> bytes:
+        buffer = b"".join(self._parts)
+        self._parts, self._size, self._tail = [], 0, b""
+        return buffer
 
 
 def written_event(data: str, name: str | None = None) -> bytes:

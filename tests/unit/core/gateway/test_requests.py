@@ -247,3 +247,85 @@ def test_a_prefix_of_a_conversation_stays_byte_for_byte(turns, name, plain):
         sent.append(before.changed(items).to_bytes())
     for earlier, later in itertools.pairwise(sent):
         assert later.startswith(earlier[: -len(b"]}")])
+
+
+PIECES = st.sampled_from(["Anna", "so", "é", '"', "\n", " ", "[1]", "🙂"])
+WORDS = st.lists(PIECES, min_size=1, max_size=6).map(" ".join)
+TURNS = st.one_of(
+    WORDS.map(lambda text: [{"role": "user", "content": text}]),
+    WORDS.map(lambda text: [{"role": "assistant", "content": [{"type": "text", "text": text}]}]),
+    WORDS.map(
+        lambda text: [
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"q": text}}],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": text}]},
+        ]
+    ),
+)
+
+
+def hidden(items):
+    return json.loads(json.dumps(items, ensure_ascii=False).replace("Anna", "[PERSON_1]"))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(TURNS, min_size=3, max_size=30), st.integers(0, 2), WORDS, st.booleans())
+def test_two_requests_of_a_conversation_share_what_their_unredacted_forms_share(turns, late, edit, plain):
+    """The last turns may be edited; what stood before them stays byte for byte."""
+    messages = [message for turn in turns for message in turn]
+    edited = [*messages[: len(messages) - late], {"role": "user", "content": edit}]
+    came, sent = [], []
+    for conversation in (messages, edited):
+        body = {"model": "m", "system": "for Anna", "tools": MESSAGES["tools"], "messages": conversation}
+        came.append(json.dumps(body, ensure_ascii=plain))
+        before = request(came[-1].encode(), anthropic_messages.REQUEST)
+        sent.append(before.changed(hidden(before.items)).to_bytes().decode())
+    shared = common(messages_of(came))
+    assert common(messages_of(sent))[: len(shared)] == hidden(shared)
+    written = [text.rpartition('"messages": [')[0] for text in sent]
+    assert written[0] == written[1] and "[PERSON_1]" in written[0]
+    raws = [JsonBody(text).raws([("messages", number) for number in range(len(shared))]) for text in sent]
+    assert raws[0] == raws[1]
+
+
+def common(pair):
+    """Return what two lists of messages have in common at their beginning."""
+    return [
+        first
+        for first, second in itertools.takewhile(lambda both: both[0] == both[1], zip(*pair, strict=False))
+    ]
+
+
+def messages_of(texts):
+    return [json.loads(text)["messages"] for text in texts]
+
+
+NESTED = st.recursive(
+    st.just(PLANTED) | st.integers() | st.booleans(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "data", "id", "name", "url", "content", "x y"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(NESTED, st.data(), st.sampled_from(sorted(BODIES)))
+def test_whatever_a_new_member_holds_is_given_out(value, data, name):
+    """A provider may add members and blocks of any form at any place, without waiting for a table."""
+    body, table = BODIES[name]
+    holders = [path for path in paths_of(body) if isinstance(value_at(body, path), dict)]
+    place = (*data.draw(st.sampled_from(holders)), "brand_new")
+    planted = request(with_value(body, place, value), table)
+    texts = [
+        leaf for leaf in planted.leaves() if PLANTED in leaf.leaf.text and leaf.path[: len(place)] == place
+    ]
+    positions = [path for path in paths_of(value) if value_at(value, path) == PLANTED]
+    assert {leaf.path[len(place) :] for leaf in texts} >= set(positions)

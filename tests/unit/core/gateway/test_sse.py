@@ -47,6 +47,13 @@ def test_every_byte_is_kept(lines, ends, data):
     assert events == read(raw)
 
 
+def test_a_large_event_comes_in_many_chunks():
+    raw = b"data: " + b"x" * 3_000_000 + b"\n\ndata: y\n\n"
+    reader = EventReader()
+    events = [event for place in range(0, len(raw), 500) for event in reader.feed(raw[place : place + 500])]
+    assert [len(event.data) for event in events] == [3_000_000, 1]
+
+
 def test_data_of_several_lines_is_one_text():
     (event,) = read(b'event: e\ndata: {\ndata:  "a":1}\n: note\n\n')
     assert (event.name, event.data) == ("e", '{\n "a":1}')
