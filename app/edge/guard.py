@@ -31,7 +31,7 @@ from app.edge.limits import (
 from app.edge.memory import LARGE_BYTES, FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
-from app.edge.surfaces import ForeignSurface, surface_at
+from app.edge.surfaces import ForeignSurface
 from app.edge.tracing import Tracer
 
 MCP_SURFACE: Final = "mcp_surface"
@@ -108,9 +108,16 @@ class EdgeGuard:
         else:
             await self.app(scope, receive, send)
 
+    def _surface_at(self, path: str) -> ForeignSurface | None:
+        """Return the surface that has ``path``, or None."""
+        for surface in self.surfaces:
+            if path.startswith(surface.prefix):
+                return surface
+        return None
+
     async def _refuse_websocket(self, scope: Scope, send: Send) -> None:
         """Close a WebSocket; where a surface has an answer for it and the server can send one, answer."""
-        surface = surface_at(self.surfaces, scope.get("path", ""))
+        surface = self._surface_at(scope.get("path", ""))
         able = "websocket.http.response" in (scope.get("extensions") or {})
         if surface is None or surface.upgrade is None or not able:
             await send({"type": "websocket.close", "code": 1008})
@@ -195,7 +202,7 @@ class EdgeGuard:
             return
         try:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
-            surface = surface_at(self.surfaces, facts.path)
+            surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             facts.admit(await self.gate(facts, key, needed))
         except ServiceError as error:
@@ -206,7 +213,7 @@ class EdgeGuard:
     def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
         """Refuse names in the query that the route does not read."""
         query = scope.get("query_string", b"")
-        if not query or surface_at(self.surfaces, facts.path) is not None:
+        if not query or self._surface_at(facts.path) is not None:
             return
         fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
         if fault is not None:
@@ -238,7 +245,7 @@ class EdgeGuard:
         facts.error_code = error.code
         if answer.started:
             return
-        surface = surface_at(self.surfaces, facts.path)
+        surface = self._surface_at(facts.path)
         media_type = b"application/json"
         if surface is not None and surface.refusal is not None:
             status, body = surface.refusal(error, status)

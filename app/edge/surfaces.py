@@ -30,11 +30,3 @@ class ForeignSurface:
     credential: Callable[[RawHeaders], str | None]
     refusal: Callable[[ServiceError, int | None], ForeignRefusal] | None = None
     upgrade: Callable[[str], ForeignRefusal] | None = None
-
-
-def surface_at(surfaces: Sequence[ForeignSurface], path: str) -> ForeignSurface | None:
-    """Return the surface that has ``path``, or None."""
-    for surface in surfaces:
-        if path.startswith(surface.prefix):
-            return surface
-    return None

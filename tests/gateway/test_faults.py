@@ -158,6 +158,9 @@ def test_an_end_user_needs_the_role_delegate(gateway):
         client.chat.completions.create(**asked())
     assert refused.value.code == "sluice_forbidden"
     assert not gateway.provider.arrived
+    client = gateway.openai(gateway.new_key("invoker", "delegate"), default_headers={"X-Sluice-User": "u1"})
+    assert client.chat.completions.create(**asked()).choices
+    assert b"x-sluice" not in gateway.provider.everything().lower()
 
 
 def test_a_body_over_the_limit_is_refused_in_the_providers_shape(gateway):

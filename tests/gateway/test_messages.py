@@ -39,7 +39,7 @@ def test_a_message_comes_back_with_originals(gateway, conversation):
     assert_nothing_arrived(gateway)
     sent = gateway.provider.last
     assert sent.path == "/a/v1/messages" and sent.headers["x-api-key"].startswith("sk-of-the-provider")
-    assert sent.json["system"] == "Be brief."
+    assert "Be brief." in json.dumps(sent.json["system"])
 
 
 @pytest.mark.parametrize("pieces", [1, 4, 1000])

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
+from app.core.content.handles import Handle
+from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
+from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
@@ -25,6 +28,7 @@ _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 _LISTS: Final = frozenset({"models"})
 _DELETES: Final = ".delete"
+_RESTORATION: Final = "pii_restoration"
 
 
 class Gleaned(Protocol):
@@ -63,7 +67,7 @@ class AnswerRun:
     signed: SignedBlocks
     vault: RequestVault
     entry: ProviderEntry
-    restoration: HandleRestoration
+    restoration: HandleRestoration | None
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
@@ -71,11 +75,12 @@ class AnswerRun:
     async def begun(self) -> DoorAnswer:
         """Return the head of the answer, with its body or with the stream that will be its body."""
         answer = self.answer
+        if answer.status < HTTPStatus.BAD_REQUEST and self._passes and self._media_type == _EVENTS:
+            return DoorAnswer(answer.status, self._stream_headers(), self._raw_events(), streams=True)
         if self._passes or answer.status >= HTTPStatus.BAD_REQUEST:
             return await self._passed_on()
         if self._media_type == _EVENTS:
-            headers = [*self._headers(), ("X-Accel-Buffering", "no")]
-            return DoorAnswer(answer.status, headers, self._events(), streams=True)
+            return DoorAnswer(answer.status, self._stream_headers(), self._events(), streams=True)
         body = await answer.whole()
         if self.operation.answers and body and self._media_type == _JSON:
             body = await self._restored(body)
@@ -93,7 +98,7 @@ class AnswerRun:
 
     @property
     def _passes(self) -> bool:
-        return self.operation.family is None
+        return self.operation.family is None or self.restoration is None
 
     @property
     def _media_type(self) -> str:
@@ -106,6 +111,21 @@ class AnswerRun:
         if self.record.scope is not None:
             own.append((SCOPE, self.record.scope))
         return [*headers, *own]
+
+    def _stream_headers(self) -> list[tuple[str, str]]:
+        return [*self._headers(), ("X-Accel-Buffering", "no")]
+
+    async def _raw_events(self) -> AsyncIterator[bytes]:
+        """Yield a stream as it comes."""
+        try:
+            async with aclosing(self.answer.chunks()) as chunks:
+                async for chunk in chunks:
+                    self._left(chunk)
+                    yield chunk
+        except ServiceError as error:
+            self.record.error_code = error.code
+            raise
+        self.complete = True
 
     def _whole(self, body: bytes) -> DoorAnswer:
         headers = [(name, value) for name, value in self._headers() if name.lower() != "content-length"]
@@ -120,7 +140,9 @@ class AnswerRun:
     async def _restored(self, body: bytes) -> bytes:
         """Return a whole answer with originals in place of handles."""
         family, operation = self.operation.family, self.operation
-        assert family is not None  # noqa: S101 - asked by the caller
+        restoration = self.restoration
+        if family is None or restoration is None:
+            return body
         try:
             came = await off_loop(len(body), family.answer, operation, body)
         except (InvalidRequestError, TooLargeError):
@@ -129,14 +151,15 @@ class AnswerRun:
                 "The provider's answer is no JSON that can be read, so nothing of it was passed on.",
                 details={"provider": self.entry.name},
             ) from None
-        changed = await off_loop(len(body), came.rewritten, self.restoration)
+        changed = await off_loop(len(body), came.rewritten, restoration)
         await self._before(came.signed, came)
         return changed.to_bytes()
 
     async def _events(self) -> AsyncIterator[bytes]:
         """Yield a stream with originals in place of handles, each event as soon as it may go."""
         family, died = self.operation.family, False
-        assert family is not None  # noqa: S101 - asked by the caller
+        if family is None or self.restoration is None:
+            return
         stream = family.stream(self.operation, self.restoration)
         try:
             async with aclosing(self.answer.chunks()) as chunks:
@@ -167,7 +190,7 @@ class AnswerRun:
                 self.record.caller, vault.scope, self.entry.name, list(ids.values()), vault.handles
             )
             self._bound.update(ids)
-        if self.restoration.restored and not self._announced:
+        if self.restoration is not None and self.restoration.restored and not self._announced:
             self._announced = True
             await self.record.restoring()
         self.record.usage = gleaned.usage
@@ -175,4 +198,34 @@ class AnswerRun:
     def _left(self, chunk: bytes) -> None:
         self.record.begun()
         self.record.bytes_out += len(chunk)
-        self.record.restored = Counter(self.restoration.restored)
+        if self.restoration is not None:
+            self.record.restored = Counter(self.restoration.restored)
+
+
+def restoration_of(
+    policy: GatewayPolicy, pipeline: GatewayPipeline, vault: RequestVault
+) -> HandleRestoration | None:
+    """Return what puts originals into an answer; None where the policy's inbound steps do not restore.
+
+    Without a rule, tools of the client get originals that stand in the same request, those of the provider none.
+    """
+    step = next((step for step in pipeline.inbound if step.name == _RESTORATION), None)
+    if step is None:
+        return None
+    met = frozenset(vault.handles)
+
+    def allows(channel: TextChannel, handle: Handle) -> bool:
+        if channel.kind is not ChannelKind.ARGUMENTS:
+            return True
+        rule = policy.restores(channel.tool or "", handle.label)
+        if rule is not None:
+            return rule
+        return channel.runner is ToolRunner.CLIENT and Handle(handle.label, handle.ordinal) in met
+
+    arguments = step.arguments
+    return HandleRestoration(
+        vault.resolve,
+        allows,
+        exact=arguments.get("exact") is True,
+        safe=arguments.get("positions", "safe") != "all",
+    )

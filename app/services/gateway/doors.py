@@ -1,19 +1,24 @@
 """The run of one request at a door: whose conversation, which provider, what leaves, and what the caller gets back."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, cast
 
 from app.core.access import Caller, Role
+from app.core.contracts.gateway_policy import GatewayPolicy
 from app.core.contracts.policy import Policy
-from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
+from app.core.errors import (
+    BlockedByPolicyError,
+    InvalidArgumentsError,
+    NotFoundError,
+    UnscannableContentError,
+)
 from app.core.events import Changed
 from app.core.gateway.credentials import ProviderCredential, credential_for
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.providers import (
-    ModelChoice,
     ProviderEntry,
     ProviderKindName,
     choose_provider,
@@ -23,7 +28,7 @@ from app.core.gateway.requests import GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
-from app.services.gateway.answers import AnswerRun, DoorAnswer
+from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
 from app.services.gateway.pipeline_use import PipelineUse, end_of
@@ -44,7 +49,6 @@ NOTE: Final = (
 """What the model is told of handles; constant, so that it does not change the prefix that a provider caches."""
 
 _REDACT: Final = "gateway.redact"
-_DELEGATE: Final = "delegate"
 _LONGEST_USER: Final = 200
 
 
@@ -64,14 +68,26 @@ class DoorRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class _Way:
+    """Where a request goes; ``asked`` is the caller's name of the model, ``bound`` the provider of its ids."""
+
+    endpoint: ProviderEndpoint
+    credential: ProviderCredential
+    endpoints: Mapping[str, ProviderEndpoint]
+    asked: str | None
+    model: str | None
+    bound: str | None
+    caller_key: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class _Turn:
     """What was decided about a request: the bytes that leave, where to, and what its answer may show."""
 
     body: bytes
-    endpoint: ProviderEndpoint
-    credential: ProviderCredential
+    way: "_Way"
     vault: RequestVault
-    restoration: HandleRestoration
+    restoration: HandleRestoration | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +141,7 @@ class GatewayService:
                 turn = await self._prepared(caller, incoming, info, policy, record)
                 await record.sending(turn.body)
                 async with self.providers.client.send(
-                    turn.endpoint, _outgoing(incoming, turn), turn.credential
+                    turn.way.endpoint, _outgoing(incoming, turn), turn.way.credential
                 ) as answer:
                     record.status = answer.status
                     run = AnswerRun(
@@ -136,7 +152,7 @@ class GatewayService:
                         scopes=self.scopes,
                         signed=self.signed,
                         vault=turn.vault,
-                        entry=turn.endpoint.entry,
+                        entry=turn.way.endpoint.entry,
                         restoration=turn.restoration,
                     )
                     yield await run.begun()
@@ -153,16 +169,20 @@ class GatewayService:
     ) -> _Turn:
         """Decide where a request goes, and turn it into the bytes that leave."""
         request = await _read(incoming)
-        scope = await self._scope(caller, incoming, request)
+        scope = await self._scope(caller, incoming, request, policy)
         record.scope = scope.name
         texts = [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
         vault = await self.vaults.open(caller, scope, texts, policy.secrets)
-        choice, endpoint, credential = await self._chosen(caller, incoming, request, scope)
-        record.provider, record.model = endpoint.entry.name, choice.model if choice is not None else None
-        restoration = HandleRestoration(vault.resolve)
+        way = await self._chosen(caller, incoming, request, scope)
         if request is None:
-            return _Turn(incoming.body, endpoint, credential, vault, restoration)
+            record.provider = way.endpoint.entry.name
+            return _Turn(incoming.body, way, vault, HandleRestoration(vault.resolve))
         record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
+        if record.unscanned and policy.gateway.unscanned == "block":
+            raise UnscannableContentError(
+                "The request holds what cannot be scanned, and the policy of this tenant refuses that.",
+                details={"unscanned": request.unscanned},
+            )
         use = PipelineUse(
             invoke=self.invoke,
             outcomes=OutcomeRecorder(vault, self.invoke.audit, self.invoke.masker),
@@ -175,14 +195,13 @@ class GatewayService:
         )
         outbound = Outbound(use, vault, self.signed)
         async with self.invoke.traffic.slot(caller.tenant, policy.limits, use.until):
-            body = await self._hidden(outbound, request, choice, record)
-        return _Turn(body, endpoint, credential, vault, restoration)
+            return await self._hidden(outbound, request, way, record)
 
     async def _scope(
-        self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None
+        self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None, policy: Policy
     ) -> ConversationScope:
         """Return whose conversation this is. An id of a provider counts, whatever else the request names."""
-        hints, rules = _hints(incoming, request), ScopeRules()
+        hints, rules = _hints(incoming, request), _scope_rules(policy, incoming.scope)
         if not hints.ids:
             return await self.scopes.find(caller, hints, rules)
         scope = await self.scopes.find(caller, ScopeHints(ids=hints.ids), rules)
@@ -196,20 +215,53 @@ class GatewayService:
         self,
         outbound: Outbound,
         request: GatewayRequest,
-        choice: ModelChoice | None,
+        way: "_Way",
         record: GatewayRecord,
-    ) -> bytes:
-        """Return the bytes of a request with handles."""
-        before = request
-        request = await outbound.redacted(request, None)
-        if choice is not None and choice.model != before.facts.model:
-            request = request.with_model(choice.model)
-        body = await off_loop(record.bytes_in, request.to_bytes)
-        body, replaced = await outbound.checked(request, body)
+    ) -> "_Turn":
+        """Return a request with handles, on the way where the policy leads it by what was found."""
+        policy, vault = outbound.use.policy.gateway, outbound.vault
+        pipeline = policy.pipeline_of(way.endpoint.entry.name, way.model or "")
+        asked = request.facts.model
+        record.observed = policy.mode == "observe"
+        if record.observed:
+            await outbound.observed(request, pipeline.outbound)
+        else:
+            request = await outbound.redacted(request, pipeline.outbound)
+            way = self._routed(way, policy, outbound.use.findings)
         record.findings.update(outbound.use.findings)
-        record.egress.update(replaced)
+        record.provider, record.model = way.endpoint.entry.name, way.model
+        if way.model is not None and way.model != asked:
+            request = request.with_model(way.model)
+        if record.observed:
+            return _Turn(await off_loop(record.bytes_in, request.to_bytes), way, vault, None)
         record.prefix_changed = outbound.changed_prefixes(request)
-        return body
+        if policy.note:
+            request = request.with_note(NOTE)
+        body, replaced = await outbound.checked(request, await off_loop(record.bytes_in, request.to_bytes))
+        record.egress.update(replaced)
+        return _Turn(body, way, vault, restoration_of(policy, pipeline, vault))
+
+    def _routed(self, way: "_Way", policy: GatewayPolicy, findings: Mapping[str, int]) -> "_Way":
+        """Return the way that the policy's routes name for what was found, or raise BlockedByPolicyError."""
+        route = policy.route_of(findings)
+        if route is None:
+            return way
+        if route.provider is None:
+            raise BlockedByPolicyError(
+                "The policy of this tenant refuses requests with what was found in this one."
+            )
+        entries = [place.entry for place in way.endpoints.values()]
+        kind, model = way.endpoint.entry.kind, route.model or way.asked or ""
+        choice = provider_named(entries, kind, route.provider, model)
+        if way.bound not in {None, choice.provider.name}:
+            raise BlockedByPolicyError(
+                "The policy leads this request to another provider than the one that has its conversation."
+            )
+        by_model = choice.provider.name == way.endpoint.entry.name
+        credential = credential_for(choice.provider, way.caller_key, chosen_by_model=by_model)
+        return replace(
+            way, endpoint=way.endpoints[choice.provider.name], model=choice.model, credential=credential
+        )
 
     async def _chosen(
         self,
@@ -217,32 +269,37 @@ class GatewayService:
         incoming: DoorRequest,
         request: GatewayRequest | None,
         scope: ConversationScope,
-    ) -> tuple[ModelChoice | None, ProviderEndpoint, ProviderCredential]:
+    ) -> "_Way":
         """Return the provider of a request, the model's name there, and whose key goes along."""
         endpoints = {place.entry.name: place for place in await self.providers.of_tenant(caller.tenant)}
         entries = [place.entry for place in endpoints.values()]
         kind = cast("ProviderKindName", incoming.kind.name)
-        named = incoming.operation.ids.get("model")
-        model, choice = request.facts.model if request is not None else named, None
-        if model is not None:
-            choice = choose_provider(entries, kind, model)
+        asked = request.facts.model if request is not None else incoming.operation.ids.get("model")
+        model = None
+        if asked is not None:
+            choice = choose_provider(entries, kind, asked)
             if scope.provider not in {None, choice.provider.name}:
-                choice = provider_named(entries, kind, scope.provider, model)
-            entry = choice.provider
+                choice = provider_named(entries, kind, scope.provider or "", asked)
+            entry, model = choice.provider, choice.model
         else:
             entry = _of_kind(entries, kind, scope.provider)
         credential = credential_for(entry, incoming.caller_key, chosen_by_model=True)
-        return choice, endpoints[entry.name], credential
+        return _Way(
+            endpoint=endpoints[entry.name],
+            credential=credential,
+            endpoints=endpoints,
+            asked=asked,
+            model=model,
+            bound=scope.provider,
+            caller_key=incoming.caller_key,
+        )
 
 
 def _acting(caller: Caller, end_user: str | None) -> Caller:
     """Return the caller, for the end user whom it names: a key with the role delegate may."""
     if end_user is None:
         return caller
-    if all(role.value != _DELEGATE for role in caller.roles):
-        raise ForbiddenError(
-            "X-Sluice-User needs the role delegate; request a key with it from a key custodian."
-        )
+    caller.require(Role.DELEGATE)
     if len(end_user) > _LONGEST_USER:
         raise InvalidArgumentsError("X-Sluice-User names a user with at most 200 characters.")
     return replace(caller, end_user=end_user)
@@ -279,6 +336,11 @@ def _hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:
         sessions=tuple(facts.sessions.values()),
         first_user_text="\0".join(facts.first_user_texts) or None,
     )
+
+
+def _scope_rules(policy: Policy, named: str | None) -> ScopeRules:
+    shared = (named,) if named is not None and policy.gateway.is_shared(named) else ()
+    return ScopeRules(shared=shared, stable=policy.gateway.stable_scope, ttl_s=policy.scope_ttl_s)
 
 
 def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:

@@ -13,7 +13,7 @@ from app.core.content.shapes.definitions import REQUEST_TYPE
 from app.core.contracts.policy import Policy
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
-from app.services.gateway.pipeline_use import PipelineUse, end_of
+from app.services.gateway.pipeline_use import BOTH_REDACTIONS, PipelineUse, end_of
 from app.services.invoke.invoke import InvokeService
 
 _ACTION: Final = "guardrail.check"
@@ -130,7 +130,7 @@ class GuardrailService:
             until=until,
             action=_ACTION,
         )
-        return await use.run(None, items, scope)
+        return await use.run(BOTH_REDACTIONS, items, scope)
 
     async def restored(self, caller: Caller, check: GuardrailCheck, info: RequestInfo) -> GuardrailTexts:
         """Return the texts with originals, for a caller with the role restorer; for others they stay.

@@ -1,9 +1,10 @@
 """Hide what one request holds: pipelines over its texts, then a last look at the bytes that would leave."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.core.contracts.policy_steps import Step
 from app.core.gateway.member_table import LeafRole
 from app.core.gateway.requests import GatewayRequest
 from app.services.gateway import egress
@@ -23,21 +24,21 @@ class Outbound:
     vault: RequestVault
     signed: SignedBlocks
 
-    async def redacted(self, request: GatewayRequest, pipeline: str | None) -> GatewayRequest:
-        """Return the request as ``pipeline`` leaves it; None: as both redactions do.
+    async def redacted(self, request: GatewayRequest, steps: Sequence[Step]) -> GatewayRequest:
+        """Return the request as ``steps`` leave it.
 
         ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
         are those that the provider signed; SignedBlockGoneError if one of them is gone.
         """
-        changed = request.changed(await self._items(request, pipeline))
+        changed = request.changed(await self._items(request, steps))
         if not request.signed:
             return changed
         blocks = await self.signed.fetch(self.vault, [block.digest for block in request.signed])
         return changed.with_signed({digest: raw.decode() for digest, raw in blocks.items()})
 
-    async def observed(self, request: GatewayRequest, pipeline: str | None) -> None:
-        """Count what ``pipeline`` would hide, and change nothing."""
-        await self.use.run(pipeline, request.items, self.vault.scope.name, observe=True)
+    async def observed(self, request: GatewayRequest, steps: Sequence[Step]) -> None:
+        """Count what ``steps`` would hide, and change nothing."""
+        await self.use.run(steps, request.items, self.vault.scope.name, observe=True)
 
     async def checked(self, request: GatewayRequest, body: bytes) -> tuple[bytes, Mapping[str, int]]:
         """Return the bytes that leave, without any original that this conversation knows, and how many were replaced.
@@ -56,23 +57,23 @@ class Outbound:
         before = self.vault.texts
         return self.vault.count_changed(before, after) if len(before) == len(after) else 0
 
-    async def _items(self, request: GatewayRequest, pipeline: str | None) -> list[Any]:
+    async def _items(self, request: GatewayRequest, steps: Sequence[Step]) -> list[Any]:
         scope, items = self.vault.scope, list(request.items)
         stable = set(request.numbers(_STABLE)) if scope.stable is not None else set[int]()
         added: list[Any] = []
         # First the stable scope: what it gives is known in the messages.
         if scope.stable is not None:
-            added += await self._part(items, sorted(stable), pipeline, scope.stable)
+            added += await self._part(items, sorted(stable), steps, scope.stable)
         own = [number for number in range(len(items)) if number not in stable]
-        return [*added, *await self._part(items, own, pipeline, scope.name), *items]
+        return [*added, *await self._part(items, own, steps, scope.name), *items]
 
     async def _part(
-        self, items: list[Any], numbers: list[int], pipeline: str | None, scope: str
+        self, items: list[Any], numbers: list[int], steps: Sequence[Step], scope: str
     ) -> list[Any]:
         """Run the pipeline over some of ``items``, put the results in their places and return what it added."""
         if not numbers:
             return []
-        changed = await self.use.run(pipeline, [items[number] for number in numbers], scope)
+        changed = await self.use.run(steps, [items[number] for number in numbers], scope)
         added = len(changed) - len(numbers)
         for number, item in zip(numbers, changed[added:], strict=True):
             items[number] = item

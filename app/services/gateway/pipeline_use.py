@@ -1,4 +1,4 @@
-"""Run a pipeline of the tenant, or the two redactions, over items that came through a door."""
+"""Run middlewares and pipelines over items that came through a door."""
 
 import asyncio
 from collections import Counter
@@ -11,6 +11,7 @@ from typing import Any, Final
 from app.core.access import Caller
 from app.core.contracts.pipelines import Pipeline, PipelineStep
 from app.core.contracts.policy import Policy
+from app.core.contracts.policy_steps import Step
 from app.core.errors import InternalError, ServiceError
 from app.core.request import RequestInfo
 from app.services.invoke.calls import MiddlewareCall
@@ -19,7 +20,9 @@ from app.services.invoke.outcomes import OutcomeRecorder
 from app.services.invoke.pipeline_runs import PipelineRun
 from app.services.invoke.pipelines import PipelineVersion
 
-DEFAULT_STEPS: Final = ("pii_redaction", "secret_redaction")
+BOTH_REDACTIONS: Final = (Step(name="pii_redaction"), Step(name="secret_redaction"))
+_NAME: Final = "gateway"
+"""What the record calls these runs."""
 _ALWAYS: Final[Mapping[str, Any]] = {"uris": "change"}
 """Nobody but the model reads the links that come through a door, so they are redacted like its texts."""
 
@@ -43,13 +46,13 @@ class PipelineUse:
     """How many findings the runs had so far, by label."""
 
     async def run(
-        self, name: str | None, items: Sequence[Any], scope: str, *, observe: bool = False
+        self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool = False
     ) -> list[Any]:
-        """Return the items as the pipeline ``name`` leaves them; None: as both redactions do.
+        """Return the items as ``steps`` leave them: middlewares, or pipelines of the tenant.
 
         The run is on record. With ``observe`` it is that alone: nothing is stored.
         """
-        version = await self._version(name)
+        version = await self._version(steps)
         call = MiddlewareCall(
             self.invoke.audit,
             self.caller,
@@ -79,28 +82,26 @@ class PipelineUse:
         self.findings.update(run.counts)
         return list(answer.content)
 
-    async def _version(self, name: str | None) -> PipelineVersion:
-        if name is None:
-            return self._pipeline("gateway_redaction", DEFAULT_STEPS)
-        invocable = await self.invoke.invocables.named(self.caller.tenant, name)
-        if isinstance(invocable, PipelineVersion):
-            return invocable
-        return self._pipeline(name, (name,))
-
-    def _pipeline(self, name: str, steps: Sequence[str]) -> PipelineVersion:
-        """Return a pipeline of installed middlewares with the policy's usual arguments."""
-        usual, installed = self.policy.default_arguments, self.invoke.invocables.installed
-        concealing = {step for step in steps if step in installed and installed[step].conceals}
-        pipeline = Pipeline(
-            name=name,
-            steps=[
-                PipelineStep(
-                    name=step, arguments={**_ALWAYS, **usual.get(step, {})} if step in concealing else {}
-                )
-                for step in steps
-            ],
-        )
+    async def _version(self, steps: Sequence[Step]) -> PipelineVersion:
+        """Return one pipeline of all steps, so that they share handles and are on record once."""
+        flat: list[PipelineStep] = []
+        for step in steps:
+            invocable = await self.invoke.invocables.named(self.caller.tenant, step.name)
+            inner = invocable.pipeline.steps if isinstance(invocable, PipelineVersion) else [step]
+            flat += [
+                PipelineStep(name=each.name, arguments=self._arguments(each.name, each.arguments))
+                for each in inner
+            ]
+        pipeline = Pipeline(name=_NAME, steps=flat)
         return PipelineVersion(0, pipeline, "active", "gateway", datetime.now(UTC), self.caller.key_id)
+
+    def _arguments(self, name: str, own: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a step: its own before the policy's usual ones."""
+        middleware = self.invoke.invocables.installed.get(name)
+        if middleware is None:
+            return dict(own)
+        always = _ALWAYS if middleware.conceals else {}
+        return {**always, **self.policy.default_arguments.get(name, {}), **own}
 
 
 def end_of(policy: Policy) -> float:
