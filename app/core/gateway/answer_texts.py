@@ -9,6 +9,9 @@ from app.core.content.shapes import members, tables
 from app.core.content.shapes.shape import Shape
 from app.core.gateway.channels import ChannelKind, Path, TextChannel, ToolRunner
 
+DEEPEST: Final = 64
+"""What a provider nests more deeply passes as it came."""
+
 _CLIENT_CALLS: Final = frozenset(
     {
         *("tool_use", "function_call", "custom_tool_call", "local_shell_call", "apply_patch_call"),
@@ -61,9 +64,11 @@ class TextSetting:
 
 
 def answer_texts(value: Any, path: Path, setting: TextSetting) -> Iterator[AnswerText]:
-    """Yield the texts of ``value``, which stands at ``path`` of the whole answer."""
+    """Yield the texts of ``value``, which stands at ``path`` of the whole answer; none that are nested too deeply."""
     if isinstance(value, str):
         yield _text(value, path, setting)
+    elif len(path) > DEEPEST:
+        return
     elif isinstance(value, list):
         for number, element in enumerate(value):
             yield from answer_texts(element, (*path, number), setting)
@@ -109,7 +114,7 @@ def argument_texts(value: Any, path: Path, setting: TextSetting, pointer: str = 
     if isinstance(value, str):
         channel = TextChannel(root, ChannelKind.ARGUMENTS, setting.tool, setting.runner, pointer)
         yield AnswerText(path, value, channel)
-    elif isinstance(value, list | dict):
+    elif isinstance(value, list | dict) and len(path) <= DEEPEST:
         entries = value.items() if isinstance(value, dict) else enumerate(value)
         for step, member in entries:
             inner = pointer + "/" + str(step).replace("~", "~0").replace("/", "~1")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from app.core.gateway.answer_texts import DEEPEST
 from app.core.gateway.channels import Path
 from app.core.gateway.offsets import OffsetMap
 
@@ -20,6 +21,8 @@ def moved_citations(
 
     ``documents`` are the maps of the request's documents, from the text that the model saw to the caller's.
     """
+    if len(path) > DEEPEST:
+        return
     if isinstance(value, list):
         for number, element in enumerate(value):
             yield from moved_citations(element, (*path, number), find_map, documents)
@@ -70,6 +73,8 @@ def outdated_logprobs(
 
     ``is_changed`` says whether any text below a place changed.
     """
+    if len(path) > DEEPEST:
+        return
     if isinstance(value, list):
         for number, element in enumerate(value):
             yield from outdated_logprobs(element, (*path, number), is_changed)

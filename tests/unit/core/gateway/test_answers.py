@@ -238,3 +238,13 @@ def test_texts_are_compared_where_nobody_said_what_changed():
     assert offsets.start(13) == 19 and offsets.end(20) == 33
     long = compared("a" + "x" * 9_000 + "b", "a" + "y" * 5_000 + "b")
     assert (long.start(1), long.end(9_001), long.end(9_002)) == (1, 5_001, 5_002)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_is_nested_too_deeply_passes_as_it_came(name):
+    deep = "[" * 400 + '"[PERSON_1]"' + "]" * 400
+    rest = f'"deep": {deep}, "b": "of [PERSON_1] now"}}'
+    body = json.dumps(ANSWERS[name][0]).removesuffix("}") + ", " + rest
+    before = GatewayAnswer.read(JsonBody.lenient(body), ANSWERS[name][1])
+    out = before.rewritten(HandleRestoration(originals)).to_bytes().decode()
+    assert deep in out and json.loads(out)["b"] == f"of {ORIGINAL} now"

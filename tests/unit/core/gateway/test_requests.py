@@ -329,3 +329,27 @@ def test_whatever_a_new_member_holds_is_given_out(value, data, name):
     ]
     positions = [path for path in paths_of(value) if value_at(value, path) == PLANTED]
     assert {leaf.path[len(place) :] for leaf in texts} >= set(positions)
+
+
+def test_documents_are_those_that_answers_cite_by_number():
+    scan = {
+        "type": "document",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
+    }
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [scan]}
+    body = copy.deepcopy(MESSAGES)
+    body["messages"][2]["content"].append(result)
+    before = request(body, anthropic_messages.REQUEST)
+    assert before.documents == ("born in Bern", "")
+    after = before.changed(json.loads(json.dumps(before.items).replace("Bern", "[LOCATION_1]")))
+    assert after.documents == ("born in [LOCATION_1]", "")
+    assert request(CHAT, openai_chat.REQUEST).documents == ()
+
+
+def test_a_member_that_got_another_name_is_written():
+    before = request({"messages": [], "metadata": {"Ottilie": "x", "n": 1.0}}, openai_chat.REQUEST)
+    items = json.loads(json.dumps(before.items).replace("Ottilie", "[PERSON_1]"))
+    assert json.loads(before.changed(items).to_bytes())["metadata"] == {"[PERSON_1]": "x", "n": 1.0}
+    odd = request({"messages": [], "Ottilie W.": "x"}, openai_chat.REQUEST)
+    with pytest.raises(InternalError):
+        odd.changed(json.loads(json.dumps(odd.items).replace("Ottilie W.", "[PERSON_1]")))

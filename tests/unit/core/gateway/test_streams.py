@@ -277,3 +277,12 @@ def test_another_channel_changes_a_stream_by_the_same_places(family):
     assert changed.keys() == texts(raw).keys()
     for key, text in texts(raw).items():
         assert plainly(changed[key]) == plainly(text.replace("PERSON", "PEER")), key
+
+
+@pytest.mark.parametrize("family", ["chat", "messages", "responses"])
+def test_events_that_are_nested_too_deeply_pass_as_they_came(family):
+    deep = "[" * 400 + '"[PERSON_1]"' + "]" * 400
+    block = f'"type": "content_block_start", "index": 0, "content_block": {deep}'
+    raw = f'data: {{{block}, "choices": [{{"delta": {deep}}}]}}\n\n'
+    raw += f'data: {{"type": "response.x.delta", "delta": {deep}}}\n\n'
+    assert streamed(family, raw.encode())[0].startswith(raw.encode())
