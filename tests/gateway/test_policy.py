@@ -109,3 +109,17 @@ def test_answers_keep_handles_where_the_policy_does_not_restore(gateway):
     gateway.put_policy(gateway={"pipelines": [{"inbound": []}]})
     text = asked(gateway).choices[0].message.content
     assert "[PERSON_" in text and not any(value in text for value in PLANTED)
+
+
+def test_a_check_of_answers_refuses_whole_ones_and_no_stream_escapes_it(gateway):
+    inbound = [{"name": "secret_redaction", "arguments": {"mode": "block"}}, {"name": "pii_restoration"}]
+    gateway.put_policy(gateway={"pipelines": [{"outbound": [{"name": "pii_redaction"}], "inbound": inbound}]})
+    assert asked(gateway).choices[0].message.content == f"You said: {TEXT}"
+    key = "AKIA" + "Z7QXN4JPLM2WRT5K"
+    with pytest.raises(openai.PermissionDeniedError) as refused:
+        asked(gateway, f"Repeat aws_access_key_id={key}")
+    assert refused.value.code == "sluice_blocked_by_policy" and key not in str(refused.value)
+    arrived = len(gateway.provider.arrived)
+    with pytest.raises(openai.PermissionDeniedError):
+        list(asked(gateway, stream=True))
+    assert len(gateway.provider.arrived) == arrived

@@ -3,19 +3,22 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from app.core.content.handles import Handle
 from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy
+from app.core.contracts.policy_steps import Step
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
+from app.core.gateway.answers import GatewayAnswer
 from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
 from app.core.gateway.signed_blocks import SignedBlock
 from app.core.offload import off_loop
+from app.services.gateway.pipeline_use import PipelineUse, end_of
 from app.services.gateway.records import GatewayRecord
 from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.scopes import GatewayScopes
@@ -55,6 +58,21 @@ class DoorAnswer:
     streams: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerChecks:
+    """Middlewares of the policy for whole answers, beside the restoration, and what runs them."""
+
+    use: PipelineUse
+    steps: Sequence[Step]
+
+    async def passed(self, answer: GatewayAnswer, scope: str) -> GatewayAnswer:
+        """Return the answer as the steps leave it, or raise what refuses it."""
+        if not self.steps or not answer.items:
+            return answer
+        use = replace(self.use, until=end_of(self.use.policy))
+        return answer.changed(await use.run(self.steps, answer.items, scope))
+
+
 @dataclass(slots=True)
 class AnswerRun:
     """One answer; nothing of it goes out before what must be on record, sealed or bound is."""
@@ -68,6 +86,7 @@ class AnswerRun:
     vault: RequestVault
     entry: ProviderEntry
     restoration: HandleRestoration | None
+    checks: AnswerChecks | None = None
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
@@ -98,7 +117,8 @@ class AnswerRun:
 
     @property
     def _passes(self) -> bool:
-        return self.operation.family is None or self.restoration is None
+        checked = self.checks is not None and bool(self.checks.steps)
+        return self.operation.family is None or (self.restoration is None and not checked)
 
     @property
     def _media_type(self) -> str:
@@ -141,7 +161,7 @@ class AnswerRun:
         """Return a whole answer with originals in place of handles."""
         family, operation = self.operation.family, self.operation
         restoration = self.restoration
-        if family is None or restoration is None:
+        if family is None:
             return body
         try:
             came = await off_loop(len(body), family.answer, operation, body)
@@ -151,7 +171,11 @@ class AnswerRun:
                 "The provider's answer is no JSON that can be read, so nothing of it was passed on.",
                 details={"provider": self.entry.name},
             ) from None
-        changed = await off_loop(len(body), came.rewritten, restoration)
+        changed = came
+        if restoration is not None:
+            changed = await off_loop(len(body), changed.rewritten, restoration)
+        if self.checks is not None:  # they read what the caller would
+            changed = await self.checks.passed(changed, self.vault.scope.name)
         await self._before(came.signed, came)
         return changed.to_bytes()
 
@@ -200,6 +224,11 @@ class AnswerRun:
         self.record.bytes_out += len(chunk)
         if self.restoration is not None:
             self.record.restored = Counter(self.restoration.restored)
+
+
+def checks_of(pipeline: GatewayPipeline) -> list[Step]:
+    """Return the inbound steps beside the restoration, which need an answer as a whole."""
+    return [step for step in pipeline.inbound if step.name != _RESTORATION]
 
 
 def restoration_of(

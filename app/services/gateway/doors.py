@@ -28,7 +28,7 @@ from app.core.gateway.requests import GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
-from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of
+from app.services.gateway.answers import AnswerChecks, AnswerRun, DoorAnswer, checks_of, restoration_of
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
 from app.services.gateway.pipeline_use import PipelineUse, end_of
@@ -88,6 +88,7 @@ class _Turn:
     way: "_Way"
     vault: RequestVault
     restoration: HandleRestoration | None
+    checks: AnswerChecks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,7 @@ class GatewayService:
                         vault=turn.vault,
                         entry=turn.way.endpoint.entry,
                         restoration=turn.restoration,
+                        checks=turn.checks,
                     )
                     yield await run.begun()
                     if not run.complete:
@@ -175,8 +177,11 @@ class GatewayService:
         vault = await self.vaults.open(caller, scope, texts, policy.secrets)
         way = await self._chosen(caller, incoming, request, scope)
         if request is None:
-            record.provider = way.endpoint.entry.name
-            return _Turn(incoming.body, way, vault, HandleRestoration(vault.resolve))
+            record.provider, terms = way.endpoint.entry.name, policy.gateway
+            pipeline = terms.pipeline_of(way.endpoint.entry.name, way.model or "")
+            observed = terms.mode == "observe"
+            restoration = None if observed else restoration_of(terms, pipeline, vault)
+            return _Turn(incoming.body, way, vault, restoration)
         record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
         if record.unscanned and policy.gateway.unscanned == "block":
             raise UnscannableContentError(
@@ -221,7 +226,12 @@ class GatewayService:
         """Return a request with handles, on the way where the policy leads it by what was found."""
         policy, vault = outbound.use.policy.gateway, outbound.vault
         pipeline = policy.pipeline_of(way.endpoint.entry.name, way.model or "")
-        asked = request.facts.model
+        asked, checks = request.facts.model, checks_of(pipeline)
+        if checks and record.streams:
+            raise BlockedByPolicyError(
+                "The policy of this tenant checks whole answers of this model: ask without stream.",
+                details={"pointer": "/stream"},
+            )
         record.observed = policy.mode == "observe"
         if record.observed:
             await outbound.observed(request, pipeline.outbound)
@@ -239,7 +249,8 @@ class GatewayService:
             request = request.with_note(NOTE)
         body, replaced = await outbound.checked(request, await off_loop(record.bytes_in, request.to_bytes))
         record.egress.update(replaced)
-        return _Turn(body, way, vault, restoration_of(policy, pipeline, vault))
+        restoration = restoration_of(policy, pipeline, vault)
+        return _Turn(body, way, vault, restoration, AnswerChecks(outbound.use, checks))
 
     def _routed(self, way: "_Way", policy: GatewayPolicy, findings: Mapping[str, int]) -> "_Way":
         """Return the way that the policy's routes name for what was found, or raise BlockedByPolicyError."""
