@@ -81,7 +81,7 @@ async def test_a_shared_folder_without_the_mark_is_not_taken_for_a_new_database(
     await keepers[0].step()
     (tmp_path / "other").mkdir()
     database = keepers[0].database
-    with pytest.raises(DatabaseBehindError, match="mount the right folder"):
+    with pytest.raises(DatabaseBehindError, match="mount or name the right place"):
         await MarkKeeper(database, MarkFolder(tmp_path / "other", shared=True), database.address).verify()
 
 
