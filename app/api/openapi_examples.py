@@ -64,9 +64,9 @@ def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "", 
         target = schema["$ref"].rpartition("/")[2]
         return example_of(schemas[target], schemas, name, depth + 1)
     if "examples" in schema:
-        return schema["examples"][0]
+        return _completed(schema, schemas, depth)
     for member in ("const", "default"):
-        if member in schema:
+        if member in schema and not _too_short(schema[member], schema):
             return schema[member]
     if "enum" in schema:
         return schema["enum"][0]
@@ -74,6 +74,20 @@ def example_of(schema: dict[str, Any], schemas: dict[str, Any], name: str = "", 
         if options:
             return _of_options(options, schemas, name, depth)
     return _of_type(schema, schemas, name, depth)
+
+
+def _completed(schema: dict[str, Any], schemas: dict[str, Any], depth: int) -> Any:
+    """Return the example of ``schema`` itself, with the members that it requires and the example leaves out."""
+    value = schema["examples"][0]
+    if not isinstance(value, dict):
+        return value
+    absent = [member for member in schema.get("required", []) if member not in value]
+    members = schema.get("properties", {})
+    return {**value, **{name: example_of(members[name], schemas, name, depth + 1) for name in absent}}
+
+
+def _too_short(value: Any, schema: dict[str, Any]) -> bool:
+    return isinstance(value, list) and len(value) < schema.get("minItems", 0)
 
 
 def _of_options(options: list[dict[str, Any]], schemas: dict[str, Any], name: str, depth: int) -> Any:
@@ -92,7 +106,8 @@ def _of_type(schema: dict[str, Any], schemas: dict[str, Any], name: str, depth: 
     if kind == "object":
         return _object(schema, schemas, name, depth)
     if kind == "array":
-        return [] if depth > _DEEPEST else [example_of(schema.get("items", {}), schemas, name, depth + 1)]
+        ends = depth > _DEEPEST and not schema.get("minItems")
+        return [] if ends else [example_of(schema.get("items", {}), schemas, name, depth + 1)]
     if kind in {"integer", "number"}:
         least = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
         return max(1, least) if kind == "integer" else max(1.0, least)
