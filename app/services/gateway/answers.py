@@ -14,6 +14,7 @@ from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, Up
 from app.core.gateway.answers import GatewayAnswer
 from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
+from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
 from app.core.gateway.signed_blocks import SignedBlock
@@ -87,6 +88,7 @@ class AnswerRun:
     entry: ProviderEntry
     restoration: HandleRestoration | None
     checks: AnswerChecks | None = None
+    documents: Sequence[OffsetMap] = ()
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
@@ -164,7 +166,7 @@ class AnswerRun:
         if family is None:
             return body
         try:
-            came = await off_loop(len(body), family.answer, operation, body)
+            came = await off_loop(len(body), family.answer, operation, body, self.documents)
         except (InvalidRequestError, TooLargeError):
             # Words of ours about the caller's request would be wrong: it is the provider's answer that is.
             raise UpstreamUnavailableError(
@@ -184,7 +186,7 @@ class AnswerRun:
         family, died = self.operation.family, False
         if family is None or self.restoration is None:
             return
-        stream = family.stream(self.operation, self.restoration)
+        stream = family.stream(self.operation, self.restoration, self.documents)
         try:
             async with aclosing(self.answer.chunks()) as chunks:
                 async for chunk in chunks:

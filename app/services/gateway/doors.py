@@ -18,6 +18,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.gateway.credentials import ProviderCredential, credential_for
 from app.core.gateway.kinds import Operation, ProviderKind
+from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.providers import (
     ProviderEntry,
     ProviderKindName,
@@ -89,6 +90,7 @@ class _Turn:
     vault: RequestVault
     restoration: HandleRestoration | None
     checks: AnswerChecks | None = None
+    documents: Sequence[OffsetMap] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ class GatewayService:
                         entry=turn.way.endpoint.entry,
                         restoration=turn.restoration,
                         checks=turn.checks,
+                        documents=turn.documents,
                     )
                     yield await run.begun()
                     if not run.complete:
@@ -224,7 +227,7 @@ class GatewayService:
         record: GatewayRecord,
     ) -> "_Turn":
         """Return a request with handles, on the way where the policy leads it by what was found."""
-        policy, vault = outbound.use.policy.gateway, outbound.vault
+        policy, vault, came = outbound.use.policy.gateway, outbound.vault, request
         pipeline = policy.pipeline_of(way.endpoint.entry.name, way.model or "")
         asked, checks = request.facts.model, checks_of(pipeline)
         if checks and record.streams:
@@ -247,10 +250,18 @@ class GatewayService:
         record.prefix_changed = outbound.changed_prefixes(request)
         if policy.note:
             request = request.with_note(NOTE)
-        body, replaced = await outbound.checked(request, await off_loop(record.bytes_in, request.to_bytes))
+        sent, body, replaced = await outbound.checked(
+            request, await off_loop(record.bytes_in, request.to_bytes)
+        )
         record.egress.update(replaced)
-        restoration = restoration_of(policy, pipeline, vault)
-        return _Turn(body, way, vault, restoration, AnswerChecks(outbound.use, checks))
+        return _Turn(
+            body=body,
+            way=way,
+            vault=vault,
+            restoration=restoration_of(policy, pipeline, vault),
+            checks=AnswerChecks(outbound.use, checks),
+            documents=await outbound.documents(came, sent),
+        )
 
     def _routed(self, way: "_Way", policy: GatewayPolicy, findings: Mapping[str, int]) -> "_Way":
         """Return the way that the policy's routes name for what was found, or raise BlockedByPolicyError."""

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from app.core.contracts.policy_steps import Step
 from app.core.gateway.member_table import LeafRole
+from app.core.gateway.offsets import OffsetMap, document_maps
 from app.core.gateway.requests import GatewayRequest
+from app.core.offload import off_loop
 from app.services.gateway import egress
 from app.services.gateway.pipeline_use import PipelineUse
 from app.services.gateway.request_vaults import RequestVault
@@ -40,16 +43,29 @@ class Outbound:
         """Count what ``steps`` would hide, and change nothing."""
         await self.use.run(steps, request.items, self.vault.scope.name, observe=True)
 
-    async def checked(self, request: GatewayRequest, body: bytes) -> tuple[bytes, Mapping[str, int]]:
-        """Return the bytes that leave, without any original that this conversation knows, and how many were replaced.
+    async def checked(
+        self, request: GatewayRequest, body: bytes
+    ) -> tuple[GatewayRequest, bytes, Mapping[str, int]]:
+        """Return the request that leaves and its bytes, without any original that this conversation knows.
+
+        The last of the three counts what was replaced, by label.
 
         Raises EgressRefusedError where an original stands in a place that cannot be changed.
         """
         paths = list(dict.fromkeys(leaf.path for leaf in request.leaves() if leaf.role not in _UNTOUCHED))
         result = await egress.checked(self.vault, body, paths)
         if not result.replaced:
-            return body, result.counts
-        return request.replaced(result.replaced).to_bytes(), result.counts
+            return request, body, result.counts
+        request = request.replaced(result.replaced)
+        return request, request.to_bytes(), result.counts
+
+    async def documents(self, came: GatewayRequest, sent: GatewayRequest) -> Sequence[OffsetMap]:
+        """Return where the places of the documents that the model sees are in those of the caller."""
+        after = sent.documents
+        if not after:
+            return ()
+        maps = partial(document_maps, after, came.documents, self.vault.original)
+        return await off_loop(sum(map(len, after)), lambda: tuple(maps()))
 
     def changed_prefixes(self, request: GatewayRequest) -> int:
         """Return how many texts an earlier turn sent in another form than ``request``, which is about to leave."""

@@ -73,7 +73,7 @@ class RequestVault:
         """See ``VaultService.read``; only what this request may see."""
         if scope not in {self.scope.name, self.scope.stable}:
             return await self.vault.read(caller, scope, handles)
-        originals = {handle: self._original(handle) for handle in handles}
+        originals = {handle: self.original(handle) for handle in handles}
         return {handle: original for handle, original in originals.items() if original is not None}
 
     async def known(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> set[Handle]:
@@ -92,7 +92,18 @@ class RequestVault:
         """Return the original to put in place of ``handle`` in an answer, or None."""
         if Role.RESTORER not in self.caller.roles or not self.secrets.restorable((handle,), self.caller):
             return None
-        return self._original(handle)
+        return self.original(handle)
+
+    def original(self, handle: Handle) -> Original | None:
+        """Return what ``handle`` stands for in this request, to compare texts of it; to be shown, see ``resolve``."""
+        name = self.scope.stable if _is_stable(handle) and self.scope.stable else self.scope.name
+        opened = self._opened.get(name)
+        if opened is None or not opened.usable(self.now()):
+            return None
+        restricted = self.scope.derived or name == self.scope.stable
+        if restricted and _place(handle) not in self._visible:
+            return None
+        return opened.get(handle)
 
     def find_originals(self, text: str) -> list[OriginalMatch]:
         """Return where live originals of the conversation, or of the stable scope, stand in ``text``."""
@@ -125,20 +136,10 @@ class RequestVault:
         if opened is not None:
             self._opened[name] = opened
 
-    def _original(self, handle: Handle) -> Original | None:
-        name = self.scope.stable if _is_stable(handle) and self.scope.stable else self.scope.name
-        opened = self._opened.get(name)
-        if opened is None or not opened.usable(self.now()):
-            return None
-        restricted = self.scope.derived or name == self.scope.stable
-        if restricted and _place(handle) not in self._visible:
-            return None
-        return opened.get(handle)
-
     def _is_known(self, handle: Handle) -> bool:
         met = any(_place(handle) == _place(other) for other in self.scope.handles)
         if met or not self.scope.derived:
-            return self._original(handle) is not None
+            return self.original(handle) is not None
         stable = self.scope.stable if _is_stable(handle) else None
         opened = self._opened.get(stable or self.scope.name)
         if opened is None or not opened.usable(self.now()) or _place(handle) in opened.literals:
