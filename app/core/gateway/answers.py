@@ -36,7 +36,8 @@ class AnswerTable:
 
     ``items`` are the parts of an answer that middlewares read, ``texts`` all texts and what they are. ``lists`` are the
     members with blocks, ``signed`` the types of those that the provider signs. ``calls`` yields the
-    tool calls. ``ids`` are paths of ids that a caller may send back.
+    tool calls. ``ids`` are paths of ids that a caller may send back. ``echoed`` yields the members that repeat what the
+    caller never said, as they would be without it.
     """
 
     items: Callable[[Mapping[str, Any]], Iterator[BodyItem]]
@@ -45,6 +46,7 @@ class AnswerTable:
     lists: tuple[str, ...] = ()
     signed: frozenset[str] = frozenset()
     ids: Mapping[str, Path] = field(default_factory=dict)
+    echoed: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 def plain_texts(value: Any) -> Iterator[AnswerText]:
@@ -70,6 +72,8 @@ class GatewayAnswer:
     def read(cls, body: JsonBody, table: AnswerTable, documents: Sequence[OffsetMap] = ()) -> "GatewayAnswer":
         """Read an answer; ``documents`` map offsets in the request's documents back to the caller's."""
         is_object = isinstance(body.value, dict)
+        if is_object and table.echoed is not None:
+            body = body.replaced({(name,): member for name, member in table.echoed(body.value).items()})
         parts = tuple(table.items(body.value)) if is_object else ()
         signed = tuple(signed_in(body, table.lists, table.signed)) if is_object else ()
         return cls(table, EditedBody(body, parts), signed, documents=tuple(documents))

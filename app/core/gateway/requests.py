@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from app.core.errors import InvalidArgumentsError, InvalidRequestError
 from app.core.gateway.body_parts import BodyLeaf, read_members
@@ -12,6 +12,13 @@ from app.core.gateway.edited_body import EditedBody
 from app.core.gateway.json_body import JsonBody
 from app.core.gateway.member_table import LeafRole, MemberRule
 from app.core.gateway.signed_blocks import SignedBlock, original_members, signed_in
+
+NOTE: Final = (
+    "Some values in this conversation are replaced by placeholders in square brackets, such as [PERSON_1] or "
+    "[EMAIL_2]. Treat each as the value that it stands for, and repeat it exactly as it is written wherever you would "
+    "write that value, also in the arguments of tools. Do not guess what is behind it."
+)
+"""What the model is told of handles; constant, so that it does not change the prefix that a provider caches."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from app.core.gateway.providers import (
     choose_provider,
     provider_named,
 )
-from app.core.gateway.requests import GatewayRequest
+from app.core.gateway.requests import NOTE, GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
@@ -41,13 +41,6 @@ from app.services.gateway.signed import SignedBlocks
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
-
-NOTE: Final = (
-    "Some values in this conversation are replaced by placeholders in square brackets, such as [PERSON_1] or "
-    "[EMAIL_2]. Treat each as the value that it stands for, and repeat it exactly as it is written wherever you would "
-    "write that value, also in the arguments of tools. Do not guess what is behind it."
-)
-"""What the model is told of handles; constant, so that it does not change the prefix that a provider caches."""
 
 _REDACT: Final = "gateway.redact"
 _LONGEST_USER: Final = 200

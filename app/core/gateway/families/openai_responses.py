@@ -14,7 +14,7 @@ from app.core.gateway.citations import moved_annotation
 from app.core.gateway.json_body import JsonBody, json_text
 from app.core.gateway.member_table import LeafRole, MemberForm, MemberRule, definition, machine_members
 from app.core.gateway.offsets import OffsetMap
-from app.core.gateway.requests import Placement, RequestTable
+from app.core.gateway.requests import NOTE, Placement, RequestTable
 from app.core.gateway.signed_blocks import SignedBlock, digest_of, seal_of
 from app.core.gateway.sse import StreamEvent, written_event
 from app.core.gateway.streams import EventStream, Fragment, below, written
@@ -67,6 +67,14 @@ def _noted(body: Mapping[str, Any], text: str) -> Placement:
     instructions = body.get("instructions")
     rest = f"\n\n{instructions}" if isinstance(instructions, str) and instructions else ""
     return Placement(values={("instructions",): f"{text}{rest}"})
+
+
+def _echoed(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the instructions that a response repeats as the caller wrote them, without our note."""
+    instructions = response.get("instructions")
+    if not isinstance(instructions, str) or not instructions.startswith(NOTE):
+        return {}
+    return {"instructions": instructions.removeprefix(NOTE).removeprefix("\n\n") or None}
 
 
 def _added(body: Mapping[str, Any], items: list[Any]) -> Placement:
@@ -143,6 +151,7 @@ ANSWER: Final = AnswerTable(
         "conversation": ("conversation", "id"),
         "previous_response": ("previous_response_id",),
     },
+    echoed=_echoed,
 )
 
 
@@ -263,6 +272,9 @@ class ResponseStream(EventStream):
             self._notice(member, part, value)
             self._seal(body, member, part, kind)
             setting = TextSetting(run="output")
+            echoed = _echoed(part) if not base else {}
+            part = {**part, **echoed}
+            values.update({(member, name): text for name, text in echoed.items()})
             texts = response_texts(part) if not base else answer_texts(part, base, setting)
             values.update(below((member,), self.wholes_changed(part, base, texts)))
         if kind in _LAST:
