@@ -1,0 +1,29 @@
+"""A short conversation of the clients of OpenAI and Anthropic; `make outside` has longer ones, and more clients."""
+
+import sys
+
+import pytest
+
+from tests.artefacts import ROOT
+from tests.gateway.conversations import assert_nothing_arrived, assert_prefixes_stay, assert_same, had, plan
+
+CLIENTS = ROOT / "tests" / "outside" / "clients"
+OWN = {
+    "openai_chat": {},
+    "openai_responses": {"remembers": False},
+    "anthropic_messages": {},
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("client", OWN)
+def test_a_client_sees_what_it_sees_without_a_gateway(gateway, client, stream):
+    asked = plan(3)
+    command = [sys.executable, str(CLIENTS / f"{client}.py")]
+    straight = had(gateway, command, asked, direct=True, stream=stream, **OWN[client])
+    with pytest.raises(AssertionError):
+        assert_nothing_arrived(gateway, straight.requests, asked.planted[:1])
+    through = had(gateway, command, asked, stream=stream, **OWN[client])
+    assert_nothing_arrived(gateway, through.requests, asked.planted)
+    assert_same(through, straight, asked)
+    assert_prefixes_stay(through.requests, straight.requests)
