@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from threading import Event
 from typing import Any
 
 import httpx2
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.prompts import ChatPromptTemplate
 
 from sluice_client import AsyncSluice, Sluice
@@ -61,6 +63,27 @@ def test_a_chain_streams_originals_and_one_call_may_name_its_scope(
     assert len(pieces) > 2
     assert clients["sluice"].restore("[PERSON_2]", scope=scope).text == "Jane Smith"
     assert fake.asked == [["[PERSON_1] met [PERSON_2]."]]
+
+
+class SlowModel(Model):
+    """Says its last words only after a reader got some of the first."""
+
+    heard: Event
+
+    def _stream(self, messages: Any, *rest: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=AIMessageChunk("Hello [PERSON_1] ! "))
+        assert self.heard.wait(30)
+        yield ChatGenerationChunk(message=AIMessageChunk("Goodbye."))
+
+
+def test_a_chain_streams_before_its_model_ends(clients: dict[str, Any], scope: str) -> None:
+    fake = SlowModel(messages=iter(()), asked=[], heard=Event())
+    pieces = []
+    for chunk in RedactedModel(fake, scope=scope, **clients).stream("I am John Doe."):
+        pieces.append(chunk.content)
+        if "John Doe" in "".join(pieces):
+            fake.heard.set()
+    assert "".join(pieces) == "Hello John Doe ! Goodbye."
 
 
 async def test_a_chain_waits_without_blocking(service: Service, scope: str) -> None:

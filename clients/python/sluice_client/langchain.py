@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -69,7 +70,7 @@ class RedactedModel(Runnable[LanguageModelInput, BaseMessage]):
         scope = self._scope_of(config)
         safe = self._sluice.redact(_items(input), scope=scope)
         chunks = self._model.stream(convert_to_messages(safe.content), config, **kwargs)
-        events = (event for chunk in (*chunks, None) for event in _events(chunk))
+        events = (event for chunk in chain(chunks, [None]) for event in _events(chunk))
         for event in self._sluice.restore_events(events, family="chat", scope=scope, tools=self._tools):
             yield _chunk(event)
 
