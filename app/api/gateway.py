@@ -26,7 +26,7 @@ from app.edge.limits import needs
 from app.edge.observability import log_bug
 from app.edge.problems import error_headers, internal_error
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
-from app.services.gateway.doors import DoorRequest
+from app.services.gateway.door_requests import DoorRequest
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _USER: Final = "x-sluice-user"

@@ -11,13 +11,11 @@ from app.core.contracts.gateway_policy import GatewayPolicy
 from app.core.contracts.policy import Policy
 from app.core.errors import (
     BlockedByPolicyError,
-    InvalidArgumentsError,
     NotFoundError,
     UnscannableContentError,
 )
 from app.core.events import Changed
 from app.core.gateway.credentials import ProviderCredential, credential_for
-from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.providers import (
     ProviderEntry,
@@ -30,35 +28,20 @@ from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
 from app.services.gateway.answers import AnswerChecks, AnswerRun, DoorAnswer, checks_of, restoration_of
+from app.services.gateway.door_requests import DoorRequest, acting, hints, read, scope_rules
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
 from app.services.gateway.pipeline_use import PipelineUse, end_of
 from app.services.gateway.providers import ProviderService
 from app.services.gateway.records import CLIENT_GONE, GatewayRecord
 from app.services.gateway.request_vaults import RequestVault, RequestVaults
-from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints, ScopeRules
+from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints
 from app.services.gateway.signed import SignedBlocks
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
 _REDACT: Final = "gateway.redact"
-_LONGEST_USER: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class DoorRequest:
-    """One request as it came to a door; ``caller_key`` is the caller's own key of the provider."""
-
-    kind: ProviderKind
-    operation: Operation
-    method: str
-    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
-    query: Sequence[tuple[str, str]] = field(default=(), repr=False)
-    body: bytes = field(default=b"", repr=False)
-    caller_key: str | None = field(default=None, repr=False)
-    end_user: str | None = field(default=None, repr=False)
-    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +113,7 @@ class GatewayService:
         record.bytes_in = len(incoming.body)
         async with record.whole():
             caller.require(Role.INVOKER)
-            caller = record.caller = _acting(caller, incoming.end_user)
+            caller = record.caller = acting(caller, incoming.end_user)
             record.policy_version, policy = await self.invoke.policies.get(caller.tenant)
             lane = f"gateway {incoming.kind.name}"
             with self.invoke.traffic.forwarded(caller.tenant, lane, policy.limits):
@@ -166,7 +149,7 @@ class GatewayService:
         record: GatewayRecord,
     ) -> _Turn:
         """Decide where a request goes, and turn it into the bytes that leave."""
-        request = await _read(incoming)
+        request = await read(incoming)
         scope = await self._scope(caller, incoming, request, policy)
         record.scope = scope.name
         texts = [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
@@ -202,11 +185,11 @@ class GatewayService:
         self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None, policy: Policy
     ) -> ConversationScope:
         """Return whose conversation this is. An id of a provider counts, whatever else the request names."""
-        hints, rules = _hints(incoming, request), _scope_rules(policy, incoming.scope)
-        if not hints.ids:
-            return await self.scopes.find(caller, hints, rules)
-        scope = await self.scopes.find(caller, ScopeHints(ids=hints.ids), rules)
-        if hints.named not in {None, scope.name}:
+        named, rules = hints(incoming, request), scope_rules(policy, incoming.scope)
+        if not named.ids:
+            return await self.scopes.find(caller, named, rules)
+        scope = await self.scopes.find(caller, ScopeHints(ids=named.ids), rules)
+        if named.named not in {None, scope.name}:
             raise NotFoundError(
                 "The conversation or response belongs to another scope than X-Sluice-Scope names."
             )
@@ -310,16 +293,6 @@ class GatewayService:
         )
 
 
-def _acting(caller: Caller, end_user: str | None) -> Caller:
-    """Return the caller, for the end user whom it names: a key with the role delegate may."""
-    if end_user is None:
-        return caller
-    caller.require(Role.DELEGATE)
-    if len(end_user) > _LONGEST_USER:
-        raise InvalidArgumentsError("X-Sluice-User names a user with at most 200 characters.")
-    return replace(caller, end_user=end_user)
-
-
 def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:
     """Return the provider of a request without a model: the one that its id is bound to, else the first."""
     for entry in entries:
@@ -329,33 +302,6 @@ def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> 
         f"This tenant has no provider of kind {kind}; an operator adds one with PUT /api/v1/providers/NAME.",
         details={"kind": kind},
     )
-
-
-async def _read(incoming: DoorRequest) -> GatewayRequest | None:
-    family, body = incoming.operation.family, incoming.body
-    if family is None or not body:
-        return None
-    return await off_loop(len(body), family.request, incoming.operation, body)
-
-
-def _hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:
-    named = incoming.operation.ids
-    ids = [named[kind] for kind in ("conversation", "response") if kind in named]
-    if request is None:
-        return ScopeHints(named=incoming.scope, ids=ids)
-    facts = request.facts
-    ids += [each for each in (facts.conversation, facts.previous_response) if each is not None]
-    return ScopeHints(
-        named=incoming.scope,
-        ids=ids,
-        sessions=tuple(facts.sessions.values()),
-        first_user_text="\0".join(facts.first_user_texts) or None,
-    )
-
-
-def _scope_rules(policy: Policy, named: str | None) -> ScopeRules:
-    shared = (named,) if named is not None and policy.gateway.is_shared(named) else ()
-    return ScopeRules(shared=shared, stable=policy.gateway.stable_scope, ttl_s=policy.scope_ttl_s)
 
 
 def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:

@@ -1,0 +1,70 @@
+"""A request as it came to a door: who sent it, what it holds, and what it says of its conversation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from app.core.access import Caller, Role
+from app.core.contracts.policy import Policy
+from app.core.errors import InvalidArgumentsError
+from app.core.gateway.kinds import Operation, ProviderKind
+from app.core.gateway.requests import GatewayRequest
+from app.core.offload import off_loop
+from app.services.gateway.scopes import ScopeHints, ScopeRules
+
+_LONGEST_USER: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DoorRequest:
+    """One request as it came to a door; ``caller_key`` is the caller's own key of the provider."""
+
+    kind: ProviderKind
+    operation: Operation
+    method: str
+    headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    query: Sequence[tuple[str, str]] = field(default=(), repr=False)
+    body: bytes = field(default=b"", repr=False)
+    caller_key: str | None = field(default=None, repr=False)
+    end_user: str | None = field(default=None, repr=False)
+    scope: str | None = None
+
+
+def acting(caller: Caller, end_user: str | None) -> Caller:
+    """Return the caller, for the end user whom it names: a key with the role delegate may."""
+    if end_user is None:
+        return caller
+    caller.require(Role.DELEGATE)
+    if len(end_user) > _LONGEST_USER:
+        raise InvalidArgumentsError("X-Sluice-User names a user with at most 200 characters.")
+    return replace(caller, end_user=end_user)
+
+
+async def read(incoming: DoorRequest) -> GatewayRequest | None:
+    """Return the parsed body, None where the operation has none with texts."""
+    family, body = incoming.operation.family, incoming.body
+    if family is None or not body:
+        return None
+    return await off_loop(len(body), family.request, incoming.operation, body)
+
+
+def hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:
+    """Return what a request says of its conversation."""
+    named = incoming.operation.ids
+    ids = [named[kind] for kind in ("conversation", "response") if kind in named]
+    if request is None:
+        return ScopeHints(named=incoming.scope, ids=ids)
+    facts = request.facts
+    ids += [each for each in (facts.conversation, facts.previous_response) if each is not None]
+    return ScopeHints(
+        named=incoming.scope,
+        ids=ids,
+        sessions=tuple(facts.sessions.values()),
+        first_user_text="\0".join(facts.first_user_texts) or None,
+    )
+
+
+def scope_rules(policy: Policy, named: str | None) -> ScopeRules:
+    """Return what the policy says of the scope that a request names."""
+    shared = (named,) if named is not None and policy.gateway.is_shared(named) else ()
+    return ScopeRules(shared=shared, stable=policy.gateway.stable_scope, ttl_s=policy.scope_ttl_s)
