@@ -10,7 +10,7 @@ import httpx2
 import openai
 import pytest
 
-from tests.e2e.running import Service, running
+from tests.e2e.running import Service, running, sluice
 from tests.gateway.provider import KEY, Provider, provider
 
 
@@ -28,6 +28,13 @@ class Gateway:
         answer = self.http.post("/api/v1/keys", json={"roles": list(roles)})
         assert answer.status_code == 201, answer.text
         return str(answer.json()["key"])
+
+    def host_key(self, *roles: str) -> str:
+        """Return a new key that the host makes, so that it may restore at once."""
+        named = [part for role in roles for part in ("--role", role)]
+        made = sluice("keys", "create", *named, environment=self.service.environment)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
 
     def put_provider(self, name: str, **entry: Any) -> None:
         """Store a provider; without other words it is the fake one."""

@@ -7,6 +7,7 @@ from app.core.gateway.families import anthropic, openai
 from app.core.gateway.provider_kind import (
     ApiFamily,
     HeaderRules,
+    ModelPage,
     NotCoveredError,
     Operation,
     ProviderError,
@@ -17,6 +18,7 @@ __all__ = [
     "KINDS",
     "ApiFamily",
     "HeaderRules",
+    "ModelPage",
     "NotCoveredError",
     "Operation",
     "ProviderError",

@@ -176,9 +176,21 @@ def _is_listed(name: str, names: frozenset[str]) -> bool:
     )
 
 
+class ModelPage(NamedTuple):
+    """A provider's list of its models; ``shown`` tells which names, its own or aliases, lead to this provider."""
+
+    body: bytes
+    shown: Callable[[str], bool]
+    aliases: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class ProviderKind:
-    """A kind of provider; ``refused`` are beginnings of paths that are refused by name."""
+    """A kind of provider; ``refused`` are beginnings of paths that are refused by name.
+
+    ``models`` makes one list of models out of several, None if none of them is one. ``empty_list`` is a list without
+    models, ``whole_list`` the parameters of the query with which a provider lists all at once.
+    """
 
     name: str
     prefix: str
@@ -187,7 +199,9 @@ class ProviderKind:
     sockets: str
     headers: HeaderRules
     form: Callable[[int, str, str], Any]
-    models: Callable[[bytes, Sequence[str], Mapping[str, str]], bytes]
+    models: Callable[[Sequence[ModelPage]], bytes | None]
+    empty_list: bytes
+    whole_list: tuple[tuple[str, str], ...] = ()
 
     def find(self, method: str, path: str, *, upgrade: bool = False) -> Operation:
         """Return what a path below the prefix means; raise NotCoveredError, which names it, for what is not served."""
@@ -226,26 +240,29 @@ class ProviderKind:
         return named or _UNNAMED
 
 
-def relisted(
-    body: bytes,
-    allowed: Callable[[str], bool],
-    aliases: Mapping[str, str],
-    entry: Callable[[str], Mapping[str, Any]],
-) -> JsonBody | None:
-    """Return a list of models (``data``) with what is allowed and the aliases; None if it is no such list.
+def relisted(pages: Sequence[ModelPage], entry: Callable[[str], Mapping[str, Any]]) -> JsonBody | None:
+    """Return one list of models (``data``), each name once, in the form of the first page; None if none is a list.
 
     An alias looks like its model, or like ``entry`` says where the provider does not list that.
     """
-    listed = JsonBody.lenient(body.decode(errors="replace"))
-    data = listed.value.get("data") if listed is not None and isinstance(listed.value, dict) else None
-    if listed is None or not isinstance(data, list):
-        return None
-    models = [model for model in data if isinstance(model, dict) and isinstance(model.get("id"), str)]
-    by_id = {model["id"]: model for model in models}
-    shown = [model for model in models if allowed(model["id"])]
-    shown += [
-        {**(by_id.get(model) or entry(model)), "id": alias}
-        for alias, model in aliases.items()
-        if allowed(model)
-    ]
-    return listed.replaced({("data",): shown})
+    first: JsonBody | None = None
+    shown: dict[str, Mapping[str, Any]] = {}
+    for page in pages:
+        listed = JsonBody.lenient(page.body.decode(errors="replace"))
+        data = listed.value.get("data") if listed is not None and isinstance(listed.value, dict) else None
+        if not isinstance(data, list):
+            continue
+        first = first or listed
+        by_id = {
+            model["id"]: model
+            for model in data
+            if isinstance(model, dict) and isinstance(model.get("id"), str)
+        }
+        names = {
+            **by_id,
+            **{alias: by_id.get(model) or entry(model) for alias, model in page.aliases.items()},
+        }
+        for name, model in names.items():
+            if page.shown(name):
+                shown.setdefault(name, {**model, "id": name})
+    return first.replaced({("data",): list(shown.values())}) if first is not None else None

@@ -209,14 +209,22 @@ def in_order(providers: Iterable[ProviderEntry]) -> list[ProviderEntry]:
     return sorted(providers, key=lambda entry: (last if entry.order is None else entry.order, entry.name))
 
 
+def find_choice(providers: Sequence[ProviderEntry], kind: ProviderKindName, model: str) -> ModelChoice | None:
+    """Return the first provider of a kind that has ``model``, or None; ``providers`` are in order."""
+    for entry in providers:
+        if entry.kind == kind and (resolved := entry.resolve(model)) is not None:
+            return ModelChoice(entry, resolved)
+    return None
+
+
 def choose_provider(providers: Sequence[ProviderEntry], kind: ProviderKindName, model: str) -> ModelChoice:
     """Return the first provider of a kind that has ``model``; ``providers`` are in order.
 
     Raises NotFoundError that names what there is for this tenant.
     """
-    for entry in providers:
-        if entry.kind == kind and (resolved := entry.resolve(model)) is not None:
-            return ModelChoice(entry, resolved)
+    choice = find_choice(providers, kind, model)
+    if choice is not None:
+        return choice
     names = model_names(providers, kind)
     if not any(entry.kind == kind for entry in providers):
         raise NotFoundError(

@@ -19,6 +19,7 @@ from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
 from app.core.gateway.signed_blocks import SignedBlock
 from app.core.offload import off_loop
+from app.services.gateway.model_lists import named_as
 from app.services.gateway.pipeline_use import PipelineUse, end_of
 from app.services.gateway.records import GatewayRecord
 from app.services.gateway.request_vaults import RequestVault
@@ -30,7 +31,7 @@ SCOPE: Final = "X-Sluice-Scope"
 UNSCANNED: Final = "X-Sluice-Unscanned"
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
-_LISTS: Final = frozenset({"models"})
+_MODEL: Final = "models.get"
 _DELETES: Final = ".delete"
 _RESTORATION: Final = "pii_restoration"
 
@@ -89,6 +90,7 @@ class AnswerRun:
     restoration: HandleRestoration | None
     checks: AnswerChecks | None = None
     documents: Sequence[OffsetMap] = ()
+    model: str | None = None
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
@@ -110,8 +112,8 @@ class AnswerRun:
     async def _passed_on(self) -> DoorAnswer:
         """Return an answer without texts, or an error, as it came."""
         body = await self.answer.whole()
-        if self.operation.name in _LISTS and self.answer.status == HTTPStatus.OK and body:
-            body = self.kind.models(body, self.entry.models, self.entry.aliases)
+        if self.operation.name == _MODEL and self.model is not None:
+            body = named_as(body, self.model, self.operation.ids["model"])
         if self.operation.name.endswith(_DELETES) and self.answer.status < HTTPStatus.BAD_REQUEST:
             # The last id of a path is what was deleted.
             await self.scopes.unbind(self.record.caller, list(self.operation.ids.values())[-1:])
@@ -128,11 +130,7 @@ class AnswerRun:
         return values[0].partition(";")[0].strip().lower() if values else ""
 
     def _headers(self) -> list[tuple[str, str]]:
-        headers = self.kind.headers.answer(self.answer.headers)
-        own = [(UNSCANNED, str(self.record.unscanned))]
-        if self.record.scope is not None:
-            own.append((SCOPE, self.record.scope))
-        return [*headers, *own]
+        return _answer_headers(self.kind, self.answer.headers, self.record)
 
     def _stream_headers(self) -> list[tuple[str, str]]:
         return [*self._headers(), ("X-Accel-Buffering", "no")]
@@ -226,6 +224,29 @@ class AnswerRun:
         self.record.bytes_out += len(chunk)
         if self.restoration is not None:
             self.record.restored = Counter(self.restoration.restored)
+
+
+def whole_answer(
+    kind: ProviderKind, status: int, headers: Sequence[tuple[str, str]], body: bytes, record: GatewayRecord
+) -> DoorAnswer:
+    """Return an answer without texts, whose body is there."""
+    passed = [each for each in _answer_headers(kind, headers, record) if each[0].lower() != "content-length"]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        record.begun()
+        record.bytes_out += len(body)
+        yield body
+
+    return DoorAnswer(status, [*passed, ("Content-Length", str(len(body)))], chunks())
+
+
+def _answer_headers(
+    kind: ProviderKind, headers: Sequence[tuple[str, str]], record: GatewayRecord
+) -> list[tuple[str, str]]:
+    own = [(UNSCANNED, str(record.unscanned))]
+    if record.scope is not None:
+        own.append((SCOPE, record.scope))
+    return [*kind.headers.answer(headers), *own]
 
 
 def checks_of(pipeline: GatewayPipeline) -> list[Step]:

@@ -27,8 +27,16 @@ from app.core.gateway.requests import NOTE, GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
-from app.services.gateway.answers import AnswerChecks, AnswerRun, DoorAnswer, checks_of, restoration_of
+from app.services.gateway.answers import (
+    AnswerChecks,
+    AnswerRun,
+    DoorAnswer,
+    checks_of,
+    restoration_of,
+    whole_answer,
+)
 from app.services.gateway.door_requests import DoorRequest, acting, hints, read, scope_rules
+from app.services.gateway.model_lists import LISTS, ModelLists
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
 from app.services.gateway.pipeline_use import PipelineUse, end_of
@@ -42,6 +50,7 @@ from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
 _REDACT: Final = "gateway.redact"
+_PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,9 @@ class GatewayService:
             with self.invoke.traffic.forwarded(caller.tenant, lane, policy.limits):
                 turn = await self._prepared(caller, incoming, info, policy, record)
                 await record.sending(turn.body)
+                if incoming.operation.name == LISTS:
+                    yield await self._models(incoming, turn, record)
+                    return
                 async with self.providers.client.send(
                     turn.way.endpoint, _outgoing(incoming, turn), turn.way.credential
                 ) as answer:
@@ -135,10 +147,25 @@ class GatewayService:
                         restoration=turn.restoration,
                         checks=turn.checks,
                         documents=turn.documents,
+                        model=turn.way.model,
                     )
                     yield await run.begun()
                     if not run.complete:
                         record.error_code = record.error_code or CLIENT_GONE
+
+    async def _models(self, incoming: DoorRequest, turn: _Turn, record: GatewayRecord) -> DoorAnswer:
+        """Return the models of all providers of this kind as one list."""
+        lists = ModelLists(
+            client=self.providers.client,
+            kind=incoming.kind,
+            endpoints=turn.way.endpoints,
+            first=turn.way.endpoint,
+            credential=turn.way.credential,
+            request=_outgoing(incoming, turn),
+        )
+        listed = await lists.listed()
+        record.status = listed.status
+        return whole_answer(incoming.kind, listed.status, listed.headers, listed.body, record)
 
     async def _prepared(
         self,
@@ -305,11 +332,16 @@ def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> 
 
 
 def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:
-    rules = incoming.kind.headers
+    rules, path = incoming.kind.headers, incoming.operation.path
+    asked, query = incoming.operation.ids.get("model"), rules.query(incoming.query)
+    if asked is not None and turn.way.model is not None:
+        path = path.removesuffix(asked) + turn.way.model
+    if incoming.operation.name == LISTS:  # one list of several has no pages
+        query = [*((name, value) for name, value in query if name not in _PAGES), *incoming.kind.whole_list]
     return ProviderRequest(
         method=incoming.method,
-        path=incoming.operation.path,
+        path=path,
         headers=rules.request(incoming.headers),
-        query=rules.query(incoming.query),
+        query=query,
         body=turn.body or None,
     )

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from app.core.gateway.families import anthropic_messages
 from app.core.gateway.json_body import JsonBody
-from app.core.gateway.provider_kind import ApiFamily, HeaderRules, ProviderKind, RouteRow, relisted
-from app.core.globs import Glob
+from app.core.gateway.provider_kind import ApiFamily, HeaderRules, ModelPage, ProviderKind, RouteRow, relisted
 
 MESSAGES: Final = ApiFamily(
     "anthropic_messages",
@@ -64,12 +63,9 @@ def _form(status: int, code: str, message: str) -> Any:
     return {"type": "error", "error": error, "request_id": None}
 
 
-def _models(body: bytes, allowed: Sequence[str], aliases: Mapping[str, str]) -> bytes:
-    patterns = [Glob(pattern) for pattern in allowed]
+def _models(pages: Sequence[ModelPage]) -> bytes | None:
     listed = relisted(
-        body,
-        lambda name: any(pattern.matches(name) for pattern in patterns),
-        aliases,
+        pages,
         lambda name: {
             "type": "model",
             "id": name,
@@ -77,13 +73,14 @@ def _models(body: bytes, allowed: Sequence[str], aliases: Mapping[str, str]) -> 
             "created_at": "1970-01-01T00:00:00Z",
         },
     )
-    return body if listed is None else _with_ends(listed).text.encode()
+    return _with_ends(listed).text.encode() if listed is not None else None
 
 
 def _with_ends(listed: JsonBody) -> JsonBody:
-    """Return a list whose first and last id are those that it has now."""
+    """Return a list whose first and last id are those that it has now, and that ends there."""
     data = listed.value["data"]
-    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
+    ends = {"first_id": first, "last_id": last, "has_more": False}
     return listed.replaced({(name,): end for name, end in ends.items() if name in listed.value})
 
 
@@ -96,4 +93,6 @@ KIND: Final = ProviderKind(
     headers=_HEADERS,
     form=_form,
     models=_models,
+    empty_list=b'{"data": [], "has_more": false, "first_id": null, "last_id": null}',
+    whole_list=(("limit", "1000"),),
 )

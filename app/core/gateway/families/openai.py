@@ -3,12 +3,11 @@
 Source: openai-python 3.54.0 (Apache-2.0) and the public API documentation; only names are taken.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from app.core.gateway.families import openai_chat, openai_embeddings, openai_responses
-from app.core.gateway.provider_kind import ApiFamily, HeaderRules, ProviderKind, RouteRow, relisted
-from app.core.globs import Glob
+from app.core.gateway.provider_kind import ApiFamily, HeaderRules, ModelPage, ProviderKind, RouteRow, relisted
 
 CHAT: Final = ApiFamily(
     "openai_chat",
@@ -91,15 +90,11 @@ def _form(status: int, code: str, message: str) -> Any:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def _models(body: bytes, allowed: Sequence[str], aliases: Mapping[str, str]) -> bytes:
-    patterns = [Glob(pattern) for pattern in allowed]
+def _models(pages: Sequence[ModelPage]) -> bytes | None:
     listed = relisted(
-        body,
-        lambda name: any(pattern.matches(name) for pattern in patterns),
-        aliases,
-        lambda name: {"id": name, "object": "model", "created": 0, "owned_by": "unknown"},
+        pages, lambda name: {"id": name, "object": "model", "created": 0, "owned_by": "unknown"}
     )
-    return body if listed is None else listed.text.encode()
+    return listed.text.encode() if listed is not None else None
 
 
 KIND: Final = ProviderKind(
@@ -111,4 +106,5 @@ KIND: Final = ProviderKind(
     headers=_HEADERS,
     form=_form,
     models=_models,
+    empty_list=b'{"object": "list", "data": []}',
 )

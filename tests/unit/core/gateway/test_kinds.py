@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.core.errors import InternalError, UpstreamUnavailableError, all_errors
-from app.core.gateway.kinds import KINDS, NotCoveredError
+from app.core.gateway.kinds import KINDS, ModelPage, NotCoveredError
 from app.core.gateway.provider_kind import STATUSES
 from tests.unit.core.gateway.bodies import CHAT, LEGACY, MESSAGES, RESPONSES
 
@@ -215,23 +215,34 @@ def test_credentials():
     assert KINDS["anthropic"].headers.keys(headers) == ["slc_a", "slc_b"]
 
 
-def test_lists_of_models_show_what_is_allowed_and_the_aliases():
+def page(listed, shown, aliases=None):
+    return ModelPage(json.dumps(listed).encode(), shown.__contains__, aliases or {})
+
+
+def test_lists_of_models_show_what_leads_there_and_the_aliases():
     listed = {"object": "list", "data": [{"id": "gpt-5-mini", "created": 1}, {"id": "o3"}], "more": 1.0}
-    shown = json.loads(
-        KINDS["openai"].models(
-            json.dumps(listed).encode(), ["gpt-*"], {"fast": "gpt-5-mini", "big": "gpt-9", "no": "o3"}
-        )
-    )
+    aliases = {"fast": "gpt-5-mini", "big": "gpt-9", "no": "o3"}
+    shown = json.loads(KINDS["openai"].models([page(listed, {"gpt-5-mini", "fast", "big"}, aliases)]))
     assert [model["id"] for model in shown["data"]] == ["gpt-5-mini", "fast", "big"]
     assert shown["data"][1]["created"] == 1 and shown["data"][2]["object"] == "model"
+    assert KINDS["openai"].models([ModelPage(b"oops", {"o3"}.__contains__, {})]) is None
+
+
+def test_lists_of_several_providers_become_one_that_ends():
     listed = {
         "data": [{"type": "model", "id": "claude-a"}, {"type": "model", "id": "claude-b"}],
         "first_id": "claude-a",
         "last_id": "claude-b",
+        "has_more": True,
     }
-    shown = json.loads(KINDS["anthropic"].models(json.dumps(listed).encode(), ["*-b"], {"best": "claude-b"}))
-    assert [model["id"] for model in shown["data"]] == ["claude-b", "best"]
-    assert (shown["first_id"], shown["last_id"]) == ("claude-b", "best")
-    assert KINDS["openai"].models(b"oops", ["*"], {}) == b"oops"
-    empty = json.loads(KINDS["anthropic"].models(json.dumps(listed).encode(), ["none"], {}))
-    assert (empty["data"], empty["first_id"]) == ([], None)
+    odd = {"error": {"message": "no"}}
+    pages = [page(odd, {"x"}), page(listed, {"claude-b", "best"}, {"best": "claude-b"})]
+    pages.append(
+        page({"data": [{"id": "claude-c"}, {"id": "claude-b", "type": "other"}]}, {"claude-c", "claude-b"})
+    )
+    shown = json.loads(KINDS["anthropic"].models(pages))
+    assert [model["id"] for model in shown["data"]] == ["claude-b", "best", "claude-c"]
+    assert shown["data"][0]["type"] == "model"
+    assert (shown["first_id"], shown["last_id"], shown["has_more"]) == ("claude-b", "claude-c", False)
+    empty = json.loads(KINDS["anthropic"].models([page(listed, set())]))
+    assert (empty["data"], empty["first_id"], empty["has_more"]) == ([], None, False)
