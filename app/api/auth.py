@@ -24,7 +24,6 @@ from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.gateway.doors import GatewayService
-from app.services.gateway.guardrails import SeenTexts
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
@@ -44,7 +43,7 @@ class RouteServices:
     """What the routes call; ``anonymous`` is the caller of all requests where authentication is off.
 
     ``streams`` admits open streams, which mostly wait, apart from the requests that compute; ``requests`` counts
-    those that are no invocation. ``seen_texts`` are what other gateways sent before.
+    those that are no invocation.
     """
 
     access: AccessService
@@ -67,7 +66,6 @@ class RouteServices:
     anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)
-    seen_texts: SeenTexts = field(default_factory=SeenTexts)
 
 
 class _EdgeRequest(Request):

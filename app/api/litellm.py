@@ -44,7 +44,7 @@ async def check_texts(request: Request) -> Response:
         caller = await services.access.authenticate(own_key(request.headers.raw), facts.address)
     facts.admit(caller)
     call = _LitellmCall.read(facts.json)
-    guardrail = GuardrailService(services.invoke, services.seen_texts)
+    guardrail = GuardrailService(services.invoke, services.gateway.seen)
     try:
         if call.is_answer:
             answer = _restored(call.check, await guardrail.restored(caller, call.check, info))

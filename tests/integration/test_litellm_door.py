@@ -61,22 +61,78 @@ async def test_nothing_to_do_is_none_and_brings_no_texts(rest: Rest) -> None:
         assert await ask(rest, call(kind, ["Hello there."], trace=trace)) == {"action": "NONE"}
 
 
-async def test_only_new_texts_are_scanned(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> None:
-    scanned: list[str] = []
+@pytest.fixture
+def scanned(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the texts that the detector has got."""
+    texts_scanned: list[str] = []
     detector = rest.services.invoke.registry.middlewares["pii_redaction"].engines.detector
     detect = type(detector).detect
 
     async def counting(self: Any, texts: Any, options: Any, **more: Any) -> Any:
-        scanned.extend(texts)
+        texts_scanned.extend(texts)
         return await detect(self, texts, options, **more)
 
     monkeypatch.setattr(type(detector), "detect", counting)
+    return texts_scanned
+
+
+async def test_only_new_texts_are_scanned(rest: Rest, scanned: list[str]) -> None:
     trace, texts = uuid4().hex, [f"Mail {MAIL}"]
     first = await ask(rest, call("request", texts, trace=trace))
     texts += ["I did.", "Thank you, Jane Smith"]
     second = await ask(rest, call("request", texts, trace=trace))
     assert second["texts"] == [*first["texts"], "I did.", "Thank you, [PERSON_1]"]
     assert scanned.count(f"Mail {MAIL}") == 1
+
+
+async def test_only_new_messages_and_tools_are_scanned(rest: Rest, scanned: list[str]) -> None:
+    trace = uuid4().hex
+    function = {"name": "find", "arguments": json.dumps({"mail": MAIL})}
+    row = {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": function}]}
+    tools = [{"type": "function", "function": {"name": "find", "description": f"As {MAIL} said."}}]
+    answers = []
+    for turn in range(3):
+        texts = [f"Turn {each} of {MAIL}" for each in range(turn + 1)]
+        rows = [{"role": "user", "content": text} for text in texts] + [row]
+        body = call("request", texts, trace=trace, structured_messages=rows, tools=tools)
+        answers.append(await ask(rest, body))
+        assert MAIL not in json.dumps(answers[-1])
+    assert [answer["structured_messages"][-1] for answer in answers[1:]] == [
+        answers[0]["structured_messages"][-1]
+    ] * 2
+    assert scanned and len(scanned) == len(set(scanned))
+
+
+async def test_a_call_without_anything_new_is_on_record(rest: Rest) -> None:
+    body = call("request", [f"Mail {MAIL}"], trace=uuid4().hex)
+    assert await ask(rest, body) == await ask(rest, body)
+    answer = await rest.call("GET", "/api/v1/audit/events", roles=["auditor"])
+    checks = [event for event in answer.json()["items"] if event["action"] == "guardrail.check"]
+    assert [event["counts"].get("unchanged") for event in checks] == [1, None]
+
+
+@pytest.mark.parametrize("end", ["erasure of the value", "erasure of the scope", "expiry"])
+async def test_a_scope_that_has_ended_takes_what_was_seen_along(rest: Rest, end: str) -> None:
+    body = call("request", [f"Mail {MAIL}"], trace=uuid4().hex)
+    said = {**body, "input_type": "response"}
+    first = await ask(rest, body)
+    listed = await rest.call("GET", "/api/v1/vault/scopes", roles=["operator"])
+    path = f"/api/v1/vault/scopes/{listed.json()['items'][0]['id']}"
+    if end == "erasure of the value":
+        done = await rest.call("POST", "/api/v1/vault/erasures", {"value": MAIL}, roles=["eraser"])
+    elif end == "erasure of the scope":
+        done = await rest.call("DELETE", path, roles=["eraser"])
+    else:
+        past = {"expires": "2020-01-01T00:00:00Z"}
+        done = await rest.call("PATCH", path, past, roles=["eraser"])
+    assert done.status_code < 300, done.text
+    gone = {**said, "texts": first["texts"]}
+    assert (await ask(rest, gone)).get("texts", gone["texts"]) == gone["texts"]
+
+    again = await ask(rest, body)
+    assert MAIL not in again["texts"][0]
+    # A handle that was remembered would have no original any more.
+    assert (await ask(rest, {**said, "texts": again["texts"]}))["texts"] == [f"Mail {MAIL}"]
 
 
 async def test_a_text_that_grows_begins_with_what_went_out(rest: Rest) -> None:

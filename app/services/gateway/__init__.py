@@ -38,5 +38,6 @@ Where the request goes: ``providers.ProviderService.of_tenant(tenant)`` are the 
 answer`` sends it: ``answer.status``, ``headers``, ``chunks()`` as they come, or ``whole()``.
 
 ``assembly`` makes one ``opened_scopes.OpenedScopes`` (with ``VaultService.opener``) for all of them, and lets it
-``hear`` every change: it is the only place that keeps originals in memory.
+``hear`` every change: it is the only place that keeps originals in memory. ``seen_texts.SeenTexts``, for the doors that
+check texts only (``guardrails``), keeps redacted forms and hears the same changes.
 """

@@ -44,6 +44,7 @@ from app.services.gateway.providers import ProviderService
 from app.services.gateway.records import CLIENT_GONE, GatewayRecord
 from app.services.gateway.request_vaults import RequestVault, RequestVaults
 from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints
+from app.services.gateway.seen_texts import SeenTexts
 from app.services.gateway.signed import SignedBlocks
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
@@ -87,6 +88,8 @@ class GatewayService:
     scopes: GatewayScopes
     vaults: RequestVaults
     signed: SignedBlocks
+    seen: SeenTexts
+    """What other gateways showed before, for the doors that only check texts."""
 
     @classmethod
     def over(
@@ -100,13 +103,16 @@ class GatewayService:
         """Return the service over the vault of ``invoke``; ``subscribe`` lets it hear of erasures and changes."""
         vault = invoke.vault
         opened = OpenedScopes(vault.database, vault.opener, now)
+        seen = SeenTexts(vault.database, now)
         subscribe(opened.hear)
+        subscribe(seen.hear)
         return cls(
             invoke=invoke,
             providers=providers,
             scopes=GatewayScopes(vault.database, vault, now),
             vaults=RequestVaults(vault, opened, now),
             signed=SignedBlocks(vault.database, vault.key_keeper, vault.default_ttl_s, now),
+            seen=seen,
         )
 
     @asynccontextmanager

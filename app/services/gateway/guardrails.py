@@ -1,7 +1,6 @@
 """Check and change texts for a gateway that users already have, which calls the model itself."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,16 +11,15 @@ from app.core.content.handles import Handle, Original, StreamScanner
 from app.core.content.shapes.definitions import REQUEST_TYPE
 from app.core.contracts.policy import Policy
 from app.core.request import RequestInfo
-from app.core.strictjson import dumps
+from app.core.strictjson import dumps, loads
 from app.services.gateway.pipeline_use import BOTH_REDACTIONS, PipelineUse, end_of
+from app.services.gateway.seen_texts import SeenTexts
 from app.services.invoke.invoke import InvokeService
 
 _ACTION: Final = "guardrail.check"
 _RESTORE: Final = "guardrail.restore"
 _SCOPE: Final = b"guardrail scope\0"
 _SEEN: Final = b"guardrail text\0"
-_MOST_SEEN: Final = 50_000
-_LONGEST_SEEN: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +45,12 @@ class GuardrailTexts:
     held_back: list[int] = field(default_factory=list)
 
 
-class SeenTexts:
-    """What became of texts that were scanned before, by keyed digests: transcripts come whole with each turn."""
-
-    def __init__(self) -> None:
-        self._texts: OrderedDict[str, str] = OrderedDict()
-
-    def get(self, digest: str) -> str | None:
-        """Return what became of a text, or None."""
-        text = self._texts.get(digest)
-        if text is not None:
-            self._texts.move_to_end(digest)
-        return text
-
-    def put(self, digest: str, text: str) -> None:
-        """Keep what became of a text; the one used longest ago goes."""
-        if len(text) > _LONGEST_SEEN:
-            return
-        self._texts[digest] = text
-        while len(self._texts) > _MOST_SEEN:
-            self._texts.popitem(last=False)
-
-
 @dataclass(frozen=True, slots=True)
 class GuardrailService:
     """Hides what goes to a model, and restores what comes from it, for gateways that ask for texts only."""
 
     invoke: InvokeService
-    seen: SeenTexts = field(default_factory=SeenTexts)
+    seen: SeenTexts
 
     async def hidden(self, caller: Caller, check: GuardrailCheck, info: RequestInfo) -> GuardrailTexts:
         """Return the texts with handles; those that this conversation has shown before are not scanned again.
@@ -85,25 +61,33 @@ class GuardrailService:
             caller.require(Role.INVOKER)
         version, policy = await self.invoke.policies.get(caller.tenant)
         scope, until = self._scope(caller, check), end_of(policy)
-        digests = [self._digest(caller, scope, version, text) for text in check.texts]
-        became = {digest: text for digest in digests if (text := self.seen.get(digest)) is not None}
-        new = {
-            digest: text for digest, text in zip(digests, check.texts, strict=True) if digest not in became
-        }
-        items: list[Any] = [{"role": "user", "content": text} for text in new.values()]
+        items: list[Any] = [{"role": "user", "content": text} for text in check.texts]
         items += check.messages or ()
         if check.tools is not None:
             items.append({"type": REQUEST_TYPE, "members": {"tools": list(check.tools)}})
+        raw = list(map(dumps, items))
+        digests = [self._digest(caller, scope, version, item) for item in raw]
+        seen = await self.seen.open(caller.tenant, scope)
+        new = {digest: item for digest, item in zip(digests, items, strict=True) if digest not in seen.items}
         async with self.invoke.traffic.turn(caller.tenant, policy.limits, until):
-            changed = await self._redacted(caller, items, scope, policy, version, info, until)
-        texts = [item["content"] for item in changed[: len(new)]]
-        for digest, text in zip(new, texts, strict=True):
-            self.seen.put(digest, text)
-        became.update(zip(new, texts, strict=True))
-        rest = changed[len(new) :]
+            changed = await self._redacted(caller, list(new.values()), scope, policy, version, info, until)
+        became = dict(zip(new, changed, strict=True))
+        if not new:
+            await self._record(caller, info, version, scope, _ACTION, {"unchanged": len(items)})
+        else:
+            before = dict(zip(digests, raw, strict=True))
+            after = {digest: dumps(item) for digest, item in became.items()}
+            await self.seen.keep(
+                seen, {digest: None if item == before[digest] else item for digest, item in after.items()}
+            )
+        done = [
+            became[digest] if digest in became else _as_before(seen.items[digest], item)
+            for digest, item in zip(digests, items, strict=True)
+        ]
+        texts, rest = done[: len(check.texts)], done[len(check.texts) :]
         tools = rest.pop()["members"]["tools"] if check.tools is not None else None
         return GuardrailTexts(
-            texts=[became[digest] for digest in digests],
+            texts=[item["content"] for item in texts],
             messages=rest if check.messages is not None else None,
             tools=tools,
         )
@@ -157,7 +141,7 @@ class GuardrailService:
         certain = [_written(scan[0], originals) for scan in scans]
         rest = [_written(scan[1], originals) for scan in scans]
         if originals:
-            await self._record(caller, info, version, scope, originals)
+            await self._record(caller, info, version, scope, _RESTORE, {"restored": len(originals)})
         return GuardrailTexts(
             texts=[begin + end for begin, end in zip(certain, rest, strict=True)],
             held_back=[len(end) for end in rest],
@@ -169,17 +153,18 @@ class GuardrailService:
         info: RequestInfo,
         version: int,
         scope: str,
-        originals: Mapping[Handle, Original],
+        action: str,
+        counts: Mapping[str, int],
     ) -> None:
         audit = self.invoke.audit
         event = audit.new_event(
             caller,
-            _RESTORE,
+            action,
             OUTCOME_OK,
             info,
             policy_version=version,
             scope_ref=audit.scope_ref(caller.tenant, scope),
-            counts={"restored": len(originals)},
+            counts=dict(counts),
         )
         await audit.record(event)
 
@@ -188,9 +173,13 @@ class GuardrailService:
         words = dumps([caller.key_id, caller.end_user, *check.conversation])
         return f"guardrail-{self.invoke.audit.digest(caller.tenant, _SCOPE + words)[:40]}"
 
-    def _digest(self, caller: Caller, scope: str, version: int, text: str) -> str:
-        words = dumps([scope, version, text])
-        return self.invoke.audit.digest(caller.tenant, _SEEN + words)
+    def _digest(self, caller: Caller, scope: str, version: int, item: bytes) -> str:
+        words = dumps([scope, version])
+        return self.invoke.audit.digest(caller.tenant, _SEEN + words + item)
+
+
+def _as_before(became: bytes | None, item: Any) -> Any:
+    return item if became is None else loads(became)
 
 
 _Pieces = Sequence[tuple[str, Handle | None, bool]]
