@@ -78,6 +78,12 @@ def test_a_moderation_that_refuses_does_so_in_the_providers_shape(gateway):
     assert not gateway.provider.arrived
 
 
+def test_a_policy_may_name_no_middleware_at_all(gateway):
+    gateway.put_policy(gateway={"pipelines": [{"outbound": [], "inbound": []}]})
+    assert asked(gateway).choices[0].message.content == f"You said: {TEXT}"
+    assert gateway.provider.last.json["messages"][-1]["content"] == TEXT
+
+
 def test_the_note_is_constant_and_off_by_policy(gateway):
     asked(gateway, "Hello there.")
     asked(gateway)

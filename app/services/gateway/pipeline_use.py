@@ -50,8 +50,10 @@ class PipelineUse:
     ) -> list[Any]:
         """Return the items as ``steps`` leave them: middlewares, or pipelines of the tenant.
 
-        The run is on record. With ``observe`` it is that alone: nothing is stored.
+        The run is on record. With ``observe`` it is that alone: nothing is stored. Without ``steps`` nothing runs.
         """
+        if not steps:
+            return list(items)
         version = await self._version(steps)
         call = MiddlewareCall(
             self.invoke.audit,
