@@ -13,8 +13,8 @@ from starlette.responses import Response
 from app.api.auth import EdgeRoute, info_of, services_of
 from app.api.credentials import own_key
 from app.core.access import Role
-from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, UnscannableContentError
-from app.core.strictjson import dumps
+from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, ServiceError, UnscannableContentError
+from app.core.strictjson import dumps, loads
 from app.edge.facts import facts_of
 from app.edge.limits import needs
 from app.edge.surfaces import ForeignSurface
@@ -97,7 +97,29 @@ def _messages(rows: Any) -> list[Any] | None:
     """Return the messages if one of them holds text that is not among `texts`."""
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         return None
-    return rows if any(row.get(member) for row in rows for member in _BESIDE_TEXTS) else None
+    if not any(row.get(member) for row in rows for member in _BESIDE_TEXTS):
+        return None
+    return [_spelled_out(row) for row in rows]
+
+
+def _spelled_out(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a message whose arguments of tools hold characters, not escapes: one value, one handle."""
+    calls = row.get("tool_calls")
+    if not isinstance(calls, list):
+        return row
+    return {**row, "tool_calls": [_spelled_out_call(call) for call in calls]}
+
+
+def _spelled_out_call(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    if not isinstance(arguments, str) or "\\u" not in arguments:
+        return call
+    try:
+        plain = dumps(loads(arguments.encode())).decode()
+    except ServiceError:  # no JSON, or of a kind that cannot be written again as it was: scanned as it is
+        return call
+    return {**call, "function": {**function, "arguments": plain}}
 
 
 def _hidden(check: GuardrailCheck, became: GuardrailTexts) -> dict[str, Any]:

@@ -169,6 +169,28 @@ async def test_arguments_of_tools_are_hidden_in_the_messages(rest: Rest) -> None
     assert answer["tools"][0]["function"]["description"] == "As [EMAIL_1] said."
 
 
+@pytest.mark.parametrize("spelled", [MAIL, "j\\u0061ne@example.org"])
+async def test_a_value_has_one_handle_however_arguments_spell_it(rest: Rest, spelled: str) -> None:
+    function = {"name": "find", "arguments": f'{{"mail": "To {spelled}", "n": 1.50}}'}
+    rows = [
+        {"role": "user", "content": f"Mail {MAIL}"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "function": function}]},
+    ]
+    body = call("request", [f"Mail {MAIL}"], trace=uuid4().hex, structured_messages=rows)
+    first, second = (await ask(rest, body))["structured_messages"]
+    assert first["content"] == "Mail [EMAIL_1]"
+    arguments = json.loads(second["tool_calls"][0]["function"]["arguments"])
+    assert arguments == {"mail": "To [EMAIL_1]", "n": 1.5}
+
+
+@pytest.mark.parametrize("arguments", ["\\u0061 is no JSON", '{"a": 1, "a": "\\u0062"}', ""])
+async def test_arguments_that_are_no_plain_json_pass_as_they_are(rest: Rest, arguments: str) -> None:
+    called = {"id": "c1", "function": {"name": "find", "arguments": arguments}}
+    rows = [{"role": "assistant", "content": None, "tool_calls": [called]}]
+    body = call("request", ["Hello."], trace=uuid4().hex, structured_messages=rows)
+    assert await ask(rest, body) == {"action": "NONE"}
+
+
 async def test_what_the_policy_blocks_is_blocked_with_a_reason_without_content(rest: Rest) -> None:
     policy = {"default_arguments": {"pii_redaction": {"mode": "block"}}}
     assert (await rest.put_policy(policy)).status_code == 200
