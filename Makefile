@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 RUNNING := $(VENV)/.running-stamp
 TESTING := $(VENV)/.testing-stamp
 RIVALS := .venv-rivals/.stamp
+LITELLM := .venv-rivals/litellm/.stamp
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -59,11 +60,11 @@ format: $(TESTING)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(TESTING) $(RIVALS)
+bench: $(TESTING) $(RIVALS) $(LITELLM)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.speed --write docs/figures.md
 
 # Each rival in an environment of its own, so that none is slowed by what another needs.
-$(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/package-lock.json
+$(RIVALS): $(filter-out %/litellm.txt,$(wildcard tests/benchmarks/rivals/*.txt)) tests/benchmarks/node/package-lock.json
 	cd tests/benchmarks/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
 	for rival in contextforge fastmcp judging; do \
 		$(PYTHON) -m venv .venv-rivals/$$rival && \
@@ -75,7 +76,13 @@ $(RIVALS): $(wildcard tests/benchmarks/rivals/*.txt) tests/benchmarks/node/packa
 		-r tests/benchmarks/rivals/llmguard.txt
 	touch $@
 
-outside: $(TESTING)
+# Of the rivals, LiteLLM's proxy is also one of the gateways that Sluice stands behind.
+$(LITELLM): tests/benchmarks/rivals/litellm.txt
+	$(PYTHON) -m venv .venv-rivals/litellm
+	.venv-rivals/litellm/bin/python -m pip --disable-pip-version-check --quiet install -r $<
+	touch $@
+
+outside: $(TESTING) $(LITELLM)
 	$(BIN)/python -m tests.outside.debian
 	$(PYTEST) -n 2 --dist worksteal -m "outside and not soak" --timeout 900 --durations=10
 

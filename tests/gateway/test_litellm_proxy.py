@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -126,7 +127,7 @@ def test_ten_turns_meet_the_same_handles_and_only_new_texts_are_scanned(behind, 
         messages.append({"role": "assistant", "content": said})
     behind.assert_nothing_arrived(PLANTED[0], *mails)
     sent = [request.json["messages"] for request in behind.gateway.provider.arrived]
-    assert all(later[: len(earlier)] == earlier for earlier, later in zip(sent, sent[1:], strict=False))
+    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(sent))
     checks = behind.gateway.events("guardrail.check")[:10]
     # Of each turn that is a new question and the answer before it, however long the conversation is.
     assert max(event["counts"].get("EMAIL", 0) for event in checks) <= 2, [e["counts"] for e in checks]
