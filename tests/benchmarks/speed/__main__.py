@@ -31,6 +31,7 @@ from tests.benchmarks.quality import (
 from tests.benchmarks.speed import (
     aggregation,
     detection,
+    gateway,
     liveness,
     middlewares,
     restoration,
@@ -46,6 +47,7 @@ from tests.benchmarks.speed.sizes import FULL, SMOKE
 TABLES = {
     "surfaces": surfaces.tables,
     "aggregation": aggregation.tables,
+    "gateway": gateway.tables,
     "tokens": tokens.tables,
     "middlewares": middlewares.tables,
     "redaction": serving.redaction,
