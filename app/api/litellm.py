@@ -113,7 +113,7 @@ def _spelled_out(row: dict[str, Any]) -> dict[str, Any]:
 def _spelled_out_call(call: Any) -> Any:
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
-    if not isinstance(arguments, str) or "\\u" not in arguments:
+    if not isinstance(function, dict) or not isinstance(arguments, str) or "\\u" not in arguments:
         return call
     try:
         plain = dumps(loads(arguments.encode())).decode()

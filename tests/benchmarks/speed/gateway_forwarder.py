@@ -43,7 +43,9 @@ def main() -> None:
     app.cleanup_ctx.append(pooled)
     app.router.add_get("/", probe)
     app.router.add_post("/v1/chat/completions", forward)
-    web.run_app(app, host="127.0.0.1", port=PORT, print=None, access_log=None, backlog=2048)
+    web.run_app(
+        app, host="127.0.0.1", port=PORT, print=None, access_log=None, backlog=2048, shutdown_timeout=1
+    )
 
 
 if __name__ == "__main__":

@@ -82,7 +82,16 @@ def main() -> None:
     provider, app = Provider(), web.Application(client_max_size=2**26)
     app.router.add_post("/v1/chat/completions", provider.chat)
     app.router.add_get("/sent", provider.last)
-    web.run_app(app, host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None, backlog=2048)
+    port = int(sys.argv[1])
+    web.run_app(
+        app,
+        host="127.0.0.1",
+        port=port,
+        print=None,
+        access_log=None,
+        backlog=2048,
+        shutdown_timeout=1,
+    )
 
 
 if __name__ == "__main__":
