@@ -9,10 +9,16 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
+
+from app.core.content.cues.reading import in_english
 
 _LONGEST_NAME: Final = 64
 _LONGEST_CUE: Final = 8
+_SHORTEST_FOREIGN: Final = 4
+"""Shorter words in plain letters mean something in too many languages."""
+
 _CAMEL: Final = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LETTERS: Final = str.maketrans({"ß": "ss", "ø": "o", "ı": "i", "đ": "d", "ł": "l", "æ": "ae"})
@@ -220,6 +226,8 @@ def telling(name: str) -> str:
         return ""
     words = words_of(name)
     plain = _plain(words)
+    if not all(char < "\u0250" for char in plain):
+        return _foreign(name)
     parts = plain.split(" ")
     if not plain or len(parts) > _LONGEST_CUE:
         return ""
@@ -228,10 +236,36 @@ def telling(name: str) -> str:
         or _COMPOUND.search(plain) is not None
         or _PHRASES.search(plain) is not None
         or _NAMES_OF_WORDS.search(plain) is not None
-        # Names in other scripts than Latin are rare, and their words too many for a list.
-        or not all(char < "\u0250" for char in plain)
     )
-    return _SPELLINGS.get(plain, words) if tells else ""
+    if tells:
+        return _SPELLINGS.get(plain, words)
+    if name.isascii() and len(plain) <= _SHORTEST_FOREIGN:
+        return ""
+    words = " ".join(_parted(name).lower().split())
+    english = in_english(plain if name.isascii() else words)
+    return "" if english in (plain, words) else words_of(english)
+
+
+def _foreign(name: str) -> str:
+    """Return the words of a name in another script than Latin, and the English ones for those that are known.
+
+    Such names are rare, and their words too many for a list: each tells something.
+    """
+    parted = (char if char.isalnum() or _is_mark(char) else " " for char in _parted(name).lower())
+    words = " ".join("".join(parted).split())
+    english = in_english(words)
+    return words if english == words else f"{words} {english}"
+
+
+def _is_mark(char: str) -> bool:
+    """Return whether a character is written on the one before it: vowels of Hindi and Thai are."""
+    return unicodedata.category(char).startswith("M")
+
+
+def _parted(name: str) -> str:
+    """Return a name in any alphabet with a blank before each capital behind a small letter."""
+    pairs = pairwise(f" {name}")
+    return "".join(f" {char}" if before.islower() and char.isupper() else char for before, char in pairs)
 
 
 @lru_cache(maxsize=16_384)

@@ -8,6 +8,7 @@ from typing import Final
 from app.engines.views import gates
 from app.engines.views.codepoints import codepoints
 from app.engines.views.controls import without_controls
+from app.engines.views.cued import cued_view
 from app.engines.views.encoded import encoded_runs
 from app.engines.views.escaped import escapes
 from app.engines.views.glued import glued_view
@@ -42,12 +43,14 @@ _LONG: Final = 2_000
 class Readings:
     """The views of a text, and the places of text that was encoded once too often to be decoded.
 
-    ``glued``: views in which words are parted from letters of other scripts; nothing else is changed there.
+    ``glued``: views in which words are parted from letters of other scripts; nothing else is changed there. ``cued``:
+    the view in which words of other languages that say what a value is are English ones.
     """
 
     views: list[TextView]
     sealed: list[tuple[int, int]]
     glued: list[TextView]
+    cued: TextView | None = None
 
 
 def readings(text: str) -> Readings:
@@ -66,7 +69,9 @@ def readings(text: str) -> Readings:
     views += decoded
     last = views[-1] if decoded else below
     glued.append(glued_view(text) if last is None else glued_view(last.text, last))
-    return Readings(views, sealed, [view for view in glued if view is not None])
+    top = glued[-1] or last
+    cued = cued_view(text) if top is None else cued_view(top.text, top)
+    return Readings(views, sealed, [view for view in glued if view is not None], cued)
 
 
 def _decoded(seen: str, below: TextView | None) -> tuple[list[TextView], list[tuple[int, int]]]:

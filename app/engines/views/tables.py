@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from app.core.content.cues.reading import in_english
 from app.engines.views.mapping import Substitution, TextView, respelled
 
 _WAY: Final = "table"
@@ -99,7 +100,8 @@ def _heads(row: str) -> tuple[str, list[str]]:
 
 @lru_cache(maxsize=4096)
 def _telling(head: str) -> str:
-    """Return a head that describes its cells, else an empty string."""
+    """Return a head that describes its cells, in English if it is a word of another language; else an empty string."""
+    head = head if head.isascii() else in_english(head.lower())
     return head if _TELLING.search(head) else ""
 
 

@@ -1,9 +1,11 @@
 """Find personal data in texts: recognizers, name tagger, decoded views, lists, names repeated in other texts."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from app.core.contracts.engines import DetectionOptions, Span
-from app.engines.pii.ground.labels import CUSTOM, OPAQUE, thresholds
+from app.engines.pii.ground.labels import CUSTOM, NAME_LABELS, OPAQUE, thresholds
 from app.engines.pii.ground.lists import AllowList, denied
 from app.engines.pii.ground.spans import blanked, handles, of_named_type, opaque_runs, resolved, without
 from app.engines.pii.names.carrying import carry, names_in
@@ -12,6 +14,7 @@ from app.engines.pii.recognizers.secret import long_secrets
 from app.engines.pii.recognizers.user import Definitions
 from app.engines.pii.scan.matchers import MatcherName
 from app.engines.pii.search.searching import Finding, Search
+from app.engines.views.cued import CUED, beside_cue
 from app.engines.views.glued import parts_names
 from app.engines.views.mapping import TextView
 from app.engines.views.reading import readings
@@ -67,10 +70,12 @@ class Analyzer:
         )
         if table is not None:
             yield from self._tabled(seen, table, options)
-        for view in other.views:
-            yield from self._viewed(view, options, plain_places)
+        viewed = [finding for view in other.views for finding in self._viewed(view, options, plain_places)]
         for view in other.glued:
-            yield from self._viewed(view, options, plain_places, names=parts_names(view))
+            viewed += self._viewed(view, options, plain_places, names=parts_names(view))
+        yield from viewed
+        if other.cued is not None:
+            yield from self._cued(other.cued, options, [*plain, *viewed])
         if OPAQUE in thresholds(options):
             yield from (
                 Finding(start, end, OPAQUE, 1.0, OPAQUE, view="encoded") for start, end in other.sealed
@@ -91,6 +96,24 @@ class Analyzer:
             start, end = table.original_span(finding.start, finding.end)
             if seen[start:end] == table.text[finding.start : finding.end]:
                 yield finding._replace(start=start, end=end, view=ways)
+
+    def _cued(
+        self, view: TextView, options: DetectionOptions, others: Sequence[Finding]
+    ) -> Iterable[Finding]:
+        """Yield findings beside words that are read in English; none that includes such a word.
+
+        What a recognizer found by words of its own, ``others``, it knows better: also where such a value ends.
+        """
+        begun = {other.start for other in others if other.entity not in NAME_LABELS}
+        ordered = sorted(others, key=lambda finding: finding.start)
+        furthest = list(accumulate((finding.end for finding in ordered), max))
+        for finding in self._search.findings(view.text, options, list(view.windows())):
+            if not beside_cue(view, finding.start, finding.end):
+                continue
+            start, end = view.original_span(finding.start, finding.end)
+            before = bisect_right(ordered, start, key=lambda other: other.start)
+            if start not in begun and (not before or furthest[before - 1] < end):
+                yield finding._replace(start=start, end=end, view=CUED)
 
     def _viewed(
         self,
