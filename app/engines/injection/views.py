@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from app.engines.views.plain import PLAIN, plain_view
-from app.engines.views.reading import readings
+from app.engines.views.reading import disguises
 
 Locate = Callable[[int, int], tuple[int, int]]
 """Maps offsets in a view to offsets in the text."""
@@ -82,7 +82,7 @@ def views(text: str) -> list[InjectionView]:
 
 def _read(text: str) -> list[InjectionView]:
     """Return the last reading of ``text`` as detection of personal data reads it, if it undoes any encoding."""
-    decoded = readings(text).views[-1:]
+    decoded = disguises(text)[-1:]
     return [
         InjectionView(view.text, view.original_span, encoded=True, guessed=True)
         for view in decoded

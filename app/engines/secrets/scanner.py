@@ -1,7 +1,7 @@
 """The embedded scanner: one pass for keywords, then only the rules they trigger, each in a bounded window."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final
@@ -11,7 +11,7 @@ from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.spotting import FormatFinder, SecretRule, Spot
 from app.engines.secrets.structures import STRUCTURES
-from app.engines.secrets.views import is_decoded, views
+from app.engines.secrets.views import BETWEEN, is_decoded, places_of_views, views
 
 NAME: Final = "embedded-secrets"
 _GUESSED: Final = 0.6
@@ -49,38 +49,54 @@ class RuleScanner:
     def _scan(self, texts: Sequence[str], options: SecretOptions) -> list[list[Span]]:
         allowed = frozenset(options.allow_list)
         wanted = _wanted(self._rules, options.providers, options.entropy)
-        return [self._scan_one(text, wanted, allowed) for text in texts]
+        spots = self._spots_of(texts, wanted)
+        for place in places_of_views(texts):
+            spots[place] += self._spots_of_views(texts[place], wanted, allowed)
+        return [
+            self._spans(text, spots_of_text, allowed) if spots_of_text else []
+            for text, spots_of_text in zip(texts, spots, strict=True)
+        ]
 
-    def _scan_one(self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]) -> list[Span]:
-        spots = self._spots(text, wanted)
-        for view in views(text):
-            for spot in self._spots(view.text, wanted):
-                if spot.score <= _GUESSED and is_decoded(view, spot.start, spot.end):
-                    continue
-                if view.text[spot.start : spot.end] not in allowed:
-                    start, end = view.original_span(spot.start, spot.end)
-                    spots.append(Spot(start, end, spot.label, spot.score))
+    @staticmethod
+    def _spans(text: str, spots: Iterable[Spot], allowed: frozenset[str]) -> list[Span]:
         return [
             Span(spot.start, spot.end, spot.label, spot.score)
             for spot in merged(spots)
             if text[spot.start : spot.end] not in allowed
         ]
 
-    def _spots(self, text: str, wanted: frozenset[int] | None) -> list[Spot]:
-        # Use one byte for each character, so that offsets stay right; credentials are always ASCII.
-        data = text.encode("ascii", "replace")
-        spots: list[Spot] = []
-        done: dict[int, int] = {}
-        rules = self._rules
-        for last, (length, numbers) in self._gate().iter(data.decode("ascii").lower()):
-            at = last + 1 - length
-            for number in numbers:
-                if (wanted is not None and number not in wanted) or at < done.get(number, 0):
+    def _spots_of_views(
+        self, text: str, wanted: frozenset[int] | None, allowed: frozenset[str]
+    ) -> Iterator[Spot]:
+        """Yield what the views of ``text`` show, at its place in the text."""
+        for view in views(text):
+            for spot in self._spots_of([view.text], wanted)[0]:
+                if spot.score <= _GUESSED and is_decoded(view, spot.start, spot.end):
                     continue
-                spot = rules[number].find(data, at)
+                if view.text[spot.start : spot.end] not in allowed:
+                    yield Spot(*view.original_span(spot.start, spot.end), spot.label, spot.score)
+
+    def _spots_of(self, texts: Sequence[str], wanted: frozenset[int] | None) -> list[list[Spot]]:
+        """Return the findings in each of ``texts``; one search for keywords serves all of them."""
+        # Use one byte for each character, so that offsets stay right; credentials are always ASCII.
+        together = BETWEEN.join(texts).encode("ascii", "replace")
+        spots: list[list[Spot]] = [[] for _ in texts]
+        rules, number, begin, end, data = self._rules, -1, 0, -1, b""
+        done: dict[int, int] = {}
+        for last, (length, triggered) in self._gate().iter(together.lower().decode("ascii")):
+            if last >= end:
+                while last >= end:
+                    number += 1
+                    begin, end = end + 1, end + 1 + len(texts[number])
+                data, done = together[begin:end], {}
+            at = last + 1 - length - begin
+            for rule in triggered:
+                if (wanted is not None and rule not in wanted) or at < done.get(rule, 0):
+                    continue
+                spot = rules[rule].find(data, at)
                 if spot is not None:
-                    spots.append(spot)
-                    done[number] = spot.end
+                    spots[number].append(spot)
+                    done[rule] = spot.end
         return spots
 
     def _gate(self) -> Any:

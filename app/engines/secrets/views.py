@@ -1,7 +1,9 @@
 """Read a text as it is read for personal data, and over its line breaks, so that no spelling hides a credential."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from app.engines.views.mapping import Substitution, TextView, respelled
@@ -9,6 +11,10 @@ from app.engines.views.mapping import Substitution, TextView, respelled
 _PART: Final = r"[A-Za-z0-9_.\-/+=]"
 _BREAK: Final = re.compile(rf"(?:\n|\\n)[ \t>#|*]{{0,8}}(?={_PART})")
 """A line break, real or written; behind it there may be the margin of a quotation or a comment."""
+_LINES: Final = rf"{_PART}[ \t]{{0,2}}\\?\r?\n[ \t>#|*]{{0,8}}{_PART}"
+"""The gate before broken lines; a written break opens others."""
+BETWEEN: Final = "\v"
+"""Parts texts that are read together: no gate and no rule has it in a pattern."""
 _BEFORE_BREAK: Final = re.compile(r"(?:[ \t]{0,2}\\?\r?|\\r)\Z")
 _RUN: Final = re.compile(rf"{_PART}{{0,64}}+")
 _REACH: Final = 64
@@ -17,11 +23,28 @@ _LEAST: Final = 16
 _ENCODINGS: Final = frozenset({"base64", "hex"})
 
 
+def places_of_views(texts: Sequence[str]) -> set[int]:
+    """Return the places of those of ``texts`` that may have views; one quick pass over all of them together."""
+    from app.engines.views import gates, reading  # noqa: PLC0415 - only where texts are scanned
+
+    together = BETWEEN.join(texts)
+    data, gate = together.encode("ascii", "replace"), f"{reading.DISGUISED}|{_LINES}"
+    places = set() if together.isascii() else {n for n, text in enumerate(texts) if not text.isascii()}
+    ends = list(accumulate(len(text) + len(BETWEEN) for text in texts))
+    hit = gates.place(data, gate)
+    while hit >= 0:
+        # A gate may open with the character before what it is for.
+        last = min(bisect_right(ends, hit + 1), len(texts) - 1)
+        places |= {bisect_right(ends, hit), last}
+        hit = gates.place(data, gate, ends[last])
+    return places
+
+
 def views(text: str) -> Iterator[TextView]:
     """Yield every other reading of ``text``: without disguises, decoded, and with broken lines joined."""
-    from app.engines.views.reading import readings  # noqa: PLC0415 - numpy: only where texts are scanned
+    from app.engines.views.reading import disguises  # noqa: PLC0415 - only where texts are scanned
 
-    decoded = readings(text).views
+    decoded = disguises(text)
     yield from decoded
     for below in (None, *decoded[-1:]):
         joined = _joined(text if below is None else below.text, below)

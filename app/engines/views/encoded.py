@@ -3,35 +3,26 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-import numpy as np
-
+from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
 _LEAST: Final = 11
-_SMALL, _CAPITAL, _DIGIT, _PLUS, _SIGN = 1, 2, 4, 8, 16
-
-
-def _kind(char: str) -> int:
-    """Return the role of a character in a run; 0 where it belongs to none."""
-    kinds = (
-        (_SMALL, char.islower()),
-        (_CAPITAL, char.isupper()),
-        (_DIGIT, char.isdigit()),
-        (_PLUS, char == "+"),
-        (_SIGN, char in "/_-"),
-    )
-    return sum(kind for kind, is_so in kinds if is_so)
-
-
-_KINDS: Final = np.array([_kind(chr(code)) for code in range(128)], np.uint8)
+_OF_TOKEN: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9+/_\-]+")
+_FOLLOWING: Final = re.compile(rb"[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}([A-Za-z0-9+/_\-]+)")
+_GAP_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_\-][ \t\r\n][^A-Za-z0-9+/_\-]{0,2}\Z")
+_STRANGE: Final = re.compile(rb"(?=.*[A-Za-z])(?=.*[0-9])|(?=.+[A-Z])(?=.*[a-z])|.\Z")
+"""A token that is no word: letters with digits, a capital inside, one character."""
+_DIGIT: Final = re.compile(rb"[0-9]")
+_STEP: Final = 256
 _NEXT_LINE: Final = re.compile(
     r"(?:\r?\n|(?:\\r)?\\n)[ \t>]{0,8}([A-Za-z0-9+/_\-]{1,1024}+={0,2})(?=[\s\"'<>\\\])},;]|\Z)"
 )
 _BETWEEN: Final = re.compile(r"[^/_\-]{11,}+")
-_BYTES: Final = re.compile(r"[0-9A-Fa-f]{16}")
+_BYTES: Final = re.compile(r"(?![0-9]{16})[0-9A-Fa-f]{16}|(?:[2-7][0-9]|00|09){8}")
 _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
@@ -40,7 +31,6 @@ _TRIES: Final = 4
 _LEAST_TOKENS: Final = 3
 _GAP: Final = 3
 _PADDING: Final = 2
-_WHITE: Final = np.frombuffer(b" \t\r\n", np.uint8)
 _OUTSIDE: Final = re.compile(r"[^A-Za-z0-9+/=_\-]+")
 """What no decoder of base64 reads: blanks, the marks of a quoted mail, letters of any other alphabet."""
 _STANDARD: Final = str.maketrans("-_", "+/")
@@ -54,9 +44,10 @@ _NUMBER: Final = re.compile(r"[0-9]{10}")
 
 def encoded_runs(text: str) -> Iterator[Substitution]:
     """Yield the runs that are text in base64 or hexadecimal, each as a whole."""
+    data = text.encode("ascii", "replace")
     done = block = tries = 0
-    yield from _spaced(text)
-    for start, end in _runs(text):
+    yield from _spaced(text, data)
+    for start, end in _runs(data):
         if start < done:
             continue
         while text.startswith("=", end) and text[end - 2 : end] != "==":
@@ -73,59 +64,77 @@ def encoded_runs(text: str) -> Iterator[Substitution]:
         yield from _readings(text[start:end], start)
 
 
-def _runs(text: str) -> Iterator[tuple[int, int]]:
+def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield start and end, without padding, of the runs that may encode text: no words, no names."""
-    # A text has tens of thousands of runs, of which few are long; a regular expression would be ten times slower.
-    seen = np.frombuffer(b" %b " % text.encode("ascii", "replace"), np.uint8)
-    kinds = _KINDS.take(seen)
-    inside = kinds > 0
-    edges = np.flatnonzero(inside[1:] != inside[:-1])
-    begins, ends = edges[::2], edges[1::2]
-    long = ends - begins >= _LEAST
-    if not long.any():
-        return
-    begins, ends = begins[long], ends[long]
-    # Every second result belongs to the gap between two runs.
-    kinds_in_run = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
-    cases = kinds_in_run & (_SMALL | _CAPITAL)
-    wide = ends - begins >= _SHORT - 2
-    # A short word without a digit encodes nothing; base64 has letters of both cases, so all else is hexadecimal.
-    spoken = (kinds_in_run & _DIGIT > 0) | (cases & _CAPITAL > 0) & (wide | (seen[ends + 1] == ord("=")))
-    telling = spoken & (wide | (cases == 0) | (cases == _SMALL | _CAPITAL) | (kinds_in_run & _PLUS > 0))
-    yield from zip(begins[telling].tolist(), ends[telling].tolist(), strict=True)
+    end = 0
+    while (place := gates.place(data, gates.RUNS, end)) >= 0:
+        start, end = _token_at(data, _begin(data, place), end)
+        if end - start >= _LEAST and _is_telling(data[start:end], padded=data[end : end + 1] == b"="):
+            yield start, end
 
 
-def _spaced(text: str) -> Iterator[Substitution]:
+def _begin(data: bytes, place: int) -> int:
+    """Return where there is a token at ``place``; a gate may begin with the character before it."""
+    return place if data[place] in _OF_TOKEN else place + 1
+
+
+def _token_at(data: bytes, place: int, least: int) -> tuple[int, int]:
+    """Return start and end of the token around ``place``, which begins at ``least`` or later."""
+    token = _TOKEN.match(data, place)
+    end = place if token is None else token.end()
+    start = place
+    while start > least:
+        before = data[max(least, start - _STEP) : start]
+        inside = len(before) - len(before.rstrip(_OF_TOKEN))
+        start -= inside
+        if inside < len(before):
+            break
+    return start, end
+
+
+def _is_telling(run: bytes, *, padded: bool) -> bool:
+    """Return whether a run may be base64 or hexadecimal; base64 has letters of both cases."""
+    capital, small, digit = run != run.lower(), run != run.upper(), _DIGIT.search(run) is not None
+    wide = len(run) >= _SHORT - 2
+    # A short word without a digit encodes nothing.
+    spoken = digit or (capital and (wide or padded))
+    return spoken and (wide or capital == small or b"+" in run)
+
+
+def _spaced(text: str, data: bytes) -> Iterator[Substitution]:
     """Yield base64 with blanks or line breaks inside: tokens in a row that are no words."""
-    seen = np.frombuffer(b" %b " % text.encode("ascii", "replace"), np.uint8)
-    kinds = _KINDS.take(seen)
-    edges = np.flatnonzero((kinds[1:] > 0) != (kinds[:-1] > 0))
-    begins, ends = edges[::2], edges[1::2]
-    if len(begins) < _LEAST_TOKENS:
-        return
-    capitals = np.add.reduceat(
-        (kinds & _CAPITAL) > 0, np.column_stack((begins, ends)).ravel() + 1, dtype=np.int32
-    )[::2]
-    within = np.bitwise_or.reduceat(kinds, np.column_stack((begins, ends)).ravel() + 1)[::2]
-    inner = capitals - ((kinds[begins + 1] & _CAPITAL) > 0) > 0
-    letters = within & (_SMALL | _CAPITAL) > 0
-    strange = (letters & (within & _DIGIT > 0)) | (inner & (within & _SMALL > 0)) | (ends - begins == 1)
-    near = begins[1:] - ends[:-1]
-    linked = (near > 0) & (near <= _GAP) & np.isin(seen[ends[:-1] + 1], _WHITE) & (strange[1:] | strange[:-1])
-    bounds = np.flatnonzero(np.diff(np.concatenate(([0], linked.view(np.int8), [0]))))
-    for first, last in zip(bounds[::2].tolist(), bounds[1::2].tolist(), strict=True):
-        odd = np.flatnonzero(strange[first : last + 1]) + first
-        if len(odd) >= _LEAST_TOKENS:
-            yield from _among(text, begins, ends, (first, int(odd[0]), int(odd[-1]), last))
+    end = 0
+    while (place := gates.place(data, gates.SPACED, end)) >= 0:
+        tokens = list(_row(data, *_token_at(data, _begin(data, place), end), end))
+        strange = [number for number, token in enumerate(tokens) if token[2]]
+        end = max(tokens[-1][1], end + 1)
+        if len(strange) >= _LEAST_TOKENS:
+            yield from _among(text, tokens, strange[0], strange[-1])
 
 
-def _among(text: str, begins: Any, ends: Any, row: tuple[int, int, int, int]) -> Iterator[Substitution]:
+def _row(data: bytes, start: int, end: int, least: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield start and end of the tokens around a strange one, one of every two strange, and whether each is."""
+    gap = _GAP_BEFORE.search(data, max(least, start - _GAP - 1), start)
+    if gap is not None:
+        before = _token_at(data, gap.start(), least)
+        yield *before, _STRANGE.match(data, *before) is not None
+    strange = _STRANGE.match(data, start, end) is not None
+    yield start, end, strange
+    while (following := _FOLLOWING.match(data, end)) is not None:
+        start, end = following.span(1)
+        was_strange, strange = strange, _STRANGE.match(data, start, end) is not None
+        if not (strange or was_strange):
+            return
+        yield start, end, strange
+
+
+def _among(text: str, tokens: Sequence[tuple[int, int, bool]], low: int, high: int) -> Iterator[Substitution]:
     """Yield what the tokens of a row encode together; a token at either end may be a word or a part of it."""
-    first, low, high, last = row
-    for begin in sorted({low, max(first, low - 1), min(low + 1, high)}):
+    last = len(tokens) - 1
+    for begin in sorted({low, max(0, low - 1), min(low + 1, high)}):
         for end in sorted({high, min(last, high + 1), max(low, high - 1)}, reverse=True):
-            start, stop = int(begins[begin]), int(ends[end])
-            while text.startswith("=", stop) and stop - int(ends[end]) < _PADDING:
+            start, stop = tokens[begin][0], tokens[end][1]
+            while text.startswith("=", stop) and stop - tokens[end][1] < _PADDING:
                 stop += 1
             joined = _OUTSIDE.sub("", text[start:stop])
             if len(joined) >= _SHORT and end > begin and (plain := _from_base64(joined)) is not None:
@@ -142,7 +151,9 @@ def is_settled(run: str) -> bool:
 def _readings(spelled: str, start: int) -> Iterator[Substitution]:
     """Yield the decoded text of a run, or of its parts between the separators of a path."""
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
-    if (spelled.islower() or spelled.isupper()) and "+" not in spelled and not _BYTES.search(spelled):
+    mixed = spelled.lower() != spelled != spelled.upper()
+    signed = "+" in spelled and spelled.lower() != spelled.upper()
+    if not mixed and not signed and not _BYTES.search(spelled):
         return
     whole = _decoded(spelled)
     if whole is not None:

@@ -1,41 +1,82 @@
 r"""Tell quickly whether a plain text can hold what a decoder reads: one pass without backtracking for each of them.
 
 A gate may open for nothing; it must never stay closed where its decoder finds something, which a property test holds.
-Gates read ASCII alone, so any other text passes all of them.
+Gates read ASCII with ``?`` for every other character, which may be a blank, a dash or a letter.
 """
 
 from functools import cache
+from itertools import permutations
 from typing import Any, Final
 
-_AT: Final = "at|arobase|arobas|arroba|chiocciola|klammeraffe|apenstaartje|kukac|snabel|aet"
+_AT: Final = r"at|\?t|arobase|arobas|arroba|chiocciola|klammeraffe|apenstaartje|kukac|snabel|aet"
 _DOT: Final = "dot|punkt|point|punto|ponto|punt|period"
 _JOINS: Final = r"[ _\-#*|~=^]"
 _OF_RUN: Final = r"[A-Za-z0-9+/_\-]"
-_LEAST_RUN: Final = 11
 _ODD: Final = (
-    r"(?:[A-Za-z0-9+/_\-]*(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z])[A-Za-z0-9+/_\-]*|[A-Za-z0-9+/_\-])"
+    r"[A-Za-z0-9+/_\-]*(?:[A-Za-z][A-Za-z0-9+/_\-]*[0-9]|[0-9][A-Za-z0-9+/_\-]*[A-Za-z]"
+    r"|[a-z][A-Za-z0-9+/_\-]*[A-Z]|[A-Za-z0-9+/_\-][A-Z][A-Za-z0-9+/_\-]*[a-z])[A-Za-z0-9+/_\-]*"
 )
-_GAP: Final = r"=*[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}"
-_SIGNS: Final = r"[\s\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
+_TOKEN: Final = rf"(?:{_ODD}|{_OF_RUN})"
+_GAP: Final = r"[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}"
 
-ESCAPES: Final = r"[%&\\=\[({<]| AT | @ |[0-9] (?:- )?[0-9] (?:- )?[0-9] "
+
+_SIGNS: Final = r"[?\s\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
+
+CONTROLS: Final = r"[\x00-\x08\x0e-\x1f\x7f]|\^\["
+ESCAPES: Final = (
+    r"%[0-9A-Fa-fu]|&(?:#|[A-Za-z][A-Za-z0-9]{1,30};)|\\|=(?:[0-9A-F]{2}|\r?\n)"
+    rf"|(?i:[\[({{<] ?(?:@|\.|{_AT}|a(?: commercial)?|{_DOT}) ?[\])}}>])"
+    r"| AT | @ |[0-9] (?:- )?[0-9] (?:- )?[0-9] "
+)
 CODEPOINTS: Final = (
     r"[Uu]\+|u00|0[xX][0-9A-Fa-f]{2}|(?:x[0-9A-Fa-f]{2}){5}|\\|(?:[0-9A-Fa-f]{2}[ :\-]){7}"
-    r"|(?:[0-9]{2,3}[, ]\s{0,4}){7}"
+    r"|(?:[0-9]{2,3}[, ][?\s]{0,4}){7}"
 )
-ENCODED: Final = (
-    "|".join(
-        f"{_OF_RUN}{{{before}}}[A-Z0-9]{_OF_RUN}{{{_LEAST_RUN - 1 - before}}}" for before in range(_LEAST_RUN)
+_BEGIN: Final = r"(?:\A|[^A-Za-z0-9+/_\-])"
+_HEX_BEGIN: Final = r"(?:\A|[^0-9A-Fa-f])"
+_HEX: Final = "[0-9A-Fa-f]"
+
+
+def _with_capital(size: int) -> list[str]:
+    """Return patterns of a run of ``size`` characters or more with a capital, each for one place of the first.
+
+    So a text is in few states at once, as an automaton needs to be quick.
+    """
+    other = r"[a-z0-9+/_\-]"
+    places = [rf"{_BEGIN}{other}{{{before}}}[A-Z]{_OF_RUN}{{{size - 1 - before}}}" for before in range(size)]
+    return [*places, rf"{_BEGIN}{other}{{{size},}}[A-Z]"]
+
+
+RUNS: Final = "|".join(
+    (
+        # Base64 of text has letters of both cases; with a digit it may be short.
+        *(
+            rf"[{first}]{_OF_RUN}*[{second}]{_OF_RUN}*[{third}]"
+            for first, second, third in permutations(("a-z", "A-Z", "0-9"))
+        ),
+        *_with_capital(14),
+        *(rf"{run}{_OF_RUN}*=" for run in _with_capital(11)),
+        rf"[A-Za-z]{_OF_RUN}*\+|\+{_OF_RUN}*[A-Za-z]",
+        # Lines of equal width.
+        rf"{_OF_RUN}{{16}}=*[\r\n\\]",
+        # Hexadecimal; without a letter, most are fractions or identifiers, and text has no bytes but these.
+        *(rf"{_HEX_BEGIN}[0-9]{{{before}}}[A-Fa-f]{_HEX}{{{15 - before}}}" for before in range(16)),
+        rf"{_HEX_BEGIN}[0-9]{{16,}}[A-Fa-f]|(?:[2-7][0-9]|00|09){{8}}",
     )
-    + rf"|{_ODD}{_GAP}(?:{_OF_RUN}+{_GAP})?{_ODD}{_GAP}(?:{_OF_RUN}+{_GAP})?{_ODD}"
 )
+SPACED: Final = (
+    rf"{_BEGIN}{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}"
+    r"(?:[^A-Za-z0-9+/_\-]|\z)"
+)
+ENCODED: Final = f"{RUNS}|{SPACED}"
 SPELLED: Final = (
     rf"\\|(?i:{_JOINS}(?:{_AT}){_JOINS}{{1,3}}[a-z0-9\-]+(?:\.|{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
     rf"|@[a-z0-9\-.]+{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
 )
-PIECES: Final = (
-    rf"[0-9]{_SIGNS}{{1,10}}[0-9]|[A-Z]{{2}}[0-9]{{2}}[\s_/|*:.,\-]|@[ \t]*\r?\n|\n[ \t>]{{0,8}}@"
-    r"|[\"'`]\s{0,4}(?:\+|\|\||&|\.|<<)\s{0,4}[\"'`]|[\"'`][^\s][\"'`]\s{0,8},|[\])}] ?[\[({]"
+NUMBERS: Final = rf"[0-9]{_SIGNS}{{1,10}}[0-9]|[A-Z]{{2}}[0-9]{{2}}[?\s_/|*:.,\-]"
+STRINGS: Final = (
+    r"@[ \t]*\r?\n|\n[ \t>]{0,8}@"
+    r"|[\"'`][?\s]{0,4}(?:\+|\|\||&|\.|<<)[?\s]{0,4}[\"'`]|[\"'`][^\s][\"'`][?\s]{0,8},|[\])}] ?[\[({]"
 )
 
 
@@ -47,5 +88,11 @@ def _compiled(pattern: str) -> Any:
 
 
 def passed(data: bytes, gate: str) -> bool:
-    """Return whether ``gate`` opens for a text in ASCII."""
+    """Return whether ``gate`` opens for a text in ASCII, or one made so."""
     return _compiled(gate).search(data) is not None
+
+
+def place(data: bytes, gate: str, start: int = 0) -> int:
+    """Return where ``gate`` first opens from ``start`` on, or -1."""
+    match = _compiled(gate).search(data, start)
+    return -1 if match is None else int(match.start())

@@ -60,14 +60,18 @@ _BRACKETED: Final = {
 }
 
 
-def pieces(text: str) -> Iterator[Substitution]:
-    """Yield what stands between the pieces of a value, or the whole of it where its form changes."""
+def numbers(text: str) -> Iterator[Substitution]:
+    """Yield numbers in pieces as a whole, and what stands between the groups of an account number."""
     for run in _GROUPS.finditer(text):
         yield from _numbers(text, run)
     for run in _IBAN.finditer(text):
         for gap in re.finditer(r"[^A-Z0-9]+", run.group()):
             if gap.group() != " ":
                 yield Substitution(run.start() + gap.start(), run.start() + gap.end(), " ", PIECES)
+
+
+def strings(text: str) -> Iterator[Substitution]:
+    """Yield what stands between the pieces of any other value: line breaks at an address, quotes, brackets."""
     if "@" in text and "\n" in text:
         yield from _lines(text)
     for sign in "\"'`":

@@ -1,8 +1,9 @@
 """Make all readings of a text, from the plain one to text that was encoded several times."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from app.engines.views import gates
@@ -14,7 +15,7 @@ from app.engines.views.escaped import escapes
 from app.engines.views.glued import glued_view
 from app.engines.views.hidden import hidden_views
 from app.engines.views.mapping import Substitution, TextView, apart, respelled
-from app.engines.views.pieces import pieces
+from app.engines.views.pieces import numbers, strings
 from app.engines.views.plain import plain_view
 from app.engines.views.spelled import spelled
 
@@ -27,16 +28,17 @@ _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
 """A blank between two words, across which no encoded text continues."""
 
 
-_DECODERS: Final = (
+Decoders = tuple[tuple[str, Callable[[str], Iterator[Substitution]]], ...]
+_OF_TEXT: Final[Decoders] = (
     (gates.ESCAPES, escapes),
     (gates.CODEPOINTS, codepoints),
-    (gates.ENCODED, encoded_runs),
     (gates.SPELLED, spelled),
-    (gates.PIECES, pieces),
+    (gates.STRINGS, strings),
 )
-_ANY: Final = "|".join(gate for gate, _ in _DECODERS)
-_LONG: Final = 2_000
-"""Longer texts pass some gate or other, so each is asked alone."""
+_OF_VALUES: Final[Decoders] = (*_OF_TEXT, (gates.NUMBERS, numbers))
+_ANY: Final = {decoders: "|".join(gate for gate, _ in decoders) for decoders in (_OF_TEXT, _OF_VALUES)}
+DISGUISED: Final = "|".join((*(gate for gate, _ in _OF_TEXT), gates.ENCODED, gates.CONTROLS))
+"""The gate before `disguises`, for text in ASCII."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +57,48 @@ class Readings:
 
 def readings(text: str) -> Readings:
     """Return every other way to read ``text``; their total size is at most a fixed multiple of it."""
-    views: list[TextView] = []
-    glued = [glued_view(text, disguised=True)]
-    below = without_controls(text)
-    if not text.isascii():
-        for hidden in hidden_views(text):
-            views += _with_plain(hidden)
-            glued.append(glued_view(views[-1].text, views[-1]))
-        seen = text if below is None else below.text
-        below = plain_view(seen, below) or below
-    views += [] if below is None else [below]
-    decoded, sealed = _decoded(text if below is None else below.text, below)
-    views += decoded
-    last = views[-1] if decoded else below
+    hidden, below = _undisguised(text)
+    glued = [glued_view(text, disguised=True), *(glued_view(pair[-1].text, pair[-1]) for pair in hidden)]
+    decoded, sealed = _decoded(text, below, _OF_VALUES)
+    last = decoded[-1] if decoded else below
     glued.append(glued_view(text) if last is None else glued_view(last.text, last))
     top = glued[-1] or last
     cued = cued_view(text) if top is None else cued_view(top.text, top)
+    views = [*chain(*hidden), *_present(below), *decoded]
     return Readings(views, sealed, [view for view in glued if view is not None], cued)
 
 
-def _decoded(seen: str, below: TextView | None) -> tuple[list[TextView], list[tuple[int, int]]]:
-    """Return the views of ``seen`` in which nested encodings are undone, and what is encoded once more."""
+def disguises(text: str) -> list[TextView]:
+    """Return the views of ``text`` in which words may be read: all but those that only join groups of digits."""
+    if text.isascii() and not gates.passed(text.encode("ascii"), DISGUISED):
+        return []
+    hidden, below = _undisguised(text)
+    decoded, _ = _decoded(text, below, _OF_TEXT)
+    return [*chain(*hidden), *_present(below), *decoded]
+
+
+def _undisguised(text: str) -> tuple[list[list[TextView]], TextView | None]:
+    """Return the views of hidden text, each with its plain one, and the plain view without control characters."""
+    below = without_controls(text)
+    if text.isascii():
+        return [], below
+    seen = text if below is None else below.text
+    return [_with_plain(view) for view in hidden_views(text)], plain_view(seen, below) or below
+
+
+def _present(view: TextView | None) -> list[TextView]:
+    return [] if view is None else [view]
+
+
+def _decoded(
+    text: str, below: TextView | None, decoders: Decoders
+) -> tuple[list[TextView], list[tuple[int, int]]]:
+    """Return the views in which nested encodings are undone, and what is encoded once more."""
+    seen = text if below is None else below.text
     views: list[TextView] = []
     parts: Iterable[tuple[int, int]] = [(0, len(seen))]
     for _ in range(LEVELS):
-        changes = _decodings(seen, parts)
+        changes = _decodings(seen, parts, decoders)
         if not changes:
             return views, []
         new = _with_plain(respelled(seen, changes, below))
@@ -87,7 +106,7 @@ def _decoded(seen: str, below: TextView | None) -> tuple[list[TextView], list[tu
         below, seen = new[-1], new[-1].text
         parts = _changed_parts(below) if len(new) == 1 else [(0, len(seen))]
     return views, [] if below is None else [
-        below.original_span(*change[:2]) for change in _decodings(seen, parts)
+        below.original_span(*change[:2]) for change in _decodings(seen, parts, decoders)
     ]
 
 
@@ -96,26 +115,28 @@ def _with_plain(view: TextView) -> list[TextView]:
     return [view] if plain is None else [view, plain]
 
 
-def _decodings(text: str, parts: Iterable[tuple[int, int]]) -> list[Substitution]:
+def _decodings(text: str, parts: Iterable[tuple[int, int]], decoders: Decoders) -> list[Substitution]:
     """Return all encoded text in ``parts`` of ``text``, one level deep."""
     encoded: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
-        changes = _decoded_once(part)
+        changes = _decoded_once(part, decoders)
         if low:
             changes = [change._replace(start=low + change.start, end=low + change.end) for change in changes]
         encoded += changes
     return apart(encoded)
 
 
-def _decoded_once(part: str) -> list[Substitution]:
+def _decoded_once(part: str, decoders: Decoders) -> list[Substitution]:
     """Return what the decoders read in a part of a text, without asking those that cannot read anything."""
-    if not part.isascii():
-        return [change for _, decode in _DECODERS for change in decode(part)]
-    data = part.encode("ascii")
-    if len(data) < _LONG and not gates.passed(data, _ANY):
-        return []
-    return [change for gate, decode in _DECODERS if gates.passed(data, gate) for change in decode(part)]
+    data = part.encode("ascii", "replace")
+    changes: list[Substitution] = []
+    if gates.passed(data, _ANY[decoders]):
+        for gate, decode in decoders:
+            if gates.passed(data, gate):
+                changes += decode(part)
+    # These have gates of their own.
+    return [*changes, *encoded_runs(part)]
 
 
 def _changed_parts(view: TextView) -> Iterator[tuple[int, int]]:
