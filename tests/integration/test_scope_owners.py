@@ -78,7 +78,8 @@ async def test_an_owned_scope_stays_owned_when_it_is_erased_and_used_again(
         await vault.service.erase_scope(caller_of(tenant), "talk")
         async with database.transaction(tenant, write=False) as tx:
             for table in (gateway_binding, gateway_signed):
-                assert (await tx.execute(select(func.count()).select_from(table))).scalar_one() == 0
+                rows = select(func.count()).select_from(table).where(table.c.tenant == tenant)
+                assert (await tx.execute(rows)).scalar_one() == 0
         with pytest.raises(NotFoundError):
             await vault.store(bob, "talk", "Bob")
         assert (await store_privately(vault, ada, "talk", "Eve")).handles == [Handle("PERSON", 2)]
