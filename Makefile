@@ -7,6 +7,7 @@ RUNNING := $(VENV)/.running-stamp
 TESTING := $(VENV)/.testing-stamp
 RIVALS := .venv-rivals/.stamp
 LITELLM := .venv-rivals/litellm/.stamp
+CLIENTS := .venv-clients/.stamp
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
@@ -82,9 +83,19 @@ $(LITELLM): tests/benchmarks/rivals/litellm.txt
 	.venv-rivals/litellm/bin/python -m pip --disable-pip-version-check --quiet install -r $<
 	touch $@
 
-outside: $(TESTING) $(LITELLM)
+outside: $(TESTING) $(LITELLM) $(CLIENTS)
 	$(BIN)/python -m tests.outside.debian
 	$(PYTEST) -n 2 --dist worksteal -m "outside and not soak" --timeout 900 --durations=10
+
+# Frameworks that talk through the gateway, each in an environment of its own and with all it needs pinned.
+$(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/package-lock.json | $(TESTING)
+	cd tests/outside/clients/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
+	for client in agents langchain llamaindex pydantic; do \
+		$(PYTHON) -m venv .venv-clients/$$client && \
+		.venv-clients/$$client/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
+			-r tests/outside/clients/$$client.txt || exit 1; \
+	done
+	touch $@
 
 soak: $(TESTING)
 	$(PYTEST) -m soak --timeout 7200
@@ -109,7 +120,7 @@ lock: $(TESTING)
 	$(LOCK) --extra dev --extra otel --extra s3 --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-rivals build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .mutants
+	rm -rf $(VENV) .venv-rivals .venv-clients build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .mutants
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \

@@ -91,9 +91,10 @@ def _content(model: Model, value: Any, *, thinks: bool) -> list[dict[str, Any]]:
     choice = value.get("tool_choice") or {}
     shape = value.get("output_config") or {}
     form = shape.get("format") or value.get("output_format")
-    if choice.get("type") == "tool":
-        forced = filled(tools[choice["name"]]["input_schema"], facts_of(text))
-        return [{"type": "tool_use", "id": model.id("toolu"), "name": choice["name"], "input": forced}]
+    if choice.get("type") in {"tool", "any"}:
+        name = choice.get("name") or next(iter(tools))
+        forced = filled(tools[name]["input_schema"], facts_of(text))
+        return [{"type": "tool_use", "id": model.id("toolu"), "name": name, "input": forced}]
     if form:
         return [
             {"type": "text", "text": json.dumps(filled(form["schema"], facts_of(text)), ensure_ascii=False)}

@@ -1,7 +1,6 @@
 """The model of the tests in the shapes of OpenAI's chat completions and Responses."""
 
 import json
-from itertools import zip_longest
 from typing import Any
 
 from aiohttp import web
@@ -48,11 +47,8 @@ async def chat(model: Model, request: web.Request, value: Any) -> web.StreamResp
     for number, call in enumerate(calls):
         opened = {**call, "function": {**call["function"], "arguments": ""}}
         lines.append(chunk({"tool_calls": [{"index": number, **opened}]}))
-    parts = [model.provider.parts(call["function"]["arguments"]) for call in calls]
-    for together in zip_longest(*parts):
-        for number, part in enumerate(together):
-            if part is not None:
-                lines.append(chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]}))
+        for part in model.provider.parts(call["function"]["arguments"]):
+            lines.append(chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]}))
     lines.append(chunk({}, finish))
     if (value.get("stream_options") or {}).get("include_usage"):
         lines.append(data({**head, "object": "chat.completion.chunk", "choices": [], "usage": USAGE}))
@@ -88,6 +84,8 @@ def _chat_reply(model: Model, value: Any) -> tuple[str | None, list[dict[str, An
     results = [_text(message["content"]) for message in messages[last:] if message["role"] == "tool"]
     tools = {tool["function"]["name"]: tool["function"] for tool in value.get("tools") or []}
     choice, form = value.get("tool_choice"), value.get("response_format") or {}
+    if choice == "required":
+        choice = {"function": {"name": next(iter(tools))}}
     if isinstance(choice, dict):
         name = choice["function"]["name"]
         return None, [_call(model, 0, name, filled(tools[name]["parameters"], facts_of(text)))]
@@ -155,6 +153,8 @@ def _output(model: Model, value: Any, items: list[Any]) -> list[dict[str, Any]]:
     results = [_text(item["output"]) for item in since]
     tools = {tool["name"]: tool for tool in value.get("tools") or [] if tool["type"] == "function"}
     form, choice = (value.get("text") or {}).get("format") or {}, value.get("tool_choice")
+    if choice == "required":
+        choice = {"type": "function", "name": next(iter(tools))}
     if isinstance(choice, dict) and choice.get("type") == "function":
         shaped = filled(tools[choice["name"]]["parameters"], facts_of(text))
         return [_function_call(model, 0, choice["name"], shaped)]
