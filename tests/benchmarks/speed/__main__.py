@@ -85,13 +85,11 @@ def main() -> None:
     measured = f"Measured on {datetime.now(UTC):%Y-%m-%d}: {machine}."
     with tempfile.TemporaryDirectory(prefix="sluice-bench-") as folder:
         for name in options.tables or TABLES:
-            tables = []
             for table in TABLES[name](sizes, Path(folder)):
                 print(f"\n{table}", flush=True)
-                tables.append(table)
-            if options.write is not None:  # after each, so that a run that is stopped loses little
-                page = options.write.read_text(encoding="utf-8")
-                options.write.write_text(updated(page, tables, measured), encoding="utf-8")
+                if options.write is not None:  # after each, so that a run that is stopped loses little
+                    page = options.write.read_text(encoding="utf-8")
+                    options.write.write_text(updated(page, [table], measured), encoding="utf-8")
 
 
 def _machine() -> str:

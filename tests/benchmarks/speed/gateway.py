@@ -63,6 +63,7 @@ def ours(stack: ExitStack, address: str, folder: Path) -> Iterator[tuple[str, Th
 async def _prepared(server: Measured, address: str, gateway: Any) -> None:
     entry = {"kind": "openai", "baseUrl": f"{address}/v1", "apiKey": "sk-of-the-provider-0123456789"}
     entry |= {"models": ["gpt-*"], "allowedNetworks": ["127.0.0.0/8"]}
+    entry["limits"] = {"firstByteS": 1800, "idleS": 1800}  # while others open, the first streams wait
     await exchange(server, request(server, "/api/v1/providers/main", entry, method="PUT"))
     await store_policy(server, {"limits": LIMITS, "gateway": gateway})
     steps = [{"name": "pii_redaction"}, {"name": "secret_redaction"}]
@@ -194,7 +195,10 @@ async def _stream(session: aiohttp.ClientSession, through: Through, text: str) -
     seen.end = time.monotonic()
     for line in parts:
         if line.startswith(b"data: {"):
-            for choice in json.loads(line[6:])["choices"]:
+            event = json.loads(line[6:])
+            if "choices" not in event:
+                raise RuntimeError(f"an error in the stream: {line[:300]!r}")
+            for choice in event["choices"]:
                 seen.text += choice["delta"].get("content") or ""
     return seen
 
