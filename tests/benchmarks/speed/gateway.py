@@ -250,19 +250,34 @@ async def _streams(cases: dict[str, Through], sizes: Sizes) -> str:
             seen = await asyncio.gather(*jobs, return_exceptions=True)
         done.set()
         await sampling
-        for each in seen:
-            if isinstance(each, BaseException):
-                raise each
         streams = [each for each in seen if isinstance(each, _Streamed)]
         ends = [each.end for each in streams]
         opened = min(each.first for each in streams)
         cpu = through.server.cpu_s() - before
         rows.append(
-            (name, idle, max(peak) - idle, cpu, opened - begin, max(ends) - opened, max(ends) - min(ends))
+            (
+                name,
+                width - len(streams),
+                idle,
+                max(peak) - idle,
+                cpu,
+                opened - begin,
+                max(ends) - opened,
+                max(ends) - min(ends),
+            )
         )
     return table(
         f"{width:,} streams at once on one process",
-        ("through", "idle MiB", "above it", "CPU s", "s to open all", "s to stream", "s first to last end"),
+        (
+            "through",
+            "refused",
+            "idle MiB",
+            "above it",
+            "CPU s",
+            "s to open all",
+            "s to stream",
+            "s first to last end",
+        ),
         rows,
         f"Every stream waits until all are open, then has {events} events in {events * PAUSE_S:.1f} s. Memory of all "
         "processes of the server together; client, provider and server share the cores.",

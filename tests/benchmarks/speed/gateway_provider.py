@@ -6,6 +6,7 @@ stands first in it; ``gate=M`` waits until M requests stand at the gate, ``pause
 """
 
 import asyncio
+import contextlib
 import json
 import re
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
+_PATIENCE_S = 120
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 HEAD = {"id": "chatcmpl-1", "created": 1790000000, "model": "gpt-5-mini"}
 FIRST = re.compile(r"My name is (\[[A-Z]+_[0-9]+\]|\w+ \w+)")
@@ -64,7 +66,8 @@ class Provider:
             opened, self.opened, self.waiting = self.opened, asyncio.Event(), 0
             opened.set()
         else:
-            await self.opened.wait()
+            with contextlib.suppress(TimeoutError):  # some may have been refused on the way
+                await asyncio.wait_for(self.opened.wait(), _PATIENCE_S)
 
     async def last(self, _request: web.Request) -> web.Response:
         """Say when the handle went out last."""
