@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 
@@ -129,3 +130,73 @@ def test_a_check_of_answers_refuses_whole_ones_and_no_stream_escapes_it(gateway)
     with pytest.raises(openai.PermissionDeniedError):
         list(asked(gateway, stream=True))
     assert len(gateway.provider.arrived) == arrived
+
+
+def test_the_pipeline_is_that_of_where_the_request_goes(gateway):
+    gateway.put_provider("local", models=["small-*", "gpt-*"], order=500)
+    routes = [{"when": {"types": ["payment"]}, "provider": "local", "model": "small-1"}]
+    plain = {"providers": ["local"], "outbound": [{"name": "secret_redaction"}]}
+    gateway.put_policy(gateway={"routes": routes, "pipelines": [plain]})
+    assert CARD in asked(gateway, f"Bill {CARD}.").choices[0].message.content
+    # The operator's own model may read it; the one that was asked for may not.
+    assert CARD in gateway.provider.last.json["messages"][-1]["content"]
+    asked(gateway, f"Write to {PLANTED[1]}.")
+    assert gateway.provider.last.json["model"] == "gpt-5-mini"
+    assert PLANTED[1] not in json.dumps(gateway.provider.last.json, ensure_ascii=False)
+
+    strict = {"providers": ["local"], "outbound": [{"name": "pii_redaction", "arguments": {"mode": "block"}}]}
+    gateway.put_policy(gateway={"routes": routes, "pipelines": [strict]})
+    arrived = len(gateway.provider.arrived)
+    with pytest.raises(openai.PermissionDeniedError):
+        asked(gateway, f"Bill {CARD}, please.")
+    assert len(gateway.provider.arrived) == arrived
+    assert asked(gateway, "Hello there.").choices
+
+
+def test_the_checks_of_answers_are_those_of_where_the_request_goes(gateway):
+    gateway.put_provider("local", models=["small-*", "gpt-*"], order=500)
+    routes = [{"when": {"types": ["payment"]}, "provider": "local", "model": "small-1"}]
+    inbound = [{"name": "pii_restoration"}, {"name": "secret_redaction"}]
+    gateway.put_policy(
+        gateway={"routes": routes, "pipelines": [{"providers": ["local"], "inbound": inbound}]}
+    )
+    with pytest.raises(openai.PermissionDeniedError) as refused:
+        asked(gateway, f"Debit {CARD}.", stream=True)
+    assert "stream false" in str(refused.value) and not gateway.provider.arrived
+    assert list(asked(gateway, "Hello there.", stream=True))
+
+
+INSULT = "You are a worthless piece of garbage and everybody hates you, you stupid idiot. I will kill you."
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_content_moderation_refuses_in_the_providers_shape(gateway, stream):
+    moderation = {"name": "content_moderation", "arguments": {"action": "block", "level": "regulated"}}
+    outbound = [moderation, {"name": "pii_redaction"}]
+    gateway.put_policy(gateway={"pipelines": [{"outbound": outbound}]})
+    with pytest.raises(openai.PermissionDeniedError) as refused:
+        asked(gateway, INSULT, stream=stream)
+    assert refused.value.code == "sluice_blocked_by_policy"
+    assert refused.value.body["type"] == "permission_error"
+    claude: Any = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": INSULT}]}
+    with pytest.raises(anthropic.PermissionDeniedError) as refused_there:
+        gateway.anthropic().messages.create(**claude, stream=stream)
+    assert refused_there.value.body["error"]["type"] == "permission_error"
+    assert refused_there.value.body["error"]["code"] == "sluice_blocked_by_policy"
+    for error in (refused, refused_there):
+        assert "garbage" not in str(error.value)
+    assert not gateway.provider.arrived
+    assert "garbage" not in json.dumps(gateway.events("gateway.request")[0])
+    assert asked(gateway, "Where can I read about garbage collection in Python?").choices
+
+
+def test_streams_have_a_limit_of_their_own(gateway):
+    gateway.put_policy(limits={"in_flight": 1}, gateway={"inFlight": 2})
+    gateway.provider.pause_s = 0.2
+    running = [asked(gateway, "Hello there.", stream=True) for _ in range(2)]
+    assert [next(iter(stream)).choices[0].index for stream in running] == [0, 0]
+    with pytest.raises(openai.InternalServerError) as refused:
+        asked(gateway, "Hello there.")
+    assert refused.value.status_code == 503 and refused.value.code == "sluice_overloaded"
+    for stream in running:
+        stream.close()

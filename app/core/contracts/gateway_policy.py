@@ -36,6 +36,7 @@ _SPELLINGS: Final = {
     "sharedScopes": "shared_scopes",
     "toolArguments": "tool_arguments",
     "stableScope": "stable_scope",
+    "inFlight": "in_flight",
 }
 
 Pattern = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -171,6 +172,13 @@ class GatewayPolicy(BaseModel):
     unscanned: Literal["count", "block"] = Field(
         default="count",
         description="What cannot be scanned, such as images: pass it and count it in `X-Sluice-Unscanned`, or refuse.",
+    )
+    in_flight: int = Field(
+        default=1_000,
+        gt=0,
+        le=10**6,
+        description="Requests and streams of this tenant that may be under way at once at one API of the gateway, "
+        "instead of `limits.in_flight`.",
     )
     note: bool = Field(default=True, description="Tell the model in a short constant note what handles are.")
 

@@ -137,16 +137,20 @@ class Traffic:
         self._spend(tenant, limits)
 
     @contextmanager
-    def forwarded(self, tenant: str, server: str, limits: Limits) -> Iterator[None]:
+    def forwarded(
+        self, tenant: str, server: str, limits: Limits, *, in_flight: int | None = None
+    ) -> Iterator[None]:
         """Run the body, which waits for a server behind this one: it takes a token but no slot.
 
-        The maximum of requests in flight applies per server, so that a server that hangs blocks only its own requests.
+        The maximum of requests in flight applies per server, so that a server that hangs blocks only its own requests;
+        ``in_flight`` is another one than that of ``limits``.
         """
         self._spend(tenant, limits)
+        most = limits.in_flight if in_flight is None else in_flight
         key = (tenant, server)
         running = self._forwarded.get(key, 0)
-        if running >= limits.in_flight:
-            raise self._overloaded("in_flight", limits.in_flight)
+        if running >= most:
+            raise self._overloaded("in_flight", most)
         self._forwarded[key] = running + 1
         try:
             yield
@@ -158,12 +162,17 @@ class Traffic:
                 del self._forwarded[key]
 
     @asynccontextmanager
-    async def slot(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
-        """Run the body in a slot: work within a request that has already taken its token."""
+    async def slot(
+        self, tenant: str, limits: Limits, until: float, *, queue: int | None = None
+    ) -> AsyncIterator[None]:
+        """Run the body in a slot: work within a request that has already taken its token.
+
+        ``queue``: how many of the tenant may wait, instead of ``queue_per_tenant``.
+        """
         lane = self._lane(tenant, self._clock(), limits)
         try:
             async with asyncio.timeout_at(until):
-                await self._occupy(lane)
+                await self._occupy(lane, queue)
         except TimeoutError:
             raise _too_late(limits) from None
         try:
@@ -196,13 +205,14 @@ class Traffic:
             )
         return lane
 
-    async def _occupy(self, lane: _Lane) -> None:
+    async def _occupy(self, lane: _Lane, queue: int | None = None) -> None:
+        most = self._queue_per_tenant if queue is None else queue
         if self._running < self._slots:
             self._running += 1
             lane.in_flight += 1
             return
-        if len(lane.waiting) >= self._queue_per_tenant:
-            raise self._overloaded("queue_per_tenant", self._queue_per_tenant)
+        if len(lane.waiting) >= most:
+            raise self._overloaded("queue_per_tenant", most)
         await self._wait(lane)
 
     async def _wait(self, lane: _Lane) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, cast
 
 from app.core.access import Caller, Role
-from app.core.contracts.gateway_policy import GatewayPolicy
+from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy
 from app.core.contracts.policy import Policy
 from app.core.errors import (
     BlockedByPolicyError,
@@ -51,6 +51,10 @@ from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
 _REDACT: Final = "gateway.redact"
+_WHOLE_ANSWERS: Final = (
+    "The policy of this tenant has middlewares that check whole answers of this model (gateway.pipelines, inbound), so "
+    "they cannot be streamed, and nothing was sent: ask with stream false, or leave only pii_restoration in inbound."
+)
 _PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
@@ -131,7 +135,8 @@ class GatewayService:
             caller = record.caller = acting(caller, incoming.end_user)
             record.policy_version, policy = await self.invoke.policies.get(caller.tenant)
             lane = f"gateway {incoming.kind.name}"
-            with self.invoke.traffic.forwarded(caller.tenant, lane, policy.limits):
+            most = policy.gateway.in_flight
+            with self.invoke.traffic.forwarded(caller.tenant, lane, policy.limits, in_flight=most):
                 turn = await self._prepared(caller, incoming, info, policy, record)
                 await record.sending(turn.body)
                 if incoming.operation.name == LISTS:
@@ -190,7 +195,7 @@ class GatewayService:
         way = await self._chosen(caller, incoming, request, scope)
         if request is None:
             record.provider, terms = way.endpoint.entry.name, policy.gateway
-            pipeline = terms.pipeline_of(way.endpoint.entry.name, way.model or "")
+            pipeline = _pipeline_of(terms, way)
             observed = terms.mode == "observe"
             restoration = None if observed else restoration_of(terms, pipeline, vault)
             return _Turn(incoming.body, way, vault, restoration)
@@ -211,7 +216,9 @@ class GatewayService:
             action=_REDACT,
         )
         outbound = Outbound(use, vault, self.signed)
-        async with self.invoke.traffic.slot(caller.tenant, policy.limits, use.until):
+        async with self.invoke.traffic.slot(
+            caller.tenant, policy.limits, use.until, queue=policy.gateway.in_flight
+        ):
             return await self._hidden(outbound, request, way, record)
 
     async def _scope(
@@ -237,19 +244,21 @@ class GatewayService:
     ) -> "_Turn":
         """Return a request with handles, on the way where the policy leads it by what was found."""
         policy, vault, came = outbound.use.policy.gateway, outbound.vault, request
-        pipeline = policy.pipeline_of(way.endpoint.entry.name, way.model or "")
-        asked, checks = request.facts.model, checks_of(pipeline)
+        asked, record.observed = request.facts.model, policy.mode == "observe"
+        pipeline = _pipeline_of(policy, way)
+        if policy.routes and not record.observed:
+            # What is found decides where the request goes, and that decides what is hidden from whom.
+            await outbound.observed(request, pipeline.outbound)
+            way = self._routed(way, policy, outbound.use.findings)
+            pipeline = _pipeline_of(policy, way)
+            outbound.use.findings.clear()
+        checks = checks_of(pipeline)
         if checks and record.streams:
-            raise BlockedByPolicyError(
-                "The policy of this tenant checks whole answers of this model: ask without stream.",
-                details={"pointer": "/stream"},
-            )
-        record.observed = policy.mode == "observe"
+            raise BlockedByPolicyError(_WHOLE_ANSWERS, details={"pointer": "/stream"})
         if record.observed:
             await outbound.observed(request, pipeline.outbound)
         else:
             request = await outbound.redacted(request, pipeline.outbound)
-            way = self._routed(way, policy, outbound.use.findings)
         record.findings.update(outbound.use.findings)
         record.provider, record.model = way.endpoint.entry.name, way.model
         if way.model is not None and way.model != asked:
@@ -324,6 +333,10 @@ class GatewayService:
             bound=scope.provider,
             caller_key=incoming.caller_key,
         )
+
+
+def _pipeline_of(policy: GatewayPolicy, way: _Way) -> GatewayPipeline:
+    return policy.pipeline_of(way.endpoint.entry.name, way.model or "")
 
 
 def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:
