@@ -1,6 +1,7 @@
 """Pydantic AI: an agent with a tool, on chat completions, Responses and messages."""
 
 import asyncio
+from collections.abc import AsyncIterable
 from typing import Any
 
 from anthropic import AsyncAnthropic
@@ -8,6 +9,7 @@ from asked import PLAN, STREAM, answered, begin, find_customer, tell
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 from pydantic_ai import Agent
+from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models.anthropic import AnthropicModel, AnthropicModelSettings
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -37,20 +39,28 @@ class Customer(BaseModel):
     email: str
 
 
+HEARD: list[str] = []
+
+
+async def heard(_context: Any, events: AsyncIterable[Any]) -> None:
+    """Collect the texts of a stream; an agent that is given this asks for streams."""
+    async for event in events:
+        if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+            HEARD.append(event.part.content)
+        elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+            HEARD.append(event.delta.content_delta)
+
+
 async def main() -> None:
     model, settings = models[PLAN["family"]]()
     agent = Agent(model, system_prompt=PLAN["system"], tools=[find_customer], model_settings=settings)
     history: list[Any] = []
     for turn in PLAN["turns"]:
         begin()
-        if STREAM:
-            async with agent.run_stream(turn, message_history=history) as run:
-                text = "".join([part async for part in run.stream_text(delta=True, debounce_by=None)])
-                history = run.all_messages()
-                usage = run.usage
-        else:
-            whole = await agent.run(turn, message_history=history)
-            text, history, usage = whole.output, whole.all_messages(), whole.usage
+        handler = heard if STREAM else None
+        whole = await agent.run(turn, message_history=history, event_stream_handler=handler)
+        text, history, usage = whole.output, whole.all_messages(), whole.usage
+        assert not STREAM or "".join(HEARD).endswith(text)
         counted = usage() if callable(usage) else usage
         last = history[-1]
         seen = [counted.input_tokens, counted.output_tokens, last.finish_reason, last.provider_response_id]
