@@ -36,7 +36,8 @@ def places_of_views(texts: Sequence[str]) -> set[int]:
         # A gate may open with the character before what it is for.
         last = min(bisect_right(ends, hit + 1), len(texts) - 1)
         places |= {bisect_right(ends, hit), last}
-        hit = gates.place(data, gate, ends[last])
+        # So the search goes on with what parts the next text from this one.
+        hit = gates.place(data, gate, ends[last] - len(BETWEEN))
     return places
 
 

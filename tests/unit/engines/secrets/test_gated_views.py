@@ -97,6 +97,12 @@ def test_every_spelling_of_a_key_is_found_among_other_texts() -> None:
     )
 
 
+def test_no_text_hides_a_finding_in_the_next_one() -> None:
+    for first in WRITTEN:
+        texts = [text for way in WRITTEN for text in (first, way)]
+        assert scanned(texts) == [findings for text in texts for findings in scanned([text])]
+
+
 def test_ordinary_texts_are_read_once() -> None:
     texts = [
         "We met on Thursday; nothing was decided.",
