@@ -43,7 +43,9 @@ setup: $(RUNNING)
 # Those are to find their modules compiled.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
+# The patterns are compiled once, not by each of the first services that the tests start side by side.
 test: lint
+	XDG_CACHE_HOME=.pytest_cache $(BIN)/sluice pii explain "Compile the patterns." > $(VENV)/.compiled
 	$(PYTEST) -n 4 --dist worksteal -m "not soak and not outside" --durations=10 \
 		--hypothesis-seed=$${SLUICE_TEST_SEED:-1}
 

@@ -246,7 +246,7 @@ async def test_the_record_counts_and_holds_no_value(desk: Desk) -> None:
     record = await desk.service.audit.query(desk.operator, AuditQuery())
     applied = [one for one in record.items if one.action == "declaration.apply"]
     assert [dict(one.details) for one in applied] == [
-        {"servers": 2, "groups": 2, "concerns": 1, "mappings": 1, "pipelines": 1}
+        {"servers": 2, "groups": 2, "concerns": 1, "mappings": 1, "pipelines": 1, "providers": 0}
     ]
     assert "canary-4711" not in repr(record.items)
 

@@ -23,6 +23,7 @@ class RedactArguments(TypedDict, total=False):
     language: str
     names: Literal["fast", "accurate"]
     numbers: Literal["string", "report", "block"]
+    member_names: Literal["report", "change"]
     mode: Mode | dict[str, Mode]
     handles_in_input: Literal["keep", "escape"]
     strict: bool
