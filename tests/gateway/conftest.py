@@ -1,6 +1,7 @@
 """A running service with two providers behind it, and the packages with which applications call them."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,8 @@ class Gateway:
     provider: Provider
     http: httpx2.Client
     key: str
+    clients: ExitStack
+    """Closes the clients of one test at its end."""
 
     def new_key(self, *roles: str) -> str:
         """Return a new key with these roles, none of which waits for an approval."""
@@ -51,12 +54,14 @@ class Gateway:
     def openai(self, key: str | None = None, **options: Any) -> openai.OpenAI:
         """Return OpenAI's client, with the one line changed."""
         base = f"{self.service.url}/openai/v1"
-        return openai.OpenAI(base_url=base, api_key=key or self.key, max_retries=0, **options)
+        client = openai.OpenAI(base_url=base, api_key=key or self.key, max_retries=0, **options)
+        return self.clients.enter_context(client)
 
     def anthropic(self, key: str | None = None, **options: Any) -> anthropic.Anthropic:
         """Return Anthropic's client, with the one line changed."""
         base = f"{self.service.url}/anthropic"
-        return anthropic.Anthropic(base_url=base, api_key=key or self.key, max_retries=0, **options)
+        client = anthropic.Anthropic(base_url=base, api_key=key or self.key, max_retries=0, **options)
+        return self.clients.enter_context(client)
 
     def post(self, path: str, body: Any = None, **options: Any) -> httpx2.Response:
         """Send a request as a program without a client package does."""
@@ -77,19 +82,20 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     with provider() as behind, running(tmp_path_factory.mktemp("gateway"), **networks) as service:
         headers = {"authorization": f"Bearer {service.key}"}
         with httpx2.Client(base_url=service.url, headers=headers, timeout=60, trust_env=False) as http:
-            made = Gateway(service, behind, http, service.key)
+            made = Gateway(service, behind, http, service.key, ExitStack())
             made.put_provider("main", models=["gpt-*", "text-*"], aliases={"fast": "gpt-5-mini"})
             made.put_provider("claude", kind="anthropic", models=["claude-*"])
             yield made
 
 
 @pytest.fixture
-def gateway(shared: Gateway) -> Gateway:
+def gateway(shared: Gateway) -> Iterator[Gateway]:
     """Return the service with a provider that has seen nothing and answers as usual."""
     behind = shared.provider
     behind.arrived.clear()
     behind.answer, behind.pieces, behind.pause_s, behind.left = None, 3, 0, 0
-    return shared
+    with shared.clients:
+        yield shared
 
 
 @pytest.fixture
