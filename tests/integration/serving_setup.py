@@ -19,7 +19,7 @@ from app.services.servers.tenant_upstreams import UpstreamRules
 from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.database import Database
-from app.store.servers import list_servers, remove_server
+from app.store.servers import SERVERS
 from tests.factories import PATIENT, Vault, caller_of, open_vault
 
 LOOPBACK = UpstreamRules(allowed_networks=("127.0.0.0/8",), connect_timeout_s=20)
@@ -85,8 +85,8 @@ async def until(condition: Callable[[], object], seconds: float = 30) -> None:
 async def forget_servers(database_url: str, tenant: str) -> None:
     """Remove a tenant's servers: processes of later tests share the database and would connect to them."""
     async with Database(database_url, patience=PATIENT) as database, database.transaction(tenant) as tx:
-        for one in await list_servers(tx, tenant):
-            await remove_server(tx, tenant, one.name)
+        for one in await SERVERS.list(tx, tenant):
+            await SERVERS.remove(tx, tenant, one.name)
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ from app.store.catalog.concerns import list_concerns, list_mappings
 from app.store.catalog.groups import list_groups
 from app.store.database import Database
 from app.store.pipelines import list_pipelines
-from app.store.servers import list_servers, remove_server
+from app.store.servers import SERVERS
 from app.upstream.providers.client import ProviderClient
 from tests.factories import caller_of, open_vault
 from tests.fakes import engines
@@ -77,7 +77,7 @@ class Desk:
             tenant = self.operator.tenant
             return {
                 "servers": {
-                    one.name: (one.document, one.origin, one.state) for one in await list_servers(tx, tenant)
+                    one.name: (one.document, one.origin, one.state) for one in await SERVERS.list(tx, tenant)
                 },
                 "groups": {one.name: one.origin for one in await list_groups(tx, tenant)},
                 "concerns": {one.name: one.origin for one in await list_concerns(tx, tenant)},
@@ -106,8 +106,8 @@ async def opened_desk(database: Database) -> AsyncIterator[Desk]:
         finally:
             # Processes of later tests share the database and would connect to these servers.
             async with database.transaction(tenant) as tx:
-                for one in await list_servers(tx, tenant):
-                    await remove_server(tx, tenant, one.name)
+                for one in await SERVERS.list(tx, tenant):
+                    await SERVERS.remove(tx, tenant, one.name)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.store.changes import Changes
 from app.store.database import Database
-from app.store.servers import StoredServer, add_server, remove_server
+from app.store.servers import SERVERS, StoredServer
 from tests.integration.access_setup import Replica, replica_on
 
 EMAIL = {"name": "email", "title": "E-mail", "members": [{"kind": "tool", "name": "mail__*"}]}
@@ -66,7 +66,7 @@ async def names(groups: GroupService, caller: Caller) -> dict[str, tuple[str, ..
 
 async def add_server_named(database: Database, tenant: str, name: str) -> None:
     async with database.transaction(tenant) as tx:
-        assert await add_server(
+        assert await SERVERS.add(
             tx,
             StoredServer(tenant, name, {}, None, "api", "approved", None, MOMENT, "cli", MOMENT),
         )
@@ -203,7 +203,7 @@ async def test_a_member_whose_server_was_removed_does_not_stop_an_export_from_be
     with_server = {"name": "a", "members": [{"kind": "tool", "name": "x", "server": "mail"}]}
     await put(groups, operator, with_server)
     async with database.transaction(operator.tenant) as tx:
-        await remove_server(tx, operator.tenant, "mail")
+        await SERVERS.remove(tx, operator.tenant, "mail")
 
     plan = await groups.import_(operator, defined(*(await groups.export(operator))["groups"]))
 

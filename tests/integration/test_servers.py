@@ -11,7 +11,7 @@ from app.core.errors import ConflictError, ForbiddenError, InternalError, NotFou
 from app.core.events import Changed
 from app.services.servers.approval import WantedDefinition
 from app.services.servers.sealing import SubmittedServer
-from app.store.servers import find_server, update_server
+from app.store.servers import SERVERS
 from tests.integration.serving_setup import Serving, forget_servers, serving_process, until
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import MISDECLARED, ScriptedServer
@@ -301,9 +301,9 @@ async def test_a_server_whose_secrets_are_lost_is_named_and_mended_and_hides_no_
         await serving.add(operator, name, url, headers={"X-Key": "k"})
         await serving.servers.approve(operator, name)
     async with serving.database.transaction(operator.tenant) as tx:
-        stored = await find_server(tx, operator.tenant, "alpha")
+        stored = await SERVERS.find(tx, operator.tenant, "alpha")
         assert stored is not None and stored.secrets is not None
-        await update_server(tx, replace(stored, secrets=stored.secrets[::-1]))
+        await SERVERS.update(tx, replace(stored, secrets=stored.secrets[::-1]))
     serving.upstreams.changed(Changed(SERVERS_CHANGED, operator.tenant))
 
     await until(lambda: serving.upstreams.fault(operator.tenant, "alpha"))

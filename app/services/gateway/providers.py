@@ -27,16 +27,7 @@ from app.services.gateway.provider_trials import ProviderTrial, tried
 from app.store.audit.audit import Transaction
 from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
-from app.store.gateway.providers import (
-    ProviderOrigin,
-    StoredProvider,
-    add_provider,
-    count_providers,
-    find_provider,
-    list_providers,
-    remove_provider,
-    update_provider,
-)
+from app.store.gateway.providers import PROVIDERS, ProviderOrigin, StoredProvider
 from app.upstream.providers.client import ProviderClient
 from app.upstream.providers.requests import ProviderEndpoint
 
@@ -101,7 +92,7 @@ class ProviderService:
         async with self.audit.refusals(caller, "providers.list", request):
             caller.require(Role.OPERATOR)
         async with self._reading(caller) as tx:
-            listed = await list_providers(tx, caller.tenant, after=after, limit=limit)
+            listed = await PROVIDERS.list(tx, caller.tenant, after=after, limit=limit)
         return [self._open(stored) for stored in listed]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ProviderRecord:
@@ -128,7 +119,7 @@ class ProviderService:
         async with self.audit.refusals(caller, "providers.put", request):
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
-                stored = await find_provider(tx, caller.tenant, name, lock=True)
+                stored = await PROVIDERS.find(tx, caller.tenant, name, lock=True)
                 before = self._open(stored) if stored is not None else None
                 if stored is not None:
                     _check_editable(stored, host=host)
@@ -154,7 +145,7 @@ class ProviderService:
             caller.require(Role.OPERATOR)
             async with self.database.transaction(caller.tenant) as tx:
                 _check_editable(await _require(tx, caller.tenant, name, lock=True), host=host)
-                await remove_provider(tx, caller.tenant, name)
+                await PROVIDERS.remove(tx, caller.tenant, name)
                 await self._record(tx, caller, "providers.remove", name, request)
         self._follow(caller)
 
@@ -175,11 +166,11 @@ class ProviderService:
 
     async def declared(self, tx: Transaction, tenant: str) -> Mapping[str, ProviderOrigin]:
         """Return the names of a tenant's providers and who wrote them, to compare a file with."""
-        return {stored.name: stored.origin for stored in await list_providers(tx, tenant)}
+        return {stored.name: stored.origin for stored in await PROVIDERS.list(tx, tenant)}
 
     async def declare(self, tx: Transaction, caller: Caller, entry: ProviderEntry) -> bool:
         """Store a file's entry of a provider; return whether that changed anything."""
-        stored = await find_provider(tx, caller.tenant, entry.name, lock=True)
+        stored = await PROVIDERS.find(tx, caller.tenant, entry.name, lock=True)
         before = self._open(stored) if stored is not None else None
         if before is not None and before.stored.origin == "file" and before.entry == entry:
             return False
@@ -192,10 +183,10 @@ class ProviderService:
 
     async def withdraw(self, tx: Transaction, caller: Caller, name: str) -> bool:
         """Remove a provider that the file no longer has; return whether one from the file existed."""
-        stored = await find_provider(tx, caller.tenant, name, lock=True)
+        stored = await PROVIDERS.find(tx, caller.tenant, name, lock=True)
         if stored is None or stored.origin != "file":
             return False
-        await remove_provider(tx, caller.tenant, name)
+        await PROVIDERS.remove(tx, caller.tenant, name)
         await self._record(tx, caller, "providers.withdraw", name, None)
         return True
 
@@ -208,7 +199,7 @@ class ProviderService:
 
     async def _load(self, tenant: str) -> Sequence[ProviderEndpoint]:
         async with self.database.transaction(tenant, write=False) as tx:
-            rows = await list_providers(tx, tenant)
+            rows = await PROVIDERS.list(tx, tenant)
         endpoints = {}
         for stored in rows:
             try:
@@ -239,7 +230,7 @@ class ProviderService:
         moment = self.now()
         if before is not None:
             moment = max(moment, before.stored.updated + timedelta(microseconds=1))
-        elif await count_providers(tx, caller.tenant) >= MAX_PROVIDERS:
+        elif await PROVIDERS.count(tx, caller.tenant) >= MAX_PROVIDERS:
             raise ConflictError(f"A tenant has at most {MAX_PROVIDERS} providers; remove one first.")
         if entry.order is None:
             entry = entry.model_copy(update={"order": await self._next_order(tx, caller.tenant)})
@@ -254,13 +245,13 @@ class ProviderService:
             updated=moment,
         )
         if before is not None:
-            await update_provider(tx, stored)
-        elif not await add_provider(tx, stored):
+            await PROVIDERS.update(tx, stored)
+        elif not await PROVIDERS.add(tx, stored):
             raise ConflictError("Somebody else stored a provider of that name meanwhile; read it and repeat.")
         return ProviderRecord(stored, entry)
 
     async def _next_order(self, tx: Transaction, tenant: str) -> int:
-        orders = [stored.document.get("order") or 0 for stored in await list_providers(tx, tenant)]
+        orders = [stored.document.get("order") or 0 for stored in await PROVIDERS.list(tx, tenant)]
         return min(max(orders, default=0) + _BEHIND, 1_000_000)
 
     def _check_networks(self, entry: ProviderEntry) -> None:
@@ -301,7 +292,7 @@ class ProviderService:
 
 
 async def _require(tx: Transaction, tenant: str, name: str, *, lock: bool = False) -> StoredProvider:
-    stored = await find_provider(tx, tenant, name, lock=lock)
+    stored = await PROVIDERS.find(tx, tenant, name, lock=lock)
     if stored is None:
         raise NotFoundError("There is no such provider.")
     return stored

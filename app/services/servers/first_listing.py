@@ -16,7 +16,7 @@ from app.services.servers.server_records import digests, pins_of
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.servers import StoredServer, add_pins, find_server, remove_pins, update_server
+from app.store.servers import SERVERS, StoredServer, add_pins, remove_pins
 
 DECLARED: Final = "file"
 """The actor in the audit record when the first listing of a declared server is approved."""
@@ -28,11 +28,11 @@ async def pin_first(
     """Pin the first complete listing of a server; return False where another replica did, or its settings changed."""
     chosen = choose(review(offers, {}), None)
     async with database.transaction(row.tenant) as tx:
-        stored = await find_server(tx, row.tenant, row.name, lock=True)
+        stored = await SERVERS.find(tx, row.tenant, row.name, lock=True)
         if stored is None or stored.pinned is not None or stored.updated != row.updated:
             return False
         await remove_pins(tx, row.tenant, row.name)
-        await update_server(tx, replace(stored, pinned=moment))
+        await SERVERS.update(tx, replace(stored, pinned=moment))
         await _pin(tx, audit, row, chosen, moment)
     return True
 
@@ -42,7 +42,7 @@ async def pin_askable(
 ) -> None:
     """Pin also what the server lists only to clients that it can ask, which its first listing could not hold."""
     async with database.transaction(row.tenant) as tx:
-        stored = await find_server(tx, row.tenant, row.name, lock=True)
+        stored = await SERVERS.find(tx, row.tenant, row.name, lock=True)
         if stored is None or stored.updated != row.updated:
             return
         reviews = review(offers, digests(await pins_of(tx, row.tenant, row.name)))

@@ -47,17 +47,13 @@ from app.store.servers import (
     SERVER_APPROVED,
     SERVER_PAUSED,
     SERVER_PENDING,
+    SERVERS,
     Origin,
     ServerState,
     StoredPin,
     StoredServer,
     add_pins,
-    add_server,
-    find_server,
-    list_servers,
     remove_pins,
-    remove_server,
-    update_server,
 )
 
 _DECLARED: Final = (
@@ -90,7 +86,7 @@ class ServerService:
         async with self.audit.refusals(caller, "servers.list", request):
             caller.require(Role.OPERATOR)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            listed = await list_servers(tx, caller.tenant, after=after, limit=limit)
+            listed = await SERVERS.list(tx, caller.tenant, after=after, limit=limit)
         return [self._open(stored) for stored in listed]
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> ServerDetail:
@@ -120,7 +116,7 @@ class ServerService:
             self._check(entry, host=host)
             added = self._new(caller, entry, "api", SERVER_PENDING)
             async with self._writing(caller) as tx:
-                if not await add_server(tx, added):
+                if not await SERVERS.add(tx, added):
                     raise ConflictError("There is a server of that name.", details={"pointer": "/name"})
                 await self._record_change(tx, caller, "servers.add", name, request, type=entry.settings.type)
         await self._follow(caller, name)
@@ -147,7 +143,7 @@ class ServerService:
                 if connection_of(entry.settings) != connection_of(before.entry.settings):
                     state = SERVER_PAUSED if before.stored.state == SERVER_PAUSED else SERVER_PENDING
                     changed = replace(changed, state=state, pinned=None)
-                await update_server(tx, changed)
+                await SERVERS.update(tx, changed)
                 parts = changed_parts(before.entry, entry)
                 await self._record_change(
                     tx, caller, "servers.put", name, request, changed=parts, state=changed.state
@@ -198,7 +194,7 @@ class ServerService:
                 changed = replace(
                     stored, state=SERVER_APPROVED, pinned=stored.pinned or moment, updated=self._later(stored)
                 )
-                await update_server(tx, changed)
+                await SERVERS.update(tx, changed)
                 counts = {"approved": len(chosen.offers), "held_back": len(chosen.held_back)}
                 await self._record_change(tx, caller, "servers.approve", name, request, **counts)
         await self._follow(caller, name)
@@ -226,7 +222,7 @@ class ServerService:
             caller.require(Role.OPERATOR)
             async with self._writing(caller) as tx:
                 _check_editable(await require_server(tx, caller.tenant, name, lock=True), host=host)
-                await remove_server(tx, caller.tenant, name)
+                await SERVERS.remove(tx, caller.tenant, name)
                 await self._record_change(tx, caller, "servers.remove", name, request)
         await self._follow(caller, name)
 
@@ -234,7 +230,7 @@ class ServerService:
         """Return every server's entry, secrets included, and its origin, to compare a file with."""
         return {
             stored.name: (opened(self.audit.keys, stored), stored.origin)
-            for stored in await list_servers(tx, tenant)
+            for stored in await SERVERS.list(tx, tenant)
         }
 
     async def declare(self, tx: Transaction, caller: Caller, entry: ServerEntry) -> bool:
@@ -244,9 +240,9 @@ class ServerService:
         complete listing is approved anew; otherwise the approvals stay.
         """
         self._check(entry, host=True)
-        stored = await find_server(tx, caller.tenant, entry.name, lock=True)
+        stored = await SERVERS.find(tx, caller.tenant, entry.name, lock=True)
         if stored is None:
-            await add_server(tx, self._new(caller, entry, "file", SERVER_APPROVED))
+            await SERVERS.add(tx, self._new(caller, entry, "file", SERVER_APPROVED))
             await self._record_change(
                 tx, caller, "servers.declare", entry.name, None, type=entry.settings.type
             )
@@ -261,7 +257,7 @@ class ServerService:
             state=SERVER_PAUSED if stored.state == SERVER_PAUSED else SERVER_APPROVED,
             pinned=stored.pinned if same else None,
         )
-        await update_server(tx, changed)
+        await SERVERS.update(tx, changed)
         parts = changed_parts(before.entry, entry)
         await self._record_change(
             tx, caller, "servers.declare", entry.name, None, changed=parts, state=changed.state
@@ -270,10 +266,10 @@ class ServerService:
 
     async def withdraw(self, tx: Transaction, caller: Caller, name: str) -> bool:
         """Remove a server that the file no longer has; return whether one from the file existed."""
-        stored = await find_server(tx, caller.tenant, name, lock=True)
+        stored = await SERVERS.find(tx, caller.tenant, name, lock=True)
         if stored is None or stored.origin != "file":
             return False
-        await remove_server(tx, caller.tenant, name)
+        await SERVERS.remove(tx, caller.tenant, name)
         await self._record_change(tx, caller, "servers.withdraw", name, None)
         return True
 
@@ -292,7 +288,7 @@ class ServerService:
                 state = state_of(stored)
                 if state != stored.state:
                     stored = replace(stored, state=state, updated=self._later(stored))
-                    await update_server(tx, stored)
+                    await SERVERS.update(tx, stored)
                     await self._record_change(tx, caller, action, name, request, state=state)
         await self._follow(caller, name)
         return self._open(stored)

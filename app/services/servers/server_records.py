@@ -9,7 +9,7 @@ from app.core.errors import NotFoundError
 from app.services.servers.inspection import Inspection
 from app.services.servers.pins import PinName, Review
 from app.store.audit.audit import Transaction
-from app.store.servers import StoredPin, StoredServer, find_server, list_pins
+from app.store.servers import SERVERS, StoredPin, StoredServer, list_pins
 
 __all__ = ["ServerDetail", "ServerRecord", "StoredPin", "Trial", "digests", "pins_of", "require_server"]
 
@@ -50,7 +50,7 @@ def digests(pins: Mapping[PinName, StoredPin]) -> dict[PinName, str]:
 
 async def require_server(tx: Transaction, tenant: str, name: str, *, lock: bool = False) -> StoredServer:
     """Return a tenant's server, or raise NotFoundError."""
-    stored = await find_server(tx, tenant, name, lock=lock)
+    stored = await SERVERS.find(tx, tenant, name, lock=lock)
     if stored is None:
         raise NotFoundError("There is no such server.")
     return stored

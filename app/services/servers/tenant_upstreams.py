@@ -20,13 +20,7 @@ from app.services.servers.sealing import opened
 from app.services.servers.trust import Neighbours, pin_trusted
 from app.store.access.tenants import find_tenant
 from app.store.database import Database
-from app.store.servers import (
-    SERVER_APPROVED,
-    Origin,
-    StoredServer,
-    list_pin_digests,
-    list_servers,
-)
+from app.store.servers import SERVER_APPROVED, SERVERS, Origin, StoredServer, list_pin_digests
 from app.upstream.aggregator import MCPAggregator
 from app.upstream.connection import Connection
 from app.upstream.dedicated import LinkBudget
@@ -249,7 +243,7 @@ class TenantUpstreams:
         async with self._database.transaction(self.tenant, write=False) as tx:
             tenant_row = await find_tenant(tx, self.tenant)
             is_closed = tenant_row is None or tenant_row.disabled is not None
-            stored = [] if is_closed else await list_servers(tx, self.tenant)
+            stored = [] if is_closed else await SERVERS.list(tx, self.tenant)
             digests = await list_pin_digests(tx, self.tenant)
         if (stored, digests) == self._read:
             return

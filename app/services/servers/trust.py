@@ -18,7 +18,7 @@ from app.services.servers.pins import PinName, PinState, Review, review
 from app.services.servers.server_records import digests, pins_of
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.servers import StoredServer, add_pins, find_server, remove_pins, update_server
+from app.store.servers import SERVERS, StoredServer, add_pins, remove_pins
 
 TRUSTED: Final = "trusted"
 """The actor in the audit record where a trusted server changed its definitions."""
@@ -97,7 +97,7 @@ async def pin_trusted(
     """Pin what a trusted server changed, with a record of how much; only one of several replicas does."""
     caller = Caller(row.tenant, TRUSTED, frozenset())
     async with database.transaction(row.tenant) as tx:
-        stored = await find_server(tx, row.tenant, row.name, lock=True)
+        stored = await SERVERS.find(tx, row.tenant, row.name, lock=True)
         if stored is None or stored.updated != row.updated:
             return  # its settings changed meanwhile: it may not be trusted any more
         pins = await pins_of(tx, row.tenant, row.name)
@@ -108,7 +108,7 @@ async def pin_trusted(
         accepted = [entry.offer for entry in chosen if entry.offer is not None]
         await remove_pins(tx, row.tenant, row.name, [PinName(entry.kind, entry.name) for entry in chosen])
         await add_pins(tx, pinned(accepted, caller, row.name, moment))
-        await update_server(tx, replace(stored, pinned=stored.pinned or moment))
+        await SERVERS.update(tx, replace(stored, pinned=stored.pinned or moment))
         details = {
             "server": row.name,
             "changed": sum(entry.state is PinState.CHANGED for entry in chosen),
