@@ -6,14 +6,15 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from app.core.errors import InternalError, InvalidArgumentsError
+from app.core.errors import InvalidArgumentsError
 from app.core.gateway.providers import PROVIDER_SECRETS, ProviderEntry, reached
-from app.core.strictjson import dumps, loads
-from app.engines.cipher import RecordKeys, SealBrokenError
+from app.engines.cipher import RecordKeys
+from app.services.sealed_entries import complete_secrets, open_secrets, seal_secrets, settings_fault
 from app.store.gateway.providers import StoredProvider
 
 KEY: Final = "apiKey"
 HEADERS: Final = "extraHeaders"
+_KIND: Final = "provider"
 _SECRET_MEMBERS: Final = (KEY, HEADERS)
 
 
@@ -47,18 +48,7 @@ def provider_of(document: Mapping[str, Any]) -> ProviderEntry:
     try:
         return ProviderEntry.model_validate(document)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        path, reason = list(fault["loc"]), str(fault["msg"]).removeprefix("Value error, ").rstrip(".")
-        if path and path[0] in _SECRET_MEMBERS:
-            path = path[:1]
-        if fault["type"] == "extra_forbidden":
-            # The last step is the unknown name itself: the caller's text, not ours.
-            path, reason = path[:-1], "it has an unknown member"
-        pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-        place = f" at {pointer}" if pointer else ""
-        raise InvalidArgumentsError(
-            f"The provider is wrong{place}: {reason[:1].lower()}{reason[1:]}.", details={"pointer": pointer}
-        ) from None
+        raise settings_fault(error, "The provider is", _SECRET_MEMBERS) from None
 
 
 def shown_provider(entry: ProviderEntry) -> dict[str, Any]:
@@ -74,23 +64,13 @@ def stored_document(entry: ProviderEntry) -> dict[str, Any]:
 
 def sealed_secrets(keys: RecordKeys, tenant: str, entry: ProviderEntry) -> bytes | None:
     """Return the secrets as ciphertext, valid for this tenant and provider only; None if there are none."""
-    if entry.api_key is None and not entry.extra_headers:
-        return None
     secrets = {KEY: entry.api_key, HEADERS: entry.extra_headers}
-    return keys.seal(tenant, _purpose(entry.name), dumps(secrets))
+    return seal_secrets(keys, tenant, _KIND, entry.name, secrets)
 
 
 def opened_provider(keys: RecordKeys, stored: StoredProvider) -> ProviderEntry:
     """Return the whole entry of a stored provider, secrets included; raise InternalError if they are lost."""
-    secrets: dict[str, Any] = {}
-    if stored.secrets is not None:
-        try:
-            secrets = loads(keys.open(stored.tenant, _purpose(stored.name), stored.secrets))
-        except SealBrokenError:
-            raise InternalError(
-                "The secrets of the provider cannot be decrypted; supply its settings again.",
-                details={"provider": stored.name},
-            ) from None
+    secrets = open_secrets(keys, _KIND, stored)
     return ProviderEntry.model_validate({**stored.document, **secrets, "name": stored.name})
 
 
@@ -104,30 +84,12 @@ def changed_members(before: ProviderEntry, after: ProviderEntry) -> str:
     return ",".join(sorted(names.values()))
 
 
-def _purpose(name: str) -> bytes:
-    return b"provider:" + name.encode()
-
-
 def _with_secrets(submitted: Mapping[str, Any], stored: ProviderEntry | None) -> tuple[dict[str, Any], bool]:
     """Return a document with every secret's value, and whether one of them was taken from ``stored``."""
-    complete, kept = dict(submitted), False
+    complete = dict(submitted)
     if complete.get(KEY) is None:
         complete[KEY] = stored.api_key if stored is not None else None
-        kept = complete[KEY] is not None
+    key_kept = submitted.get(KEY) is None and complete[KEY] is not None
     stored_headers = stored.extra_headers if stored is not None else {}
-    headers = complete.get(HEADERS)
-    if headers is None:
-        complete[HEADERS] = dict(stored_headers)
-        return complete, kept or bool(stored_headers)
-    if not isinstance(headers, Mapping):
-        return complete, kept  # validation reports the error
-    kept = kept or None in headers.values()
-    complete[HEADERS] = {
-        name: stored_headers.get(name) if value is None else value for name, value in headers.items()
-    }
-    if None in complete[HEADERS].values():
-        raise InvalidArgumentsError(
-            "A value in extraHeaders is null, but nothing is stored under that name: supply the value.",
-            details={"pointer": f"/{HEADERS}"},
-        )
-    return complete, kept
+    complete[HEADERS], kept = complete_secrets(submitted.get(HEADERS), stored_headers, HEADERS, f"/{HEADERS}")
+    return complete, key_kept or kept

@@ -8,11 +8,13 @@ from pydantic import ValidationError
 
 from app.core.catalog.primitives import Disclosure
 from app.core.catalog.servers import SECRET_FIELDS, MCPServerSettings, ServerEntry
-from app.core.errors import InternalError, InvalidArgumentsError
-from app.core.strictjson import dumps, loads
-from app.engines.cipher import RecordKeys, SealBrokenError
+from app.core.errors import InvalidArgumentsError
+from app.engines.cipher import RecordKeys
+from app.services.sealed_entries import complete_secrets, open_secrets, seal_secrets, settings_fault
 from app.store.servers import StoredServer
 
+_KIND: Final = "server"
+_SUBJECT: Final = "The server's settings are"
 _BESIDE_SETTINGS: Final = ("tool_filter", "aliases", "disclosure")
 _TARGET_FIELDS: Final = ("type", "url", "command", "args", "cwd")
 
@@ -36,7 +38,7 @@ class SubmittedServer:
         try:
             settings = MCPServerSettings.model_validate(complete)
         except ValidationError as error:
-            raise _fault(error, "/settings") from None
+            raise settings_fault(error, _SUBJECT, SECRET_FIELDS, "/settings") from None
         if stored is not None and kept and reached(settings) != reached(stored):
             raise InvalidArgumentsError(
                 "This changes which server is reached. Supply the values of env and headers again so stored secrets "
@@ -52,7 +54,7 @@ class SubmittedServer:
                 disclosure=self.disclosure,
             )
         except ValidationError as error:
-            raise _fault(error, "") from None
+            raise settings_fault(error, _SUBJECT, SECRET_FIELDS) from None
 
 
 def reached(settings: MCPServerSettings) -> Mapping[str, Any]:
@@ -96,69 +98,27 @@ def document_of(entry: ServerEntry) -> dict[str, Any]:
 def sealed(keys: RecordKeys, tenant: str, entry: ServerEntry) -> bytes | None:
     """Return the secrets as ciphertext, valid for this tenant and server only; None if there are none."""
     secrets = {part: getattr(entry.settings, part) for part in sorted(SECRET_FIELDS)}
-    if not any(secrets.values()):
-        return None
-    return keys.seal(tenant, _purpose(entry.name), dumps(secrets))
+    return seal_secrets(keys, tenant, _KIND, entry.name, secrets)
 
 
 def opened(keys: RecordKeys, stored: StoredServer) -> ServerEntry:
     """Return the whole entry of a stored server, secrets included."""
-    secrets: dict[str, Any] = {}
-    if stored.secrets is not None:
-        try:
-            secrets = loads(keys.open(stored.tenant, _purpose(stored.name), stored.secrets))
-        except SealBrokenError:
-            raise InternalError(
-                "The secrets of the server cannot be decrypted; supply its settings again.",
-                details={"server": stored.name},
-            ) from None
+    secrets = open_secrets(keys, _KIND, stored)
     document = dict(stored.document)
     return ServerEntry.model_validate(
         {**document, "name": stored.name, "settings": {**document["settings"], **secrets}}
     )
 
 
-def _purpose(name: str) -> bytes:
-    return b"server:" + name.encode()
-
-
 def _with_secrets(
-    submitted: Mapping[str, Any], stored_settings: MCPServerSettings | None
+    submitted: Mapping[str, Any], stored: MCPServerSettings | None
 ) -> tuple[dict[str, Any], bool]:
-    """Return settings with every secret's value, and whether one of them was taken from ``stored_settings``."""
+    """Return settings with every secret's value, and whether one of them was taken from ``stored``."""
     complete, kept = dict(submitted), False
     for part in sorted(SECRET_FIELDS):
-        stored: Mapping[str, str] = getattr(stored_settings, part) if stored_settings is not None else {}
-        values = submitted.get(part)
-        if values is None:
-            complete[part], kept = dict(stored), kept or bool(stored)
-            continue
-        if not isinstance(values, Mapping):
-            continue  # validation reports the error
-        complete[part] = {
-            name: stored.get(name) if value is None else value for name, value in values.items()
-        }
-        missing = [name for name, value in complete[part].items() if value is None]
-        if missing:
-            raise InvalidArgumentsError(
-                f"A value in {part} is null, but nothing is stored under that name: supply the value.",
-                details={"pointer": f"/settings/{part}"},
-            )
-        kept = kept or None in values.values()
+        stored_values = getattr(stored, part) if stored is not None else {}
+        complete[part], was_kept = complete_secrets(
+            submitted.get(part), stored_values, part, f"/settings/{part}"
+        )
+        kept = kept or was_kept
     return complete, kept
-
-
-def _fault(error: ValidationError, above: str) -> InvalidArgumentsError:
-    """Return the error with its place, without the value, which may be a secret."""
-    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    path = list(fault["loc"])
-    if path and path[0] in SECRET_FIELDS:
-        path = path[:1]
-    if fault["type"] == "extra_forbidden":
-        path, reason = path[:-1], "it has an unknown member"
-    else:
-        reason = fault["msg"].removeprefix("Value error, ").rstrip(".")
-    pointer = above + "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-    return InvalidArgumentsError(
-        f"The server's settings are wrong: {reason[:1].lower()}{reason[1:]}.", details={"pointer": pointer}
-    )
