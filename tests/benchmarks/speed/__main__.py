@@ -30,6 +30,7 @@ from tests.benchmarks.quality import (
 )
 from tests.benchmarks.speed import (
     aggregation,
+    batches,
     detection,
     gateway,
     liveness,
@@ -54,6 +55,7 @@ TABLES = {
     "clients": serving.clients,
     "liveness": liveness.tables,
     "vault": vault.tables,
+    "batches": batches.tables,
     "restoration": restoration.tables,
     "restoring": restoring.tables,
     "starting": starting.tables,
