@@ -17,6 +17,8 @@ class Sizes:
     starts: int
     kilobytes: int
     tokens: int
+    events: int
+    chunks: int
 
 
 FULL = Sizes(
@@ -30,6 +32,8 @@ FULL = Sizes(
     starts=5,
     kilobytes=200,
     tokens=50_000,
+    events=100_000,
+    chunks=2_000,
 )
 SMOKE = Sizes(
     rounds=1,
@@ -42,4 +46,6 @@ SMOKE = Sizes(
     starts=1,
     kilobytes=4,
     tokens=200,
+    events=20,
+    chunks=5,
 )
