@@ -114,6 +114,44 @@ NESTED: list[tuple[Any, Any]] = [
 ]
 """Values that the members around them or the heads of their rows name, and one of them that must be hidden."""
 
+MISTYPED: dict[str, Any] = {
+    "pesel": "02070803629",
+    "bsnNumber": 123456783,
+    "nif": "50731984A",
+    "rodne_cislo": "855412/7761",
+    "aadhaar-number": "5512 7740 2153",
+    "cpf": "390.533.447-06",
+    "curp": "OICR720415MDFLSN99",
+    "rut": "12.884.310-1",
+    "nino": "QQ884310Z",
+    "nric": "S8843107B",
+    "hkid": "K884310(2)",
+    "codiceFiscale": "BNCLRA72D55H501A",
+    "numeroSecuriteSociale": "2 72 04 75 884 310 11",
+    "Sozialversicherungsnummer": "15720455B778",
+    "nhs_number": "884 310 7742",
+    "card_number": "5304 7719 8843 1075",
+    "creditCard": 5304771988431076,
+    "tc_kimlik_no": "88431077421",
+    "snils": "884-310-774 20",
+    "kortnummer": "5304771988431077",
+    "身份证号": "110101197204158843",
+    "isikukood": "47204158843",
+}
+"""Numbers with a wrong check digit, as somebody mistypes or makes them up; only the name says what they are."""
+
+MEASURED: dict[str, Any] = {
+    "sin": 0.909297,
+    "cc": "2026-03-05",
+    "vat": 1250000,
+    "cif": 1250000,
+    "card_count": 88431077,
+    "inn": "The Old Inn by the river",
+    "taxIdNote": "see ticket 884310 for it",
+    "cpf_checked_on": "05/03/2026",
+}
+"""Values of members whose names say an identifier, and that have the form of something else."""
+
 ORDINARY: dict[str, Any] = {
     "state": "active",
     "status": "open",

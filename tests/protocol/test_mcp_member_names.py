@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.pii_member_names import NESTED, ORDINARY, SPLIT, TELLING
+from tests.pii_member_names import MEASURED, MISTYPED, NESTED, ORDINARY, SPLIT, TELLING
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import REVISIONS, Wire, client
 
@@ -98,6 +98,26 @@ async def test_values_are_hidden_by_the_names_of_their_members_and_ordinary_valu
                     assert done == item
                 else:
                     assert NESTED[which - 2][1] not in leaves(done), (item, done)
+
+
+async def test_a_name_decides_whatever_the_check_digit_says_but_text_keeps_such_numbers(tmp_path) -> None:
+    items = [place(value) for place in PLACES.values() for value in (MISTYPED, MEASURED)]
+    written = [
+        {"type": "text", "text": f"Our build {value} of today."}
+        for value in map(MISTYPED.get, ("pesel", "cpf", "card_number"))
+    ]
+    async with doors(tmp_path) as opened:
+        for answer in await opened.each("pii_redaction", items):
+            for item, done in zip(items, answer["content"], strict=True):
+                assert not set(MISTYPED.values()) & set(leaves(done)), item
+            assert [*answer["content"][1::2]] == items[1::2]
+        for answer in await opened.each("pii_redaction", written):
+            assert answer["content"] == written
+        [first, *_] = items
+        for answer in await opened.each("pii_redaction", [first], exclude=["pesel", "card"]):
+            shown = leaves(answer["content"][0])
+            assert {MISTYPED["pesel"], MISTYPED["card_number"]} <= set(shown)
+            assert MISTYPED["cpf"] not in shown
 
 
 async def test_a_value_that_is_split_over_a_list_is_hidden_and_comes_back(tmp_path) -> None:

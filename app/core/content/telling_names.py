@@ -37,9 +37,9 @@ _WORDS: Final[frozenset[str]] = frozenset(
     betriebsstatten betriebsstattennummer beveiligingscode bic biometric birth birthdate birthday bis bitcoin
     blz born branch breitengrad brn bsb bsn bsnnummer bsnr btc btw buletin burger burgerservice
     burgerservicenummer cadastro caduca caducidad candidate card cardano carnet cartao cartea carteira case
-    cbu ccn cdl cedula cell cellphone cellular cellulare celular cep certificate certification cf cgc chart
+    cbu cccd ccn cdl cedula cell cellphone cellular cellulare celular cep certificate certification cf cgc chart
     chassi chassis chassisnummer checking chi cid cidadao cie cif cipc cisla cislem cislo cislom citizen
-    ciudadania civica clabe claim claimant clave clearing client cliente clinica cms cnh cni cnie cnp cnpj
+    ciudadania civica clabe claim claimant clave clearing client cliente clinica cms cmnd cnh cni cnic cnie cnp cnpj
     cnpul codicefiscale cognome compleanno compte conducao conducir conduire consumer conta contact conto
     contract contrasena contrat contribuinte contribuyente contribuyentes coord coordenadas coordinate
     coordinates coordonnees coords coverage cpf cpfcnpj cpr cprnr cprnummer credential credentials creditcard
@@ -47,7 +47,7 @@ _WORDS: Final[frozenset[str]] = frozenset(
     davcne davcno ddv dea death debitcard deceased decede decedee deceduto deces decesso device dfa dha
     diagnosed diagnosis dic died dimesso dimissione diploma direccion discharge discharged discord dl dls dmv
     dna dni dninif dnr dnummer dob document documento dod dogecoin dogum dokument domicile domicilio dossier
-    dovoljenje dowod dowodem dowodu dozvola dph driver driving durchwahl dvla ecard edad edinen egk egn ehic
+    dovoljenje dowod dowodem dowodu dozvola dph driver driving durchwahl dvla ecard edad edinen edrpou egk egn ehic
     ehliyet ehr eid ein einkommensteuer einzelkauffrau einzelkaufmann eircode elector eleitor eleitoral emp
     empleado employee employer emr emsa emso enatis encounter endereco engedely enotna enrollee enrollment
     enrolment entlassen entlassung esn estudiante eta etudiant exp expiration expire expires expiring expiry
@@ -63,13 +63,13 @@ _WORDS: Final[frozenset[str]] = frozenset(
     holder hospital hospitalise hospitalised hospitalisee hospitalized hotline houjin iban ibig iccid idade
     identidad identidade identifiant identificacao identificacion identifikacijski identifikationsnummer
     identita identitate identite identiteitskaart identiteitskaartnummer identiteitsnommer identitetskort
-    identnummer identyfikacji idfa idfv idnumber ifsc igazolvany igazolvanyszam imei immatriculation
-    immatricule immunization implant impots imsi incident indirizzo ingresado ingreso insee instagram
+    identnummer identyfikacji idfa idfv idnp idnumber ifsc igazolvany igazolvanyszam iin imei immatriculation
+    immatricule immunization implant impots imsi incident indirizzo ingresado ingreso inn insee instagram
     insurance insured insz internacao internado intracommunautaire ipp ird iris irs isiku isikukood isikukoodi
     isikukoodiga isikutunnistus iskaznica itin itr iva izkaznica jazdy jedinstveni jele jelem jmbg jogositvany
     juhiluba juridica kaart karta kartenprufnummer kartya kassenarzt kassenarztliche kayit kba kbv kennwort
     kennzeichen kenteken kfz kimligi kimlik klant klantnummer kmkr koda kodas kodo kods kodu konto kontonummer
-    kood koordinaten korekort korkort korperschaftsteuer kortele kozossegi kraftfahrt krankenkasse
+    kood koordinaten korekort korkort korperschaftsteuer kortele ktp kozossegi kraftfahrt krankenkasse
     krankenkassen krankenkassennummer krankenversichertennummer krankenversicherung krankenversicherungsnummer
     kreditkarte kunde kunden kundennr kundennummer kvnr laboral landline langengrad lanr last4ssn lat latitud latitude
     latitudine latlng latlon learner leeftijd libreta licence licencia license licenza litecoin lng location
@@ -77,7 +77,7 @@ _WORDS: Final[frozenset[str]] = frozenset(
     matricula matriculation matricule matrikel matrikelnummer mbi med medewerkernummer medicaid medical
     medicare meid member membership micr mitarbeiter mitarbeiternummer mitglieds mitgliedsnummer mobiel mobil
     mobile mobilnummer mobiltelefon momsnummer momsreg monero monotributo motorista movil mrn msisdn msp mva
-    mwst mynumber nachname nacida nacido nacimiento nacio nacional naf naissance narozeni nas nascida nascido
+    mwst mykad mynumber nachname nacida nacido nacimiento nacio nacional naf naissance narozeni nas nascida nascido
     nascimento nascita nass nata nationaal national nationalid nationalnummer nationalregisternummer natis
     nato navs13 nebenbetriebsstatte nee nhc nhi nhs nib nic nick nickname nie niedergelassener nif nimc nin
     nino nip nipc nir nis niss nit notary npi nric nss nuip numaram numarasi nummernschild nuss nutzer
@@ -101,7 +101,7 @@ _WORDS: Final[frozenset[str]] = frozenset(
     rodnecislo rodneho rodnym routing rrn rsi rtn rto rue rufnummer rut rvnr samordningsnummer sanitaria sante
     sars scadenza schaden schadennummer schadenummer screenname secu securite security seguranca seguridad
     seguro senha serial serie serien seriennummer serienummer shenfenzheng sicherheitscode sicurezza sim sin
-    siniestro sinistre sinistro skattenummer skype slack sn sobrenome soc social sociale sofi sofinummer
+    siniestro sinistre sinistro skattenummer skype slack sn snils sobrenome soc social sociale sofi sofinummer
     solana soleil sotu sozialversicherung sozialversicherungsausweis sozialversicherungsnummer specimen ssn
     ssn4 ssnlast4 ssns sss staff standort sterbedatum steuer steuerbescheid steuerid steueridentifikationsnummer steueridnr
     steuerliche steuerlicheidentifikationsnummer steuernr steuernummer steuerveranlagung stevilka stevilke

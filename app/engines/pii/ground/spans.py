@@ -7,12 +7,11 @@ from operator import attrgetter
 
 from app.core.contracts.engines import Span
 from app.engines.pii.ground.labels import CUSTOM, NAME_LABELS, OPAQUE, RANK
+from app.engines.pii.ground.named_values import MEMBER
 
 HANDLE = re.compile(r"\[[A-Z][A-Z0-9_]{1,30}_[1-9][0-9]{0,8}(?:~[a-z2-7]{4})?\]")
 """Text that already looks like a handle; redaction treats it as one, so it is not a finding."""
 
-_MEMBER = re.compile(r"\"([^\"\n]{1,64})\": [\"'` ]")
-"""How a value stands behind the name of its member."""
 _OTHER_NAMES = {"SSN": ("social security",), "SIN": ("social insurance",), "TFN": ("tax file",)}
 _PARTS_OF_ADDRESSES = frozenset({"POSTCODE", "DATE", "OPAQUE"})
 _WORD = re.compile(r"\w+")
@@ -117,7 +116,7 @@ def of_named_type(text: str, spans: Iterable[Span]) -> list[Span]:
     ``"ssn": "412689937"`` is a social security number, even though the check digit of another country's fits.
     """
     kept = list(spans)
-    frame = _MEMBER.match(text) if len(kept) > 1 else None
+    frame = MEMBER.match(text) if len(kept) > 1 else None
     if frame is None:
         return kept
     name = f" {frame[1].lower()} "

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from app.core.contracts.engines import DetectionOptions, Span
-from app.engines.pii.ground.labels import CUSTOM, NAME_LABELS, OPAQUE, thresholds
+from app.engines.pii.ground.labels import CUSTOM, NAME_LABELS, OPAQUE, RULES, thresholds
 from app.engines.pii.ground.lists import AllowList, denied
+from app.engines.pii.ground.named_values import named_value
 from app.engines.pii.ground.spans import blanked, handles, of_named_type, opaque_runs, resolved, without
 from app.engines.pii.names.carrying import carry, names_in
 from app.engines.pii.names.nlp import NameTagger
@@ -19,6 +20,8 @@ from app.engines.views.glued import parts_names
 from app.engines.views.mapping import TextView
 from app.engines.views.reading import readings
 from app.engines.views.tables import table_view
+
+_NAMED_SCORE = 0.6
 
 
 class Analyzer:
@@ -62,6 +65,7 @@ class Analyzer:
         yield from plain
         yield from self._runs(seen, options)
         yield from _listed(seen, options)
+        yield from _named(seen, options)
         other, table = readings(seen), table_view(seen)
         plain_places = (
             {(finding.start, finding.end, finding.label) for finding in plain}
@@ -154,3 +158,10 @@ def _listed(text: str, options: DetectionOptions) -> Iterable[Finding]:
         Finding(span.start, span.end, span.label, span.score, CUSTOM, "deny_list")
         for span in denied(text, options.deny_list)
     )
+
+
+def _named(text: str, options: DetectionOptions) -> Iterable[Finding]:
+    """Yield the value of a member whose name says what it is."""
+    if (named := named_value(text)) is not None and named[2] in thresholds(options):
+        start, end, entity = named
+        yield Finding(start, end, RULES[entity].label, _NAMED_SCORE, entity, "NamedValue")
