@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import structlog
 from fastapi import FastAPI
 
 import app
@@ -18,7 +19,7 @@ from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.assembly import Services, mark_store, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
-from app.edge.guard import MCP_SURFACE, Drain, EdgeGuard
+from app.edge.guard import MCP_SURFACE, Drain, GuardedApp
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -121,7 +122,7 @@ def create_app(
                 stack.callback(tracer.shutdown)
             yield {MCP_SURFACE: mcp.app}
 
-    service = FastAPI(
+    service = GuardedApp(
         title="Sluice",
         version=app.__version__,
         description=DESCRIPTION,
@@ -133,8 +134,7 @@ def create_app(
     service.state.drain = drain
     service.state.first_key = None
     declared = install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
-    service.add_middleware(
-        EdgeGuard,
+    service.guard_with(
         limits=_edge(settings),
         routes=declared,
         gate=ServiceGate(partial(getattr, service.state, "route_services")),  # set once the lifespan runs
@@ -143,6 +143,7 @@ def create_app(
         tracer=tracer,
         rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
         surfaces=SURFACES,
+        logger=structlog.get_logger("sluice").bind(),
     )
     return service
 

@@ -1,6 +1,6 @@
 """Identifiers that sort by time of creation."""
 
-import secrets
+import os
 import threading
 import time
 from uuid import UUID
@@ -8,6 +8,26 @@ from uuid import UUID
 _RANDOM_BITS = 74
 _STEP_BITS = 32
 _LOW_BITS = 62
+_DRAWN_BYTES = 1024
+
+
+class _RandomBits:
+    """Random bits of the system, drawn for many identifiers at once: each draw is a call of the system."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was drawn: a child of this process must not use the same bits."""
+        self._drawn, self._position = b"", 0
+
+    def next(self, bits: int) -> int:
+        """Return ``bits`` random bits as a number."""
+        size = (bits + 7) // 8
+        if self._position + size > len(self._drawn):
+            self._drawn, self._position = os.urandom(_DRAWN_BYTES), 0
+        start, self._position = self._position, self._position + size
+        return int.from_bytes(self._drawn[start : start + size]) >> (8 * size - bits)
 
 
 class _Clock:
@@ -17,17 +37,19 @@ class _Clock:
         self._lock = threading.Lock()
         self._millis = 0
         self._random = 0
+        self._bits = _RandomBits()
+        os.register_at_fork(after_in_child=self._bits.forget)
 
     def advance(self) -> tuple[int, int]:
         """Return the next pair of milliseconds and 74 random bits, greater than every pair before it."""
         now = time.time_ns() // 1_000_000
         with self._lock:
             if now > self._millis:
-                self._millis, self._random = now, secrets.randbits(_RANDOM_BITS)
+                self._millis, self._random = now, self._bits.next(_RANDOM_BITS)
             else:
-                self._random += 1 + secrets.randbits(_STEP_BITS)
+                self._random += 1 + self._bits.next(_STEP_BITS)
                 if self._random >> _RANDOM_BITS:
-                    self._millis, self._random = self._millis + 1, secrets.randbits(_RANDOM_BITS)
+                    self._millis, self._random = self._millis + 1, self._bits.next(_RANDOM_BITS)
             return self._millis, self._random
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError
@@ -42,7 +43,7 @@ def loads(body: bytes, *, max_depth: int = 64) -> Any:
 
 def dumps(value: Any) -> bytes:
     """Return ``value`` as compact UTF-8 JSON with its key order and every digit of integers."""
-    return _ENCODER.encode(value).encode()
+    return "".join(_encode(value, 0)).encode()
 
 
 def depth_exceeds(body: bytes, limit: int) -> bool:
@@ -170,3 +171,19 @@ _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique_members, parse_float=_finite_float, parse_constant=_no_constant
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
+
+
+def _encoding() -> Callable[[Any, int], Iterable[str]]:
+    """Return what writes a value in pieces; the library would make it anew for each value."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # an interpreter without the library's part in C
+        return lambda value, _level: _ENCODER.iterencode(value)
+    quote = json.encoder.encode_basestring
+    made: Callable[[Any, int], Iterable[str]] = make(
+        *(None, _ENCODER.default, quote, None, _ENCODER.key_separator, _ENCODER.item_separator),
+        *(_ENCODER.sort_keys, _ENCODER.skipkeys, _ENCODER.allow_nan),
+    )
+    return made
+
+
+_encode = _encoding()

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
+from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.access import Caller
@@ -271,6 +274,30 @@ class EdgeGuard:
         return dumps(
             {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": error.message, "data": data}}
         )
+
+
+class GuardedApp(FastAPI):
+    """The application behind its guard, which answers every failure: the framework's own layers for that are left out.
+
+    What has a way of its own behind the guard pays for nothing of the framework.
+    """
+
+    _guard: EdgeGuard
+
+    def guard_with(self, **fields: Any) -> None:
+        """Let every request pass a guard with these ``fields`` first; call it once, before the first request."""
+        self._guard = EdgeGuard(super().__call__, **fields)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what stands between the guard and the routes."""
+        handlers: dict[Any, Any] = {
+            kind: handler for kind, handler in self.exception_handlers.items() if kind is not Exception
+        }
+        return ExceptionMiddleware(AsyncExitStackMiddleware(self.router), handlers=handlers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection of the server."""
+        await self._guard(scope, receive, send)
 
 
 class _Answer:

@@ -291,14 +291,15 @@ class RecordKeys:
     def __init__(self, root: bytes) -> None:
         self._root = root
         self._derived: dict[tuple[str, str], bytes] = {}
+        self._keyed: dict[tuple[str, str], hmac.HMAC] = {}
 
     def digest(self, tenant: str, data: bytes) -> str:
         """Return the keyed digest (hex) that represents ``data`` in the record."""
-        return hmac.digest(self._key(tenant, "sluice audit digest"), data, "sha256").hex()
+        return self._code(tenant, "sluice audit digest", data).hexdigest()
 
     def mac(self, tenant: str, data: bytes) -> bytes:
         """Return the authentication code of one record."""
-        return hmac.digest(self._key(tenant, "sluice audit mac"), data, "sha256")
+        return self._code(tenant, "sluice audit mac", data).digest()
 
     def seal(self, tenant: str, name: bytes, data: bytes) -> bytes:
         """Encrypt content that a policy requires to keep; ``name`` is its kind."""
@@ -314,6 +315,15 @@ class RecordKeys:
             return aead.decrypt(nonce, body, _framed(tenant.encode(), name))
         except (InvalidTag, ValueError):
             raise SealBrokenError("The kept content does not belong to this record.") from None
+
+    def _code(self, tenant: str, purpose: str, data: bytes) -> hmac.HMAC:
+        """Return the code of ``data``; a copy of what has taken the key in saves half of the work."""
+        keyed = self._keyed.get((tenant, purpose))
+        if keyed is None:
+            keyed = self._keyed[tenant, purpose] = hmac.new(self._key(tenant, purpose), digestmod="sha256")
+        code = keyed.copy()
+        code.update(data)
+        return code
 
     def _key(self, tenant: str, purpose: str) -> bytes:
         key = self._derived.get((tenant, purpose))

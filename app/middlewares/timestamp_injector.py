@@ -65,4 +65,4 @@ def written(now: datetime, style: str) -> str:
     weekday = WEEKDAYS[now.weekday()]
     month = MONTHS[now.month - 1]
     half = "AM" if now.hour < 12 else "PM"  # noqa: PLR2004 - noon
-    return f"{weekday}, {month} {now.day}, {now.year}, {now.hour % 12 or 12}:{now:%M} {half} {now.tzname()}"
+    return f"{weekday}, {month} {now.day}, {now.year}, {now.hour % 12 or 12}:{now.minute:02} {half} {now.tzname()}"

@@ -12,7 +12,7 @@ import pytest
 import app.middlewares
 from app.core.contracts.engines import EngineReport, Moderation, ToolCandidate
 from app.core.contracts.registry import Registry
-from app.core.deadlines import time_limit
+from app.core.deadlines import TimeLimit
 from app.core.errors import UpstreamUnavailableError
 from app.engines.choosing import Chooser
 from app.engines.remote import RemoteOptions
@@ -226,7 +226,7 @@ async def test_the_fallback_has_half_of_the_caller_s_time(chooser):
         moderator = chooser.moderator(remote(server, timeout_s=100), FakeModerator())
         loop = asyncio.get_running_loop()
         until = loop.time() + 2
-        async with time_limit(until):
+        async with TimeLimit(until):
             found = await moderator.moderate(["t"], ["hate"])
             assert found.report.degraded
             assert loop.time() < until

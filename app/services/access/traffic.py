@@ -50,17 +50,18 @@ class _Lane:
 class Admission:
     """One admitted or refused request; use it once, with ``async with``."""
 
-    __slots__ = ("_lane", "_limits", "_tenant", "_traffic")
+    __slots__ = ("_lane", "_limits", "_tenant", "_traffic", "_until")
 
-    def __init__(self, traffic: "Traffic", tenant: str, limits: Limits) -> None:
+    def __init__(self, traffic: "Traffic", tenant: str, limits: Limits, until: float | None = None) -> None:
         self._traffic = traffic
+        self._until = until
         self._tenant = tenant
         self._limits = limits
         self._lane: _Lane | None = None
 
     async def __aenter__(self) -> Self:
-        """Wait for a slot, or raise RateLimitedError or OverloadedError."""
-        self._lane = await self._traffic.enter(self._tenant, self._limits)
+        """Wait for a slot, or raise RateLimitedError, OverloadedError or DeadlineExceededError."""
+        self._lane = await self._traffic.enter(self._tenant, self._limits, self._until)
         return self
 
     async def __aexit__(
@@ -113,19 +114,9 @@ class Traffic:
         """Return the admission of one request of ``tenant``."""
         return Admission(self, tenant, limits)
 
-    @asynccontextmanager
-    async def turn(self, tenant: str, limits: Limits, until: float) -> AsyncIterator[None]:
-        """Wait for the tenant's turn, at most until ``until`` (the event loop's clock); run the body in it."""
-        admission = self.admit(tenant, limits)
-        try:
-            async with asyncio.timeout_at(until):
-                await admission.__aenter__()
-        except TimeoutError:
-            raise _too_late(limits) from None
-        try:
-            yield
-        finally:
-            await admission.__aexit__(None, None, None)
+    def turn(self, tenant: str, limits: Limits, until: float) -> Admission:
+        """Return an admission that waits for its turn at most until ``until`` (the event loop's clock)."""
+        return Admission(self, tenant, limits, until)
 
     async def count(self, tenant: str) -> None:
         """Take a token for a request that is no invocation, or raise RateLimitedError; it takes no slot."""
@@ -170,22 +161,18 @@ class Traffic:
         ``queue``: how many of the tenant may wait, instead of ``queue_per_tenant``.
         """
         lane = self._lane(tenant, self._clock(), limits)
-        try:
-            async with asyncio.timeout_at(until):
-                await self._occupy(lane, queue)
-        except TimeoutError:
-            raise _too_late(limits) from None
+        await self._occupy(lane, limits, until, queue)
         try:
             yield
         finally:
             self.leave(lane)
 
-    async def enter(self, tenant: str, limits: Limits) -> _Lane:
-        """Take a token and a slot; see ``admit``."""
+    async def enter(self, tenant: str, limits: Limits, until: float | None = None) -> _Lane:
+        """Take a token and a slot; see ``admit`` and ``turn``."""
         lane = self._spend(tenant, limits)
         if lane.in_flight >= limits.in_flight:
             raise self._overloaded("in_flight", limits.in_flight)
-        await self._occupy(lane)
+        await self._occupy(lane, limits, until)
         return lane
 
     def leave(self, lane: _Lane) -> None:
@@ -205,7 +192,9 @@ class Traffic:
             )
         return lane
 
-    async def _occupy(self, lane: _Lane, queue: int | None = None) -> None:
+    async def _occupy(
+        self, lane: _Lane, limits: Limits, until: float | None, queue: int | None = None
+    ) -> None:
         most = self._queue_per_tenant if queue is None else queue
         if self._running < self._slots:
             self._running += 1
@@ -213,7 +202,11 @@ class Traffic:
             return
         if len(lane.waiting) >= most:
             raise self._overloaded("queue_per_tenant", most)
-        await self._wait(lane)
+        try:
+            async with asyncio.timeout_at(until):
+                await self._wait(lane)
+        except TimeoutError:
+            raise _too_late(limits) from None
 
     async def _wait(self, lane: _Lane) -> None:
         """Wait for a slot that ``_pass_on`` hands over; the slot stays counted as running meanwhile."""

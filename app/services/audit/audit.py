@@ -52,6 +52,7 @@ _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CURSOR_VERSION = b"\x01"
 _CONTENT = b"content"
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def payload(event: AuditEvent) -> bytes:
         "details": dict(event.details),
         "sealed": hashlib.sha256(event.sealed).hexdigest() if event.sealed is not None else None,
     }
-    return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+    return _CANONICAL.encode(fields).encode()
 
 
 def event_mac(keys: RecordKeys, event: AuditEvent) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,6 +27,7 @@ from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.services.audit.audit import AuditService
 
+_REMEMBERED_MODELS = 512
 _UNRECORDED = (
     asyncio.CancelledError,
     # There is nowhere to record the call.
@@ -123,8 +125,16 @@ def policy_arguments(policy: Policy, middleware: Middleware[Any]) -> tuple[dict[
 
 def by_field(middleware: Middleware[Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments under the names of the model's fields, so that an alias cannot bypass a fixed argument."""
-    fields = {field.alias: name for name, field in middleware.arguments.model_fields.items() if field.alias}
+    if not arguments:
+        return {}
+    model: type[Arguments] = middleware.arguments
+    fields = _fields_by_alias(model)
     return {fields.get(name, name): value for name, value in arguments.items()}
+
+
+@lru_cache(_REMEMBERED_MODELS)
+def _fields_by_alias(model: type[Arguments]) -> Mapping[str, str]:
+    return {field.alias: name for name, field in model.model_fields.items() if field.alias}
 
 
 def refuse_changes(

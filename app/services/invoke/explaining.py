@@ -10,7 +10,7 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.contracts.engines import Explainer, Explanation
 from app.core.contracts.registry import Registry
-from app.core.deadlines import time_limit
+from app.core.deadlines import TimeLimit
 from app.core.errors import BlockedByPolicyError, DeadlineExceededError
 from app.core.redaction.text_reading import explained
 from app.core.request import RequestInfo
@@ -61,7 +61,7 @@ class ExplainService:
         until = min(call.request.deadline, now + policy.limits.deadline_ms / 1000)
         async with self.traffic.turn(tenant, policy.limits, until):
             try:
-                async with time_limit(until):
+                async with TimeLimit(until):
                     return await explained(self.explainer, text, options, tenant=tenant)
             except TimeoutError as error:
                 raise DeadlineExceededError("The text was not scanned within the time limit.") from error

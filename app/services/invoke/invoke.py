@@ -16,7 +16,7 @@ from app.core.contracts.pipelines import input_schema
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
 from app.core.contracts.registry import Registry
-from app.core.deadlines import time_limit
+from app.core.deadlines import TimeLimit
 from app.core.errors import (
     BlockedByPolicyError,
     DeadlineExceededError,
@@ -260,7 +260,7 @@ class InvokeService:
         limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
         until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
         try:
-            async with time_limit(until):
+            async with TimeLimit(until):
                 outcome = await middleware.invoke(context, checked, self.invocation(call, until))
         except TimeoutError as error:
             raise DeadlineExceededError(

@@ -13,7 +13,7 @@ from app.core.content.context import Context
 from app.core.content.handles import Handle
 from app.core.contracts.middleware import Invocation, Middleware, Outcome, VaultOptions
 from app.core.contracts.policy import Policy
-from app.core.deadlines import time_limit
+from app.core.deadlines import TimeLimit
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, ServiceError
 from app.core.offload import off_loop
 from app.core.redaction.pipeline_handles import Additions, PipelineHandles
@@ -134,7 +134,7 @@ class PipelineRun:
 
     async def _invoke(self, ready_step: ReadyStep, context: Context, until: float) -> Outcome:
         try:
-            async with time_limit(until):
+            async with TimeLimit(until):
                 return await ready_step.middleware.invoke(
                     context, ready_step.arguments, self.invocation(until)
                 )

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.core.contracts.engines import EngineReport, Grounding
-from app.core.deadlines import remaining_s, time_limit
+from app.core.deadlines import TimeLimit, remaining_s
 from app.core.errors import UpstreamUnavailableError
 from app.engines.resilience import Breaker, EngineFallback, RemoteEngineError, Rules, State
 
@@ -169,7 +169,7 @@ async def test_the_engine_elsewhere_may_use_half_of_the_time_that_is_left():
             seen.append(remaining_s())
 
     one, _ = guard(timeout_s=60)
-    async with time_limit(loop.time() + 2):
+    async with TimeLimit(loop.time() + 2):
         assert await one.call(slow, embedded) == FALLEN
     assert 0 < seen[0] <= 1
 
@@ -177,7 +177,7 @@ async def test_the_engine_elsewhere_may_use_half_of_the_time_that_is_left():
 async def test_callers_in_a_hurry_do_not_take_the_engine_away_from_others():
     loop = asyncio.get_running_loop()
     one, told = guard(timeout_s=60, failures=1)
-    async with time_limit(loop.time() + 2):
+    async with TimeLimit(loop.time() + 2):
         assert await one.call(hanging, embedded) == FALLEN
     assert one.breaker.state is State.CLOSED
     assert await one.call(healthy, embedded) is REMOTE
@@ -189,7 +189,7 @@ async def test_time_limits_end_the_block_and_are_forgotten_after_it():
     assert remaining_s() is None
 
     async def endless():
-        async with time_limit(loop.time() + 0.01):
+        async with TimeLimit(loop.time() + 0.01):
             assert remaining_s() <= 0.01
             await asyncio.sleep(60)
 
@@ -204,7 +204,7 @@ async def test_tasks_that_a_call_starts_know_its_limit():
     async def left():
         return remaining_s()
 
-    async with time_limit(loop.time() + 60):
+    async with TimeLimit(loop.time() + 60):
         assert await asyncio.create_task(left()) > 0
 
 
