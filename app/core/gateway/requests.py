@@ -14,11 +14,15 @@ from app.core.gateway.member_table import LeafRole, MemberRule
 from app.core.gateway.signed_blocks import SignedBlock, original_members, signed_in
 
 NOTE: Final = (
-    "Some values in this conversation are replaced by placeholders in square brackets, such as [PERSON_1] or "
-    "[EMAIL_2]. Treat each as the value that it stands for, and repeat it exactly as it is written wherever you would "
-    "write that value, also in the arguments of tools. Do not guess what is behind it."
+    "Some values in this conversation are replaced by placeholders in square brackets, each made of the kind of the "
+    "value in capital letters, an underscore and a number. Treat each as the value that it stands for, and repeat it "
+    "exactly as it is written wherever you would write that value, also in the arguments of tools. Do not guess what "
+    "is behind it."
 )
-"""What the model is told of handles; constant, so that it does not change the prefix that a provider caches."""
+"""What the model is told of handles; constant, so that it does not change the prefix that a provider caches.
+
+It shows none: a model that quotes it must not quote what a conversation may have given.
+"""
 
 
 @dataclass(frozen=True, slots=True)

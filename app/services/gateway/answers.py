@@ -97,13 +97,13 @@ class AnswerRun:
 
     async def begun(self) -> DoorAnswer:
         """Return the head of the answer, with its body or with the stream that will be its body."""
-        answer = self.answer
-        if answer.status < HTTPStatus.BAD_REQUEST and self._passes and self._media_type == _EVENTS:
-            return DoorAnswer(answer.status, self._stream_headers(), self._raw_events(), streams=True)
-        if self._passes or answer.status >= HTTPStatus.BAD_REQUEST:
+        answer, family = self.answer, self.operation.family
+        if answer.status < HTTPStatus.BAD_REQUEST and self._media_type == _EVENTS:
+            reads = family is not None and family.streams is not None
+            chunks = self._events() if reads else self._raw_events()
+            return DoorAnswer(answer.status, self._stream_headers(), chunks, streams=True)
+        if family is None or answer.status >= HTTPStatus.BAD_REQUEST:
             return await self._passed_on()
-        if self._media_type == _EVENTS:
-            return DoorAnswer(answer.status, self._stream_headers(), self._events(), streams=True)
         body = await answer.whole()
         if self.operation.answers and body and self._media_type == _JSON:
             body = await self._restored(body)
@@ -118,11 +118,6 @@ class AnswerRun:
             # The last id of a path is what was deleted.
             await self.scopes.unbind(self.record.caller, list(self.operation.ids.values())[-1:])
         return self._whole(body)
-
-    @property
-    def _passes(self) -> bool:
-        checked = self.checks is not None and bool(self.checks.steps)
-        return self.operation.family is None or (self.restoration is None and not checked)
 
     @property
     def _media_type(self) -> str:
@@ -165,7 +160,9 @@ class AnswerRun:
             return body
         try:
             came = await off_loop(len(body), family.answer, operation, body, self.documents)
-        except (InvalidRequestError, TooLargeError):
+        except (InvalidRequestError, TooLargeError, UpstreamUnavailableError):
+            if self.record.observed:
+                return body
             # Words of ours about the caller's request would be wrong: it is the provider's answer that is.
             raise UpstreamUnavailableError(
                 "The provider's answer is no JSON that can be read, so nothing of it was passed on.",
@@ -182,9 +179,10 @@ class AnswerRun:
     async def _events(self) -> AsyncIterator[bytes]:
         """Yield a stream with originals in place of handles, each event as soon as it may go."""
         family, died = self.operation.family, False
-        if family is None or self.restoration is None:
+        if family is None:
             return
-        stream = family.stream(self.operation, self.restoration, self.documents)
+        # Without restoration the texts stay, but what the answer tells is bound, sealed and counted all the same.
+        stream = family.stream(self.operation, self.restoration or _unchanged, self.documents)
         try:
             async with aclosing(self.answer.chunks()) as chunks:
                 async for chunk in chunks:
@@ -195,7 +193,7 @@ class AnswerRun:
                         yield out
         except ServiceError as error:
             self.record.error_code, died = error.code, True
-        out = stream.end(died=died or not stream.ended)
+        out = stream.end(died=died or not (stream.ended or self.record.observed))
         await self._before(stream.take_signed(), stream)
         self.complete = True
         if out:
@@ -205,7 +203,7 @@ class AnswerRun:
     async def _before(self, signed: Iterable[SignedBlock], gleaned: Gleaned) -> None:
         """Do what must be done before the next bytes go out: seal, bind, record."""
         blocks = {block.digest: block.raw.encode() for block in signed}
-        if blocks:
+        if blocks and not self.record.observed:
             await self.signed.keep(self.vault, blocks)
         ids = {name: value for name, value in gleaned.ids.items() if self._bound.get(name) != value}
         if ids:
@@ -224,6 +222,10 @@ class AnswerRun:
         self.record.bytes_out += len(chunk)
         if self.restoration is not None:
             self.record.restored = Counter(self.restoration.restored)
+
+
+def _unchanged(_channel: TextChannel) -> None:
+    """Let the text of a channel pass as it is."""
 
 
 def whole_answer(

@@ -45,13 +45,33 @@ SIGNED: Final = frozenset({"thinking", "redacted_thinking", "compaction"})
 _PROVIDER_TOOLS: Final = ("web_search_", "web_fetch_", "code_execution_", "tool_search_", "advisor_", "mcp_")
 
 
+_MOST_BREAKPOINTS: Final = 4
+"""How many blocks of a request may have cache_control; a request with more is refused."""
+
+
 def _noted(body: Mapping[str, Any], text: str) -> Placement:
     system = body.get("system")
-    note = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+    if not isinstance(system, str | list | None):
+        return Placement()
+    note: dict[str, Any] = {"type": "text", "text": text}
+    behind = [*_breakpoints(system), *_breakpoints(body.get("messages"))]
+    own = [body["cache_control"]] if isinstance(body.get("cache_control"), dict) else []
+    if len(behind) + len(own) + sum(1 for _ in _breakpoints(body.get("tools"))) < _MOST_BREAKPOINTS:
+        # No breakpoint may live shorter than one behind it.
+        note["cache_control"] = next(iter([*behind, *own]), {"type": "ephemeral"})
     if isinstance(system, list):
         return Placement(fronts={("system",): [note]})
     rest = [{"type": "text", "text": system}] if isinstance(system, str) and system else []
     return Placement(values={("system",): [note, *rest]})
+
+
+def _breakpoints(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the breakpoints of the provider's cache in a list of blocks or messages, in order."""
+    for block in value if isinstance(value, list) else ():
+        if isinstance(block, dict):
+            yield from _breakpoints(block.get("content"))
+            if isinstance(block.get("cache_control"), dict):
+                yield block["cache_control"]
 
 
 def _added(_body: Mapping[str, Any], items: list[Any]) -> Placement:

@@ -65,7 +65,9 @@ _CLIENT_TOOLS: Final = frozenset(
 
 def _noted(body: Mapping[str, Any], text: str) -> Placement:
     instructions = body.get("instructions")
-    rest = f"\n\n{instructions}" if isinstance(instructions, str) and instructions else ""
+    if not isinstance(instructions, str | None):
+        return Placement()  # what no API takes stays, so that the provider can say so
+    rest = f"\n\n{instructions}" if instructions else ""
     return Placement(values={("instructions",): f"{text}{rest}"})
 
 
