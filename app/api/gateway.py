@@ -166,7 +166,10 @@ def _surface(kind: ProviderKind) -> ForeignSurface:
             return ForeignRefusal(refused.status, refused.body)
         raise AssertionError("no operation is served over a WebSocket")
 
-    return ForeignSurface(f"{kind.prefix}/", own_key, refusal, upgrade)
+    def slashes(method: str, raw: bytes) -> bool:
+        return kind.has_slashes(method, raw.decode("latin-1").removeprefix(kind.prefix))
+
+    return ForeignSurface(f"{kind.prefix}/", own_key, refusal, upgrade, slashes)
 
 
 def _route(kind: ProviderKind) -> Route:

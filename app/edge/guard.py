@@ -195,7 +195,7 @@ class EdgeGuard:
             raise Refused(
                 OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
             )
-        check_path(scope)
+        check_path(scope, self._surface_at(facts.path))
         check_origin(headers, facts.path, self.limits)
         return headers
 

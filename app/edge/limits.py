@@ -13,6 +13,7 @@ from app.core.access import Role
 from app.core.errors import ForbiddenError, InvalidRequestError, ServiceError
 from app.edge.budget import ByteLimits
 from app.edge.queries import KnownQueries
+from app.edge.surfaces import ForeignSurface
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -193,9 +194,15 @@ class Headers:
         return self.content_length > 0 or bool(self.get(b"transfer-encoding"))
 
 
-def check_path(scope: Scope) -> None:
-    """Refuse a path that hides a slash or a backslash: a proxy before this service may have read another path."""
-    if _HIDDEN_SLASH.search(scope.get("raw_path") or scope["path"].encode()):
+def check_path(scope: Scope, surface: ForeignSurface | None = None) -> None:
+    """Refuse a path that hides a slash or a backslash: a proxy before this service may have read another path.
+
+    ``surface``, to which the path belongs, may know better: a slash in an id at its end.
+    """
+    raw = scope.get("raw_path") or scope["path"].encode()
+    if not _HIDDEN_SLASH.search(raw):
+        return
+    if surface is None or surface.slashes is None or not surface.slashes(scope["method"], raw):
         raise Refused(
             InvalidRequestError("The path has an encoded slash or a backslash; write a slash as it is.")
         )

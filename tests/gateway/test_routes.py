@@ -1,6 +1,7 @@
 """The paths beside the usual ones: legacy completions, conversations, stored responses, moderations, models."""
 
 import json
+import socket
 from typing import Any
 
 import anthropic
@@ -272,6 +273,33 @@ def test_an_alias_is_asked_for_by_the_models_own_name_and_shown_by_its_own(sever
         several.openai().models.retrieve("o9-internal")
     assert refused.value.code == "sluice_not_found"
     assert len(several.provider.arrived) == arrived
+
+
+def test_a_model_with_a_slash_in_its_name_is_found_as_clients_write_it(several):
+    several.put_provider("local", baseUrl=f"{several.provider.url}/local/v1", models=["org/*"], order=601)
+    # The package writes the slash as %2F.
+    assert several.openai().models.retrieve("org/model-1").id == "org/model-1"
+    assert several.provider.last.path == "/local/v1/models/org/model-1"
+    arrived = len(several.provider.arrived)
+    for path in (
+        "/openai/v1/models/org%5Cmodel-1",
+        "/openai/v1/models/org%2F..%2F..%2Ffiles",
+        "/openai/v1/models/org%2F%2Fmodel-1",
+        "/openai%2Fv1/models/org%2Fmodel-1",
+        "/openai/v1/models%2Forg/model-1",
+        "/openai/v1/responses/org%2Fmodel-1",
+        "/openai/v1/responses/resp_1%2Finput_items",
+    ):
+        assert raw_status(several, path) == 400, path
+    assert len(several.provider.arrived) == arrived
+
+
+def raw_status(gateway: Any, path: str) -> int:
+    """Return the status of a path that no library mends."""
+    with socket.create_connection(("127.0.0.1", gateway.service.port), timeout=10) as connection:
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {gateway.key}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        return int(connection.recv(65536).split(b" ")[1])
 
 
 def test_a_provider_that_is_down_is_listed_with_what_its_entry_names(several):

@@ -40,6 +40,7 @@ STATUSES: Final[Mapping[str, int]] = {
 _UNNAMED: Final = "This path"
 _ID: Final = r"[A-Za-z0-9_.:-]{1,200}"
 _MODEL: Final = r"[\w.:/@+-]{1,200}"
+_ENCODED_MODEL: Final = r"(?:[\w.:/@+-]|%2[Ff]){1,200}"
 
 
 class NotCoveredError(Exception):
@@ -120,11 +121,11 @@ class RouteRow:
     family: ApiFamily | None = None
     answers: bool = True
 
-    def match(self, path: str) -> Mapping[str, str] | None:
-        """Return the ids in ``path``, or None if it is another path."""
+    def match(self, path: str, model: str = _MODEL) -> Mapping[str, str] | None:
+        """Return the ids in ``path``, or None if it is another path; ``model`` is a pattern of the names of models."""
         expression = re.sub(
             r"\\{(\w+)\\}",
-            lambda step: f"(?P<{step[1]}>{_MODEL if step[1] == 'model' else _ID})",
+            lambda step: f"(?P<{step[1]}>{model if step[1] == 'model' else _ID})",
             re.escape(self.pattern),
         )
         matched = re.fullmatch(expression, path)
@@ -220,6 +221,10 @@ class ProviderKind:
         raise NotCoveredError(
             404, "not_covered", f"{self._name_of(path)} is not covered: it would pass unredacted."
         )
+
+    def has_slashes(self, method: str, raw_path: str) -> bool:
+        """Return whether the slashes that are encoded in a path are those of a model's name, as clients write it."""
+        return any(row.method == method and row.match(raw_path, _ENCODED_MODEL) for row in self.routes)
 
     def error(self, code: str, message: str, *, status: int | None = None) -> ProviderError:
         """Return a refusal of ours in the provider's shape."""
