@@ -117,8 +117,7 @@ class _Answer:
 
     async def refuse(self, refusal: ProviderError, headers: Mapping[str, str]) -> None:
         if self.started:
-            # Nothing can be said any more; without an end, the client sees that the answer is not whole.
-            raise ConnectionResetError
+            return  # without an end, the client, if it is still there, sees that the answer is not whole
         await self.begin(
             refusal.status,
             [
