@@ -117,11 +117,11 @@ async def test_a_text_gets_its_handle_and_every_other_place_refuses(database: Da
     paths = [("messages", 0, "content"), ("metadata", "note")]
     async with serving(database) as gateway:
         vault, _ = await gateway.turn(ada, [FIRST])
-        result = await checked(vault, json.dumps(body).encode(), paths)
+        result = await checked(vault, json.dumps(body).encode(), lambda: paths)
         assert result.replaced == {("messages", 0, "content"): "I am [PERSON_1]."}
         assert result.counts == {"PERSON": 1}
         clean = {**body, "messages": [{"role": "user", "content": "Hello [PERSON_1]"}]}
-        assert (await checked(vault, json.dumps(clean).encode(), paths)).replaced == {}
+        assert (await checked(vault, json.dumps(clean).encode(), lambda: paths)).replaced == {}
         for spoilt in (
             {"metadata": {"Ada Lovelace": "x"}},
             {"metadata": {"other": "ada@example.org"}},
@@ -130,12 +130,14 @@ async def test_a_text_gets_its_handle_and_every_other_place_refuses(database: Da
             {"messages": [{"role": "Ada Lovelace", "content": "x"}]},
         ):
             with pytest.raises(EgressRefusedError) as refused:
-                await checked(vault, json.dumps({**clean, **spoilt}).encode(), paths)
+                await checked(vault, json.dumps({**clean, **spoilt}).encode(), lambda: paths)
             told = f"{refused.value.message} {refused.value.details}"
             assert not any(value in told for value in (*PLANTED, "metadata", "tools", "stop"))
         key = "slc_0a1b2c3d_" + "k" * 43
         with pytest.raises(EgressRefusedError, match="key of this service"):
-            await checked(vault, json.dumps({**clean, "user": f"key {key}"}).encode(), [*paths, ("user",)])
+            await checked(
+                vault, json.dumps({**clean, "user": f"key {key}"}).encode(), lambda: [*paths, ("user",)]
+            )
 
 
 async def test_a_number_that_is_an_original_refuses(database: Database, tenant: str) -> None:
@@ -144,13 +146,13 @@ async def test_a_number_that_is_an_original_refuses(database: Database, tenant: 
         vault = await gateway.begin(ada, ["x"])
         await gateway.vault.store(ada, vault.scope.name, ("PHONE", "442079460958"))
         vault = await gateway.begin(ada, ["x"])
-        assert (await checked(vault, b'{"seed": 44207946095, "n": 1.5e10}', [])).replaced == {}
+        assert (await checked(vault, b'{"seed": 44207946095, "n": 1.5e10}', list)).replaced == {}
         with pytest.raises(EgressRefusedError):
-            await checked(vault, b'{"seed": 442079460958}', [])
+            await checked(vault, b'{"seed": 442079460958}', list)
 
 
 async def test_originals_of_others_stop_nothing(database: Database, tenant: str) -> None:
     async with serving(database) as gateway:
         await gateway.turn(user(tenant, "ada"), [FIRST])
         vault, _ = await gateway.turn(user(tenant, "bob"), ["Hello."])
-        assert (await checked(vault, json.dumps({"stop": [FIRST]}).encode(), [])).counts == {}
+        assert (await checked(vault, json.dumps({"stop": [FIRST]}).encode(), list)).counts == {}

@@ -97,7 +97,7 @@ async def sent(
     request = GatewayRequest.read(JsonBody.parse(json.dumps(body).encode()), table)
     texts = [leaf.leaf.text for leaf in request.leaves()]
     scope = await gateway.scopes.find(caller, ScopeHints(sessions=[str(body["metadata"]["s"])]), ScopeRules())
-    vault = await gateway.requests.open(caller, scope, texts, Policy().secrets)
+    vault = await gateway.requests.open(caller, scope, lambda: texts, Policy().secrets)
     context = Context.parse(request.items)
     for leaf in context.leaves:
         spans = [
@@ -115,7 +115,7 @@ async def sent(
     answer = await recorder.stored(outcome, Policy(), call)
     request = request.changed(answer.content)
     paths = {leaf.path for leaf in request.leaves() if leaf.role not in FIXED}
-    result = await checked(vault, request.to_bytes(), paths)
+    result = await checked(vault, request.to_bytes(), lambda: paths)
     return vault, request.replaced(result.replaced).to_bytes()
 
 

@@ -67,7 +67,7 @@ class Gateway:
     ) -> RequestVault:
         """Return the vault of a request."""
         scope = await self.scopes.find(caller, hints or ScopeHints(first_user_text=texts[0]), rules)
-        return await self.requests.open(caller, scope, texts, SecretPolicy())
+        return await self.requests.open(caller, scope, lambda: texts, SecretPolicy())
 
     async def turn(
         self,

@@ -11,6 +11,8 @@ MAX_BLOCKS = 4_096
 MAX_DEPTH = 64
 
 _TOOL_ROLES = frozenset({"tool", "function"})
+_PLAIN_MEMBERS = 2
+"""Most messages have a role and a text, and nothing else to read."""
 _READ_MEMBERS = frozenset({"role", "content", "parts", "tool_calls", "function_call"})
 
 
@@ -65,6 +67,9 @@ class _Reader:
             raise fault(
                 (*path, "content"), "A message's content must be a string, a block or a list of blocks."
             )
+        if len(item) == _PLAIN_MEMBERS and isinstance(item.get("content"), str):
+            self.blocks.read_content((*path, "content"), item["content"], place, role, opens=opens)
+            return
         for member in ("content", "parts"):
             self.blocks.read_content((*path, member), item.get(member), place, role, opens=opens)
         self._parse_tool_calls((*path, "tool_calls"), item.get("tool_calls"), role)

@@ -51,7 +51,11 @@ class ContextReading:
 
 def pointer_of(path: Path) -> str:
     """Return the JSON pointer (RFC 6901) of ``path``."""
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
+    return "".join([f"/{step}" if isinstance(step, int) else f"/{_escaped(step)}" for step in path])
+
+
+def _escaped(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1") if "~" in step or "/" in step else step
 
 
 def type_name(block: dict[str, Any]) -> str | None:

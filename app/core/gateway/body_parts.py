@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
 from app.core.content.context import Context
@@ -22,7 +21,7 @@ _INSTRUCTING: Final = frozenset({"system", "developer"})
 _TOOL_ROLES: Final = frozenset({"tool", "function"})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BodyItem:
     """One context item and its place: ``base`` in the body takes the place of the first ``skip`` steps in the item."""
 
@@ -30,11 +29,6 @@ class BodyItem:
     base: Path
     skip: int
     role: LeafRole
-
-    @cached_property
-    def context(self) -> Context:
-        """Return the item as middlewares read it; parsed once, however often a conversation is looked at."""
-        return Context.parse([self.item], max_blocks=MAX_BLOCKS, max_depth=MAX_DEPTH)
 
     def with_item(self, item: Any) -> "BodyItem":
         """Return the same place with another item."""
@@ -141,14 +135,25 @@ def _is_of_machines(value: Any) -> bool:
     return not isinstance(value, list) or all(map(_is_of_machines, value))
 
 
-def body_leaves(items: Sequence[BodyItem], signed: Sequence[Path]) -> Iterator[BodyLeaf]:
-    """Yield the leaves of a body with their places; ``signed`` are the paths of signed blocks."""
+def read_context(items: Sequence[BodyItem]) -> Context:
+    """Return the items as middlewares read them; raise TooLargeError for an item that is too large or too deep."""
+    return Context.parse(
+        [item.item for item in items], max_blocks=MAX_BLOCKS * len(items), max_depth=MAX_DEPTH
+    )
+
+
+def body_leaves(items: Sequence[BodyItem], context: Context, signed: Sequence[Path]) -> Iterator[BodyLeaf]:
+    """Yield the leaves of ``context``, which is that of ``items``, and where they are in the body.
+
+    ``signed`` are the paths of signed blocks.
+    """
     sealed, sizes = frozenset(signed), {len(path) for path in signed}
-    for item in items:
-        for leaf in item.context.leaves:
-            path = item.body_path(leaf.value.path[1:])
-            is_signed = any(path[:size] in sealed for size in sizes)
-            yield BodyLeaf(leaf, path, LeafRole.SIGNED if is_signed else _leaf_role(item, leaf, path))
+    for leaf in context.leaves:
+        number, *inside = leaf.value.path
+        item = items[int(number)]
+        path = item.body_path(tuple(inside))
+        is_signed = any(path[:size] in sealed for size in sizes)
+        yield BodyLeaf(leaf, path, LeafRole.SIGNED if is_signed else _leaf_role(item, leaf, path))
 
 
 def _leaf_role(item: BodyItem, leaf: Leaf, path: Path) -> LeafRole:
@@ -186,3 +191,17 @@ def _differences(before: Any, after: Any, path: Path) -> Iterator[tuple[Path, An
             yield from _differences(element, after[number], (*path, number))
     elif type(before) is not type(after) or before != after:
         yield path, after
+
+
+def string_pairs(before: Any, after: Any) -> Iterator[tuple[str, str]]:
+    """Yield each string of ``before`` and the string in its place in ``after``, where both have the same form."""
+    if isinstance(before, str):
+        if isinstance(after, str):
+            yield before, after
+    elif isinstance(before, dict):
+        if isinstance(after, dict) and before.keys() == after.keys():
+            for name, member in before.items():
+                yield from string_pairs(member, after[name])
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for inner, changed in zip(before, after, strict=True):
+            yield from string_pairs(inner, changed)

@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from app.core.content.context import Context
 from app.core.errors import InternalError
-from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes
+from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes, read_context, string_pairs
 from app.core.gateway.channels import Path
 from app.core.gateway.json_body import JsonBody
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EditedBody:
     """A body, its items as they are now, items in front that it did not have, and new values by path."""
 
@@ -24,9 +26,20 @@ class EditedBody:
         """Return the context items, in the order of the body."""
         return [*self.added, *(part.item for part in self.parts)]
 
+    @cached_property
+    def context(self) -> Context:
+        """Return the items of the body as middlewares read them; parsed once, however often it is read."""
+        return read_context(self.parts)
+
     def leaves(self, signed: Sequence[Path]) -> Iterator[BodyLeaf]:
         """Yield every text with its place; ``signed`` are the paths of signed blocks."""
-        yield from body_leaves(self.parts, signed)
+        yield from body_leaves(self.parts, self.context, signed)
+
+    def forms(self, later: "EditedBody") -> Iterator[tuple[str, str]]:
+        """Yield every string of the items and what it is in ``later``; nothing if that has other items."""
+        if len(self.parts) == len(later.parts):
+            for before, after in zip(self.parts, later.parts, strict=True):
+                yield from string_pairs(before.item, after.item)
 
     def changed(self, items: Sequence[Any]) -> "EditedBody":
         """Return the body with changed ``items``; raise InternalError if one is missing or changed its form."""
@@ -43,9 +56,9 @@ class EditedBody:
             values=values if overlaps else {**self.values, **values},
         )
 
-    @property
+    @cached_property
     def written(self) -> JsonBody:
-        """Return the body with all changes but for what was added in front."""
+        """Return the body with all changes but for what was added in front; written once, however often it is read."""
         return self.body.replaced(self.values)
 
 

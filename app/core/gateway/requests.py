@@ -119,9 +119,9 @@ class GatewayRequest:
     def unscanned(self) -> dict[str, int]:
         """Return by kind how much nobody can scan, and how many members no table names (``unknown``)."""
         counts = Counter(self.counts)
-        for part in self.edited.parts:
-            counts.update(part.context.unseen)
-            counts["unknown"] += sum(part.context.skipped.values())
+        context = self.edited.context
+        counts.update(context.unseen)
+        counts["unknown"] += sum(context.skipped.values())
         return dict(+counts)
 
     def changed(self, items: Sequence[Any]) -> "GatewayRequest":

@@ -10,16 +10,16 @@ The run of one request takes these steps, in this order:
    scope, conversation or response. The answer's ``X-Sluice-Scope`` is ``ConversationScope.name``; if ``provider`` is
    set, no other provider may get the request.
 2. ``request_vaults.RequestVaults.open(caller, scope, texts, secrets) -> RequestVault``: the vault as this one request
-   sees it. ``texts`` are all texts of the request as they came, in the order of the body. It takes the place of
+   sees it. ``texts`` reads all texts of the request as they came, in the order of the body. It takes the place of
    ``VaultService`` in ``OutcomeRecorder`` (``commit``, ``read``, ``known``), so pipelines run over it unchanged with
    the argument ``scope`` set to ``scope.name``, or to ``scope.stable`` for the items of ``system`` and ``tools``. In a
    derived scope it keeps and reads only handles whose originals stand in this request (or in the ones before it that
    the id of the conversation binds); other text in the shape of a handle is a literal.
 3. ``signed.SignedBlocks.fetch(vault, digests) -> dict[str, bytes]`` for ``GatewayRequest.with_signed``; raises
    ``SignedBlockGoneError`` if one of ``digests`` is unknown in this scope: the turn is refused.
-4. ``egress.checked(vault, body, texts) -> EgressResult``: call it on the bytes that would leave, with the paths of
-   all texts that may change (``GatewayRequest.leaves()`` without signed and machine-only ones; of JSON inside of a
-   string: the path of the string). ``EgressResult.replaced`` maps paths to new texts (for
+4. ``egress.checked(vault, body, texts) -> EgressResult``: call it on the bytes that would leave; ``texts`` reads the
+   paths of all texts that may change (``GatewayRequest.leaves()`` without signed and machine-only ones; of JSON inside
+   of a string: the path of the string). ``EgressResult.replaced`` maps paths to new texts (for
    ``GatewayRequest.replaced``), ``counts`` counts them by label for the record. Raises ``EgressRefusedError`` if a live
    original stands elsewhere.
 5. ``RequestVault.count_changed(before, after)``: how many texts an earlier turn sent in another form

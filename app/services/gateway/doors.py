@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final, cast
 
 from app.core.access import Caller, Role
@@ -190,8 +191,7 @@ class GatewayService:
         request = await read(incoming)
         scope = await self._scope(caller, incoming, request, policy)
         record.scope = scope.name
-        texts = [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
-        vault = await self.vaults.open(caller, scope, texts, policy.secrets)
+        vault = await self.vaults.open(caller, scope, partial(_texts, request), policy.secrets)
         way = await self._chosen(caller, incoming, request, scope)
         if request is None:
             record.provider, terms = way.endpoint.entry.name, policy.gateway
@@ -265,13 +265,14 @@ class GatewayService:
             request = request.with_model(way.model)
         if record.observed:
             return _Turn(await off_loop(record.bytes_in, request.to_bytes), way, vault, None)
-        record.prefix_changed = outbound.changed_prefixes(request)
-        if policy.note:
-            request = request.with_note(NOTE)
-        sent, body, replaced = await outbound.checked(
-            request, await off_loop(record.bytes_in, request.to_bytes)
-        )
+        noted = request.with_note(NOTE) if policy.note else request
+        sent, body, replaced = await outbound.checked(noted, await off_loop(record.bytes_in, noted.to_bytes))
         record.egress.update(replaced)
+        if sent is noted:
+            record.prefix_changed = outbound.changed_prefixes(came, request)
+        else:  # the check has changed texts, whose places count the note
+            before = came.with_note(NOTE) if policy.note else came
+            record.prefix_changed = outbound.changed_prefixes(before, sent)
         return _Turn(
             body=body,
             way=way,
@@ -333,6 +334,10 @@ class GatewayService:
             bound=scope.provider,
             caller_key=incoming.caller_key,
         )
+
+
+def _texts(request: GatewayRequest | None) -> list[str]:
+    return [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
 
 
 def _pipeline_of(policy: GatewayPolicy, way: _Way) -> GatewayPipeline:

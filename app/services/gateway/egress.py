@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,8 +31,8 @@ class EgressResult:
     counts: Mapping[str, int]
 
 
-async def checked(vault: RequestVault, body: bytes, texts: Collection[Path]) -> EgressResult:
-    """Return what must be replaced in ``body`` (JSON) before it leaves; ``texts`` are the paths that may change.
+async def checked(vault: RequestVault, body: bytes, texts: Callable[[], Collection[Path]]) -> EgressResult:
+    """Return what must be replaced in ``body`` (JSON) before it leaves; ``texts`` reads the paths that may change.
 
     Raises EgressRefusedError, which names neither value nor place, if an original stands elsewhere: in the name of a
     member, in a number, in what only machines read. A key of this service never leaves, wherever it stands.
@@ -40,7 +40,7 @@ async def checked(vault: RequestVault, body: bytes, texts: Collection[Path]) -> 
     return await off_loop(len(body), _checked, vault, body, texts)
 
 
-def _checked(vault: RequestVault, body: bytes, texts: Collection[Path]) -> EgressResult:
+def _checked(vault: RequestVault, body: bytes, texts: Callable[[], Collection[Path]]) -> EgressResult:
     # Numbers stay as they are written: a phone number may stand in one.
     value = json.loads(body, parse_int=str, parse_float=str)
     if isinstance(value, dict):
@@ -54,7 +54,7 @@ def _checked(vault: RequestVault, body: bytes, texts: Collection[Path]) -> Egres
     matches = vault.find_originals(whole)
     if not matches:
         return EgressResult({}, {})
-    return _replaced(vault, value, strings, matches, texts)
+    return _replaced(vault, value, strings, matches, texts())
 
 
 def _replaced(

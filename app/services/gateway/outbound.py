@@ -1,11 +1,12 @@
 """Hide what one request holds: pipelines over its texts, then a last look at the bytes that would leave."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from app.core.contracts.policy_steps import Step
+from app.core.gateway.channels import Path
 from app.core.gateway.member_table import LeafRole
 from app.core.gateway.offsets import OffsetMap, document_maps
 from app.core.gateway.requests import GatewayRequest
@@ -52,8 +53,7 @@ class Outbound:
 
         Raises EgressRefusedError where an original stands in a place that cannot be changed.
         """
-        paths = list(dict.fromkeys(leaf.path for leaf in request.leaves() if leaf.role not in _UNTOUCHED))
-        result = await egress.checked(self.vault, body, paths)
+        result = await egress.checked(self.vault, body, partial(_changeable, request))
         if not result.replaced:
             return request, body, result.counts
         request = request.replaced(result.replaced)
@@ -67,11 +67,10 @@ class Outbound:
         maps = partial(document_maps, after, came.documents, self.vault.original)
         return await off_loop(sum(map(len, after)), lambda: tuple(maps()))
 
-    def changed_prefixes(self, request: GatewayRequest) -> int:
-        """Return how many texts an earlier turn sent in another form than ``request``, which is about to leave."""
-        after = [leaf.leaf.text for leaf in request.leaves()]
-        before = self.vault.texts
-        return self.vault.count_changed(before, after) if len(before) == len(after) else 0
+    def changed_prefixes(self, came: GatewayRequest, sent: GatewayRequest) -> int:
+        """Return how many texts of ``came`` an earlier turn sent in another form than ``sent``, which now leaves."""
+        pairs = list(came.edited.forms(sent.edited))
+        return self.vault.count_changed([before for before, _ in pairs], [after for _, after in pairs])
 
     async def _items(self, request: GatewayRequest, steps: Sequence[Step]) -> list[Any]:
         scope, items = self.vault.scope, list(request.items)
@@ -94,3 +93,8 @@ class Outbound:
         for number, item in zip(numbers, changed[added:], strict=True):
             items[number] = item
         return changed[:added]
+
+
+def _changeable(request: GatewayRequest) -> Collection[Path]:
+    """Return the paths of the texts that may still be changed."""
+    return {leaf.path for leaf in request.leaves() if leaf.role not in _UNTOUCHED}

@@ -28,7 +28,7 @@ class RequestVault:
     scopes: OpenedScopes
     caller: Caller
     scope: ConversationScope
-    texts: Sequence[str]
+    texts: Callable[[], Sequence[str]]
     secrets: SecretPolicy
     now: Callable[[], datetime]
     _opened: dict[str, OpenedScope] = field(default_factory=dict)
@@ -149,7 +149,7 @@ class RequestVault:
 
     def _stands_before(self, text: str, handle: Handle) -> bool:
         if self._whole is None:
-            self._whole = "\0".join(self.texts)
+            self._whole = "\0".join(self.texts())
             for match in find_handles(self._whole):
                 self._firsts.setdefault(_place(match.handle), match.start)
         place = self._whole.find(text)
@@ -165,9 +165,13 @@ class RequestVaults:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def open(
-        self, caller: Caller, scope: ConversationScope, texts: Sequence[str], secrets: SecretPolicy
+        self,
+        caller: Caller,
+        scope: ConversationScope,
+        texts: Callable[[], Sequence[str]],
+        secrets: SecretPolicy,
     ) -> RequestVault:
-        """Return the vault for a request whose texts, in the order of the body, are ``texts``."""
+        """Return the vault for a request; ``texts`` reads its texts, in the order of the body, if that is needed."""
         opened = RequestVault(self.vault, self.scopes, caller, scope, texts, secrets, self.now)
         await opened.begin()
         return opened
