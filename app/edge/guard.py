@@ -1,7 +1,7 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -55,6 +55,8 @@ _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
+"""Tells nginx to pass each event on as it comes, which its default settings would keep until a buffer is full."""
 
 
 class Drain:
@@ -325,6 +327,8 @@ class _Answer:
             headers = list(message.get("headers", ()))
             present = {name.lower() for name, _ in headers}
             headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
+            if _is_event_stream(headers):
+                headers = [pair for pair in headers if pair[0].lower() != _UNBUFFERED[0]] + [_UNBUFFERED]
             # A provider's own id of the request keeps its header, by which its clients know it.
             headers += [(_OWN_ID, value) if name in present else (name, value) for name, value in self._ids]
             if (self.closing or self._drain.draining) and b"connection" not in present:
@@ -333,6 +337,13 @@ class _Answer:
         elif message["type"] == "http.response.body":
             self.bytes_out += len(message.get("body", b""))
         await self._send(message)
+
+
+def _is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(
+        name.lower() == b"content-type" and value.lower().startswith(b"text/event-stream")
+        for name, value in headers
+    )
 
 
 def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float) -> FinishedRequest:

@@ -1,4 +1,4 @@
-"""Reverse proxies in front of a service, each with the settings that streams need."""
+"""Reverse proxies in front of a service: with what docs/operations.md says, as they come, and with buffers forced."""
 
 import socket
 import subprocess
@@ -26,20 +26,26 @@ http {{
   scgi_temp_path {folder}/scgi;
   server {{
     listen 127.0.0.1:{port};
-    client_max_body_size 100m;
     location / {{
       proxy_pass http://127.0.0.1:{behind};
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_set_header Host $http_host;
-      proxy_set_header X-Forwarded-For $http_x_forwarded_for,$remote_addr;
-      proxy_buffering off;
-      proxy_request_buffering off;
-      proxy_read_timeout 1h;
+      SETTINGS
     }}
   }}
 }}
 """
+RECOMMENDED = """\
+      client_max_body_size 100m;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $http_x_forwarded_for,$remote_addr;
+      proxy_request_buffering off;
+      proxy_read_timeout 1h;
+"""
+"""Beside what docs/operations.md says, a header that tells a lie about where the client is."""
+PACKING = "gzip on; gzip_types *; gzip_proxied any;"
+"""A usual setting; what is packed waits in a buffer unless the service says that nothing is to wait."""
+KEEPING = "proxy_ignore_headers X-Accel-Buffering;"
 HAPROXY = """\
 defaults
   mode http
@@ -53,21 +59,26 @@ frontend clients
 backend sluice
   server one 127.0.0.1:{behind}
 """
+_NGINX = ("-p", "{folder}", "-e", "{folder}/error.log", "-c", "{file}")
 PROXIES = {
-    "nginx": (NGINX, ("-p", "{folder}", "-e", "{folder}/error.log", "-c", "{file}")),
-    "haproxy": (HAPROXY, ("-db", "-f", "{file}")),
+    "nginx": ("nginx", NGINX.replace("SETTINGS", RECOMMENDED.strip()), _NGINX),
+    "nginx as it comes": ("nginx", NGINX.replace("SETTINGS", ""), _NGINX),
+    "nginx that packs": ("nginx", NGINX.replace("SETTINGS", PACKING), _NGINX),
+    "nginx that keeps": ("nginx", NGINX.replace("SETTINGS", f"{PACKING} {KEEPING}"), _NGINX),
+    "haproxy": ("haproxy", HAPROXY, ("-db", "-f", "{file}")),
 }
+"""Each with its program, its configuration and its arguments."""
 
 
 @contextmanager
 def proxied(name: str, behind: int, folder: Path) -> Iterator[str]:
     """Run a proxy in front of a local port and give its address."""
     port = _free_port()
-    text, arguments = PROXIES[name]
-    file = folder / f"{name}.conf"
+    started, text, arguments = PROXIES[name]
+    file = folder / f"{started}.conf"
     file.write_text(text.format(folder=folder, port=port, behind=behind))
-    command = [program(name) or name, *(part.format(folder=folder, file=file) for part in arguments)]
-    log = folder / f"{name}.log"
+    command = [program(started) or started, *(part.format(folder=folder, file=file) for part in arguments)]
+    log = folder / f"{started}.log"
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:

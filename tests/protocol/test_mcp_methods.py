@@ -52,6 +52,7 @@ async def test_numbers_survive_in_a_stream_too(wire):
     reply = await wire.invoke({"n": 10**29 + 1, "z": None}, meta={"progressToken": "t"})
 
     assert reply.headers["content-type"].startswith("text/event-stream")
+    assert reply.headers.get_list("x-accel-buffering") == ["no"]
     assert reply.result["content"] == [{"n": 10**29 + 1, "z": None}]
 
 

@@ -29,7 +29,6 @@ ENDPOINT: Final = "endpoint"
 _STREAM_HEADERS: Final = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
 ]
 _CHECK_EVERY = 4
 

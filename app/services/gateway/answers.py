@@ -101,7 +101,7 @@ class AnswerRun:
         if answer.status < HTTPStatus.BAD_REQUEST and self._media_type == _EVENTS:
             reads = family is not None and family.streams is not None
             chunks = self._events() if reads else self._raw_events()
-            return DoorAnswer(answer.status, self._stream_headers(), chunks, streams=True)
+            return DoorAnswer(answer.status, self._headers(), chunks, streams=True)
         if family is None or answer.status >= HTTPStatus.BAD_REQUEST:
             return await self._passed_on()
         body = await answer.whole()
@@ -126,9 +126,6 @@ class AnswerRun:
 
     def _headers(self) -> list[tuple[str, str]]:
         return _answer_headers(self.kind, self.answer.headers, self.record)
-
-    def _stream_headers(self) -> list[tuple[str, str]]:
-        return [*self._headers(), ("X-Accel-Buffering", "no")]
 
     async def _raw_events(self) -> AsyncIterator[bytes]:
         """Yield a stream as it comes."""

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from fastapi import FastAPI, Request
+from fastapi import Response as Answer
 from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.api.errors import install_error_handlers
@@ -43,6 +44,10 @@ def make_guard(**limits: Any) -> EdgeGuard:
     @app.get("/livez")
     async def livez() -> str:
         return "ok"
+
+    @app.post("/answer")
+    async def answer(request: Request) -> Answer:
+        return Answer("data: 1\n\n", headers=await request.json())
 
     return EdgeGuard(app, EdgeLimits(**limits), DeclaredLimits.of(app.routes))
 
@@ -270,3 +275,19 @@ async def test_a_websocket_is_refused() -> None:
 
     await make_guard()({"type": "websocket"}, None, send)  # type: ignore[arg-type]
     assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"content-type": "text/event-stream"}, ["no"]),
+        ({"Content-Type": "Text/Event-Stream; charset=utf-8", "X-Accel-Buffering": "yes"}, ["no"]),
+        ({"content-type": "text/plain"}, []),
+        ({"content-type": "application/x-ndjson", "x-accel-buffering": "no"}, ["no"]),
+    ],
+)
+async def test_an_event_stream_asks_proxies_to_pass_each_event_on(
+    headers: dict[str, str], said: list[str]
+) -> None:
+    answer = await call(make_guard(), path="/answer", json=headers)
+    assert answer.headers.get_list("x-accel-buffering") == said
