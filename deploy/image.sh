@@ -15,7 +15,7 @@ if [ "$base" = localhost/sluice-base ] && ! store inspect --type image "$base" >
     mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$tree"
     container=$(store from scratch)
     store add --quiet "$container" "$tree" /
-    store config --env PATH=/usr/local/bin:/usr/bin:/bin "$container"
+    store config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
     store commit --quiet "$container" "$base" > /dev/null
     store rm "$container" > /dev/null
     rm "$tree"
