@@ -13,10 +13,14 @@ STATEMENT_TIMEOUT = "10min"
 
 
 def migrate(connection: Connection) -> None:
-    """Run the asked-for migrations in one transaction, giving up soon on a lock that traffic holds."""
+    """Run the asked-for migrations, giving up soon on a lock that traffic holds.
+
+    Each has a transaction of its own on PostgreSQL; on SQLite all have one.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
         connection.execute(text(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'"))
+        connection.commit()
     context.configure(
         connection=connection,
         target_metadata=metadata,
@@ -24,6 +28,8 @@ def migrate(connection: Connection) -> None:
         include_name=is_table_of_ours,
         compare_type=True,
         render_as_batch=connection.dialect.name == "sqlite",
+        # Indexes are built concurrently between transactions. On SQLite the one transaction is also the lock.
+        transaction_per_migration=connection.dialect.name == "postgresql",
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -22,7 +23,8 @@ from app.store.schema import metadata
 
 PACKAGE = Path(app.__file__).resolve().parent
 _ADVISORY_LOCK = 0x51_C1_CE_01
-_LOCK_WAIT = "30s"
+_TURN_WAIT_S = 900.0
+_TURN_STEP_S = 0.1
 _SQLITE_WAIT_S = 30.0
 
 # Alembic passes its environment to env.py through globals, so a process runs one migration at a time.
@@ -96,9 +98,7 @@ def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = T
 
     def locked(connection: Connection) -> T:
         if lock:
-            connection.execute(text(f"SET lock_timeout = '{_LOCK_WAIT}'"))
-            connection.execute(text(f"SELECT pg_advisory_lock({_ADVISORY_LOCK})"))
-            connection.commit()
+            _take_turn(connection)
         result = work(connection)
         connection.commit()
         # The session ends with this connection, and the advisory lock with it.
@@ -119,6 +119,23 @@ def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = T
             await engine.dispose()
 
     return asyncio.run(run())
+
+
+def _take_turn(connection: Connection) -> None:
+    """Wait until no other process migrates; raise ``StoreUnavailableError`` after a quarter of an hour.
+
+    Ask again and again: a statement that waits for the lock has a snapshot, for whose end a concurrent build of an
+    index would wait in turn.
+    """
+    until = time.monotonic() + _TURN_WAIT_S
+    while True:
+        taken = connection.execute(text(f"SELECT pg_try_advisory_lock({_ADVISORY_LOCK})")).scalar_one()
+        connection.commit()
+        if taken:
+            return
+        if time.monotonic() > until:
+            raise StoreUnavailableError("Another process is migrating the database and does not end.")
+        time.sleep(_TURN_STEP_S)
 
 
 def _with_sqlite(url: Any, work: Callable[[Connection], T]) -> T:

@@ -26,6 +26,16 @@ _CHUNKS = (
     "FROM document_chunk c JOIN collection_document d ON d.tenant = c.tenant AND d.id = c.document "
     "WHERE c.tenant = {} AND c.number {}"
 )
+_MOST_COUNTED = 5_000
+"""PostgreSQL counts the chunks of a word up to this number and estimates the others from a sample of readable ones."""
+_MOST_RANKED = 2_000
+"""How many chunks PostgreSQL ranks; above it, those with all words come first, then those with the rarest."""
+
+# Row-level security would keep PostgreSQL from using the index: these functions take the tenant from the transaction.
+_COUNT = "SELECT sluice_count_words($1::bigint[], $2::text[], $3::integer)"
+_MATCH = (
+    "SELECT sluice_match_words($1::bigint[], $2::text[], $3::double precision[], $4::integer, $5::integer)"
+)
 _NOT_A_WORD = re.compile(r"[^\w]")
 _MERGED_PAGES = 400
 
@@ -54,10 +64,8 @@ async def count_matches(
     if not words or not parts:
         return [0] * len(words)
     if tx.dialect.name == "postgresql":
-        counts = ", ".join(f"count(*) FILTER (WHERE terms @@ {_query(at)})" for at in range(len(words)))
-        statement = f"SELECT {counts} FROM document_search WHERE {_readable(words)}"  # noqa: S608 - our own words
-        row = (await tx.execute(text(statement), _values(tenant, parts, words))).one()
-        return [int(count) for count in row]
+        ((counts,),) = await fetch(tx, _COUNT, (list(parts), list(words), _MOST_COUNTED))
+        return [int(count) for count in counts]
     source, source_values = _sqlite_source(tenant, parts)
     count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH ?)"  # noqa: S608 - as above
     statement = f"SELECT {', '.join([count] * len(words))}"
@@ -75,18 +83,15 @@ async def match_words(
     *,
     limit: int,
 ) -> list[int]:
-    """Return the numbers of the readable chunks that match best; ``weights`` state how rare each word is."""
+    """Return the numbers of the readable chunks that match best; ``words`` come rarest first.
+
+    ``weights`` state how rare each word is.
+    """
     if not words or not parts:
         return []
     if tx.dialect.name == "postgresql":
-        ranks = " + ".join(f":weight{at} * ts_rank(terms, {_query(at)}, 1)" for at in range(len(words)))
-        statement = (
-            f"SELECT number FROM document_search WHERE {_readable(words)} "  # noqa: S608 - our own words
-            f"ORDER BY {ranks} DESC, number LIMIT :limit"
-        )
-        values = _values(tenant, parts, words) | {"limit": limit}
-        values |= {f"weight{at}": float(weight) for at, weight in enumerate(weights)}
-        return [int(number) for number in (await tx.execute(text(statement), values)).scalars()]
+        values = (list(parts), list(words), [float(weight) for weight in weights], _MOST_RANKED, limit)
+        return [int(number) for (number,) in await fetch(tx, _MATCH, values)]
     source, source_values = _sqlite_source(tenant, parts)
     statement = (
         f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH ? "  # noqa: S608 - as above
@@ -189,20 +194,6 @@ async def scrub_index(database: Database) -> None:
         pages = _MERGED_PAGES
     async with database.connection() as connection:
         await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _query(at: int) -> str:
-    return f"plainto_tsquery('english', :word{at})"
-
-
-def _readable(words: Sequence[str]) -> str:
-    anything = " || ".join(_query(at) for at in range(len(words)))
-    return f"tenant = :tenant AND part = ANY(:parts) AND terms @@ ({anything})"
-
-
-def _values(tenant: str, parts: Sequence[int], words: Sequence[str]) -> dict[str, object]:
-    named = {f"word{at}": word for at, word in enumerate(words)}
-    return {"tenant": tenant, "parts": list(parts), **named}
 
 
 def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
