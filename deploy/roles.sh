@@ -7,6 +7,8 @@ psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --username "${POSTGRES_USER:-post
     --set owner_password="${OWNER_PASSWORD:?}" --set service_password="${SERVICE_PASSWORD:?}" <<'SQL'
 CREATE ROLE sluice_app NOLOGIN;
 CREATE ROLE sluice_system NOLOGIN;
+CREATE ROLE sluice_batch NOLOGIN;
+GRANT sluice_batch TO sluice_app WITH INHERIT FALSE, SET TRUE;
 CREATE ROLE sluice_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE sluice_service LOGIN PASSWORD :'service_password';
 GRANT sluice_app, sluice_system TO sluice_owner, sluice_service;

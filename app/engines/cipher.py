@@ -254,7 +254,7 @@ class KeyKeeper:
 
     def __init__(self, provider: KeyProvider) -> None:
         self.provider = provider
-        self._open: OrderedDict[tuple[str, str, int], tuple[float, ScopeKeys]] = OrderedDict()
+        self._open: OrderedDict[tuple[str, str], tuple[float, int, ScopeKeys]] = OrderedDict()
 
     def create(self, tenant: str, scope: str, generation: int) -> tuple[int, bytes, ScopeKeys]:
         """Create a data key; return the wrapping version, the wrapped key and the opened key."""
@@ -264,25 +264,31 @@ class KeyKeeper:
 
     def open(self, tenant: str, scope: str, generation: int, version: int, wrapped: bytes) -> ScopeKeys:
         """Unwrap a stored data key and return the opened key."""
-        name = (tenant, scope, generation)
-        cached = self._open.get(name)
-        if cached is not None and cached[0] > monotonic():
-            self._open.move_to_end(name)
+        cached = self.recall(tenant, scope)
+        if cached is not None and cached[0] == generation:
             return cached[1]
         keys = ScopeKeys(self.provider.unwrap(version, wrapped), tenant, scope, generation)
-        self.keep(name, keys)
+        self.keep((tenant, scope, generation), keys)
         return keys
+
+    def recall(self, tenant: str, scope: str) -> tuple[int, ScopeKeys] | None:
+        """Return the generation and the opened key in memory: another process may have given the scope a new one."""
+        cached = self._open.get((tenant, scope))
+        if cached is None or cached[0] <= monotonic():
+            return None
+        self._open.move_to_end((tenant, scope))
+        return cached[1:]
 
     def keep(self, name: tuple[str, str, int], keys: ScopeKeys) -> None:
         """Cache the opened ``keys`` of a scope that is now stored."""
-        self._open[name] = (monotonic() + _CACHED_S, keys)
+        tenant, scope, generation = name
+        self._open[tenant, scope] = (monotonic() + _CACHED_S, generation, keys)
         while len(self._open) > _CACHED_KEYS:
             self._open.popitem(last=False)
 
     def forget(self, tenant: str, scope: str) -> None:
-        """Drop every opened key of a scope that is erased."""
-        for name in [name for name in self._open if name[:2] == (tenant, scope)]:
-            del self._open[name]
+        """Drop the opened key of a scope that is erased."""
+        self._open.pop((tenant, scope), None)
 
 
 class RecordKeys:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from asyncpg import InterfaceError, PostgresError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -36,6 +37,9 @@ SYSTEM_ROLE = "sluice_system"
 
 ATTEMPTS = 5
 _RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
+_REFUSALS = frozenset({"22", "23", "42", "44"})
+"""Classes of SQL states: data, constraints, rights, and checks of views and policies."""
+
 _ANNOUNCED = "sluice_announced"
 _READINESS_S = 1.0
 _DIED_IDLE_S = 0.5
@@ -59,6 +63,10 @@ class ContentionError(StoreUnavailableError):
     """Two writers conflicted; nothing was stored, and the same work may be tried again at once."""
 
 
+class StatementRefusedError(StoreUnavailableError):
+    """The database works, but refused this statement: a part of it may be stored by itself."""
+
+
 class Database:
     """One database, SQLite or PostgreSQL; all tasks of one event loop may share it."""
 
@@ -70,7 +78,7 @@ class Database:
         self._engine = make_engine(self.url, pool_size, patience)
         self._writing = asyncio.Lock()
         self._listeners: list[Callable[[Changed], None]] = []
-        self._appender: tuple[AsyncConnection, Any] | None = None
+        self._reserved: tuple[AsyncConnection, Any] | None = None
         self._pinged = 0.0
         self._file = SQLiteFile(Path(str(self.url.database))) if self.embedded else None
         self._shut: str | None = None
@@ -122,38 +130,52 @@ class Database:
         if self._shut is not None:
             raise StoreUnavailableError(self._shut)
 
-    async def append(self, statement: str, parameters: Sequence[Any]) -> None:
-        """Run one statement of SQLite that is a transaction by itself; durable when this returns.
+    async def run_alone(self, statement: str, parameters: Sequence[Any], *, write: bool = True) -> list[Any]:
+        """Run one statement that is a transaction by itself; what it wrote is durable when this returns its rows.
 
-        This takes one round trip to the thread of a reserved connection; a transaction takes nine.
+        This takes one round trip, on a reserved connection; a transaction takes three at least. On PostgreSQL the
+        login itself runs it: the statement must be a function that takes a role (see docs/decisions).
         """
         with _translated():
             async with AsyncExitStack() as stack:
                 await self._wait_to_write(stack)
                 self.check_whole()
                 try:
-                    _, driver = self._appender or await self._open_appender()
-                    await driver.execute_fetchall(statement, parameters)
+                    driver = await self._reserve()
+                    if self.embedded:
+                        rows = await driver.execute_fetchall(statement, parameters)
+                    else:
+                        rows = await driver.fetch(statement, *parameters)
                 except BaseException:
-                    await self._end_appender()
+                    await self._release()
                     raise
-                self.written += 1
+                self.written += write
                 self.check_whole()
+                return list(rows)
 
-    async def _open_appender(self) -> tuple[AsyncConnection, Any]:
-        connection = await self._engine.connect().start()
-        self._appender = connection, (await connection.get_raw_connection()).driver_connection
-        return self._appender
+    async def _reserve(self) -> Any:
+        """Return the driver's side of the reserved connection; one that died while idle is replaced."""
+        if self._reserved is not None and not self.embedded and self._reserved[1].is_closed():
+            await self._release()
+        while self._reserved is None:
+            connection = await self._engine.connect().start()
+            driver = (await connection.get_raw_connection()).driver_connection
+            if driver is not None and (self.embedded or not driver.is_closed()):
+                self._reserved = connection, driver
+            else:
+                await connection.invalidate()
+                await connection.close()
+        return self._reserved[1]
 
-    async def _end_appender(self) -> None:
-        ended, self._appender = self._appender, None
-        if ended is not None:
-            await _abandon(ended[0])
-
-    async def enter_tenant(self, tx: AsyncConnection, tenant: str) -> None:
-        """Switch ``tx`` to ``tenant``, so that one commit can serve requests of several tenants."""
+    async def _release(self) -> None:
+        ended, self._reserved = self._reserved, None
+        if ended is None:
+            return
         if not self.embedded:
-            await _assume(tx, APP_ROLE, tenant)
+            # It may still wait for the answer to a statement that was given up.
+            ended[1].terminate()
+            await ended[0].invalidate()
+        await _abandon(ended[0])
 
     async def retried(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work``, up to five times with jitter while it fails only by contention."""
@@ -200,7 +222,7 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection; an open transaction is rolled back."""
-        await self._end_appender()
+        await self._release()
         await self._engine.dispose()
         if self._file is not None:
             self._file.close()
@@ -300,11 +322,14 @@ def _translated() -> Iterator[None]:
         yield
     except ServiceError:
         raise
-    except (SQLAlchemyError, sqlite3.Error, OSError, TimeoutError) as error:
-        state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+    except (SQLAlchemyError, sqlite3.Error, PostgresError, InterfaceError, OSError, TimeoutError) as error:
+        state = str(getattr(getattr(error, "orig", None) or error, "sqlstate", None) or "")
         log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
         if state in _RETRIED or _is_unique_violation(error):
             raise ContentionError("Two writers met; try again.", retry_after_s=1.0) from None
+        # The driver refuses a parameter, which it cannot send, with a ValueError.
+        if state[:2] in _REFUSALS or isinstance(error, ValueError):
+            raise StatementRefusedError("The database refused a statement.", retry_after_s=1.0) from None
         message = (
             "The database is busy."
             if isinstance(error, PoolTimeoutError)

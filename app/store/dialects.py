@@ -198,6 +198,16 @@ async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
                 f"PostgreSQL runs with {setting}=off: a crash would give one person's data to another. "
                 f"Set {setting}=on."
             )
+    refused = await tx.execute(
+        text(
+            "SELECT rolname FROM pg_roles WHERE rolname IN ('sluice_app', 'sluice_system', 'sluice_batch') "
+            "AND NOT pg_has_role(session_user, oid, 'SET') ORDER BY rolname"
+        )
+    )
+    if roles := refused.scalars().all():
+        raise UnsafeDatabaseError(
+            f"The service's database login may not take the roles {', '.join(roles)}: grant them to it."
+        )
     if production:
         login = (
             await tx.execute(

@@ -20,7 +20,7 @@ from app.store.audit.audit import Transaction
 from app.store.catalog.descriptions import find_disclosure, put_disclosures, remove_expired_disclosures
 from app.store.database import Database
 from app.store.pipelines import StoredPipeline, add_pipeline, list_pipeline_versions, list_pipelines
-from app.store.vault.allocation import EPOCH_STRIDE, ScopeRow
+from app.store.vault.numbering import EPOCH_STRIDE, ScopeRow
 from tests.factories import PATIENT, caller_of, open_vault
 
 NOON = datetime(2025, 10, 4, 12, tzinfo=UTC)

@@ -17,7 +17,7 @@ from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from app.store.migrate import upgrade
-from app.store.vault.allocation import STABLE_ORDINALS
+from app.store.vault.numbering import STABLE_ORDINALS
 from tests.conftest import ENGINES, fresh_postgres
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 

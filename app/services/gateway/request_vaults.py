@@ -11,7 +11,7 @@ from app.engines.originals import OriginalMatch
 from app.services.gateway.opened_scopes import MAX_ORIGINALS, OpenedScope, OpenedScopes, full
 from app.services.gateway.scopes import STABLE_OWNER, ConversationScope
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
-from app.store.vault.allocation import EPOCH_STRIDE, STABLE_ORDINALS
+from app.store.vault.numbering import EPOCH_STRIDE, STABLE_ORDINALS
 
 Place = tuple[str, int]
 

@@ -10,8 +10,9 @@ from app.services.gateway.request_vaults import RequestVault
 from app.services.vault.opening import key_unavailable
 from app.services.vault.vault import DEFAULT_TTL_S
 from app.store.database import Database
-from app.store.vault.allocation import Allocation, Want, find_scopes
+from app.store.vault.allocation import Allocation, find_scopes
 from app.store.vault.conversations import list_signed, put_signed
+from app.store.vault.numbering import Numbering, Want
 
 _LABEL = "signed block"
 
@@ -42,10 +43,11 @@ class SignedBlocks:
             return {}
         tenant, name = vault.caller.tenant, vault.scope.name
         async with self.database.transaction(tenant, write=False) as tx:
-            rows = [row for row in await find_scopes(tx, tenant, [name]) if row.live(self.now())]
-            if not rows or rows[0].owner not in {None, vault.vault.identity(vault.caller)}:
+            row = (await find_scopes(tx, [(tenant, name)])).get((tenant, name))
+            if row is None or not row.live(self.now()):
                 raise _gone()
-            row = rows[0]
+            if row.owner not in {None, vault.vault.identity(vault.caller)}:
+                raise _gone()
             if row.dek_wrapped is None or row.kek_version is None:
                 raise _gone()
             try:
@@ -65,6 +67,7 @@ class SignedBlocks:
     async def _keep(self, vault: RequestVault, blocks: Mapping[str, bytes], ttl_s: int | None) -> None:
         tenant, scope = vault.caller.tenant, vault.scope
         want = Want(
+            tenant,
             scope.name,
             (),
             self.now() + timedelta(seconds=ttl_s or self.default_ttl_s),
@@ -72,15 +75,14 @@ class SignedBlocks:
             identity=vault.vault.identity(vault.caller),
         )
         async with self.database.transaction(tenant) as tx:
-            allocation = Allocation(tx, tenant, self.key_keeper, self.now())
-            await allocation.run([want])
-            keys: ScopeKeys = allocation.uses[scope.name]
+            numbering = Numbering(self.key_keeper, self.now())
+            await Allocation(tx, numbering).run([want])
+            keys: ScopeKeys = numbering.uses[want.place]
             sealed = {
                 _lookup(keys, digest): keys.seal(_LABEL + digest, 0, raw) for digest, raw in blocks.items()
             }
             await put_signed(tx, tenant, scope.name, sealed, self.now())
-        for name, made in allocation.made.items():
-            self.key_keeper.keep(name, made)
+        numbering.keep()
 
 
 def _lookup(keys: ScopeKeys, digest: str) -> bytes:

@@ -24,7 +24,7 @@ from app.services.vault.mark import MarkKeeper
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.vault.allocation import ScopeRow
+from app.store.vault.numbering import ScopeRow
 from app.store.vault.vault import (
     EntryPlace,
     add_erasure,

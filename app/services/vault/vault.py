@@ -28,7 +28,7 @@ from app.store.audit.audit import Transaction
 from app.store.audit.writer import GroupWriter
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.vault.allocation import Value, Want
+from app.store.vault.numbering import Value, Want
 from app.store.vault.vault import (
     StoredScope,
     find_scope,
@@ -133,6 +133,7 @@ class VaultService:
         name = secrets.token_hex(16) if write.scope is None else check_scope(write.scope)
         values = [_value(label, original, write.options) for label, original in write.originals]
         want = Want(
+            caller.tenant,
             name,
             values,
             self._expiry(write),
@@ -155,7 +156,7 @@ class VaultService:
             return await off_loop(write.characters + _PER_VALUE * len(values), receive, use, ordinals)
 
         try:
-            await self.writer.allocate(caller.tenant, want, conclude)
+            await self.writer.allocate(want, conclude)
         except KeyRingError as error:
             raise key_unavailable(error) from None
         return receipts[0]

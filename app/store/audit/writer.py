@@ -16,10 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import AuditEvent
 from app.core.errors import StoreUnavailableError
+from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
+from app.store.audit.lanes import Lanes
 from app.store.bulk import appending, insert_rows
 from app.store.database import Database
 from app.store.tables import audit_event
-from app.store.vault.allocation import Allocation, DataKeys, Want
+from app.store.vault.allocation import Allocation
+from app.store.vault.numbering import DataKeys, Numbering, Place, Want
 
 BATCH_ROWS = 256
 GATHER_S = 0.001
@@ -28,7 +31,6 @@ GATHER_S = 0.001
 _QUEUE_LIMIT = 20_000
 _ROWS_PER_S = 2_000
 """Rate that extends the time limit of a large write in proportion to its rows."""
-_AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns)
 
 Conclude = Callable[[Any, Sequence[int]], Awaitable[Sequence[AuditEvent]]]
 
@@ -44,6 +46,11 @@ class _Work:
     def rows(self) -> int:
         return 1 + (len(self.want.values) if self.want else 0)
 
+    @property
+    def place(self) -> Place | None:
+        """Return the scope that it writes to, None where it has no values."""
+        return self.want.place if self.want is not None and self.want.values else None
+
 
 @dataclass(slots=True)
 class GroupWriter:
@@ -58,10 +65,14 @@ class GroupWriter:
     mac: Callable[[AuditEvent], bytes]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _waiting: deque[_Work] = field(default_factory=deque)
+    _lanes: Lanes[_Work] = field(init=False)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _task: "asyncio.Task[None] | None" = None
     _crowded: bool = False
     _closing: bool = False
+
+    def __post_init__(self) -> None:
+        self._lanes = Lanes(self._store_apart, BATCH_ROWS)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name="group-writer")
@@ -75,14 +86,15 @@ class GroupWriter:
         if self._task is not None:
             with suppress(asyncio.CancelledError):
                 await self._task
+        await self._lanes.close()
 
-    async def allocate(self, tenant: str, want: Want, conclude: Conclude) -> None:
+    async def allocate(self, want: Want, conclude: Conclude) -> None:
         """Store the values of ``want`` and the events that ``conclude`` returns, in one transaction.
 
-        ``conclude`` receives the opened data key of the scope and the ordinals. It runs inside the transaction, so it
-        must be quick, and runs again where the transaction is retried. Returns once everything is durable.
+        ``conclude`` receives the opened data key of the scope and the ordinals. Others wait meanwhile, so it must be
+        quick, and it runs again where another writer was first. Returns once everything is durable.
         """
-        await self._submit(tenant, want, conclude)
+        await self._submit(want.tenant, want, conclude)
 
     async def record(self, events: Sequence[AuditEvent]) -> None:
         """Store events and return once they are durable; one call may bring events of several tenants."""
@@ -91,7 +103,7 @@ class GroupWriter:
             await self._submit(tenant, None, _only(list(own)))
 
     async def _submit(self, tenant: str, want: Want | None, conclude: Conclude) -> None:
-        if self._task is None or self._closing or len(self._waiting) >= _QUEUE_LIMIT:
+        if self._task is None or self._closing or len(self._waiting) + len(self._lanes) >= _QUEUE_LIMIT:
             raise StoreUnavailableError(
                 "The service accepts no more writes at the moment.", retry_after_s=1.0
             )
@@ -114,71 +126,103 @@ class GroupWriter:
             while self._waiting:
                 batch = self._take()
                 self._crowded = len(batch) > 1
-                await self._store(batch)
+                await self._store(batch, self._attempt)
 
     def _take(self) -> list[_Work]:
         batch: list[_Work] = []
         rows = 0
         while self._waiting and (not batch or rows + self._waiting[0].rows <= BATCH_ROWS):
             work = self._waiting.popleft()
-            if not work.done.done():
-                batch.append(work)
-                rows += work.rows
+            if work.done.done():
+                continue
+            if work.place is not None and work.place in self._lanes:
+                self._lanes.add(work.place, work)
+                continue
+            batch.append(work)
+            rows += work.rows
         return batch
 
-    async def _store(self, batch: list[_Work]) -> None:
-        """Store ``batch`` in one transaction; where one write makes it fail, store each in its own."""
+    async def _store_apart(self, batch: list[_Work]) -> None:
+        """Store works of one scope, waiting for those who lock it."""
+        await self._store([work for work in batch if not work.done.done()], self._attempt_together)
+
+    async def _store(
+        self, batch: list[_Work], attempt: Callable[[list[_Work]], Awaitable[list[_Work]]]
+    ) -> None:
+        """Store ``batch`` by ``attempt``; where that fails, store its halves, until what fails stands alone."""
         if not batch:
             return
         try:
-            await self.database.retried(lambda: self._attempt(batch))
+            stored = await self.database.retried(lambda: attempt(batch))
         except Exception as error:  # noqa: BLE001 - it is passed on to each caller
             if len(batch) > 1 and type(error) is not StoreUnavailableError:
-                for work in batch:
-                    await self._store([work])
+                middle = len(batch) // 2
+                await self._store(batch[:middle], attempt)
+                await self._store(batch[middle:], attempt)
                 return
             for work in batch:
                 if not work.done.done():
                     work.done.set_exception(error)
             return
-        for work in batch:
+        for work in stored:
             if not work.done.done():
                 work.done.set_result(None)
 
-    async def _attempt(self, batch: list[_Work]) -> None:
-        by_tenant: dict[str, list[_Work]] = {}
-        for work in batch:
-            by_tenant.setdefault(work.tenant, []).append(work)
-        if self.database.embedded and all(work.want is None for work in batch):
-            # SQLite has no roles to switch to, so one statement can insert the rows of all tenants.
-            events = [event for work in batch for event in await work.conclude(None, [])]
-            rows = [_audit_row(event, self.mac) for event in events]
-            await self.database.append(*appending(audit_event, _AUDIT_COLUMNS, rows))
-            return
-        first, *others = sorted(by_tenant)
-        made: dict[tuple[str, str, int], Any] = {}
-        async with self.database.transaction(first) as tx:
-            made.update(await self._write(tx, first, by_tenant[first]))
-            for tenant in others:
-                await self.database.enter_tenant(tx, tenant)
-                made.update(await self._write(tx, tenant, by_tenant[tenant]))
-        for name, use in made.items():
-            self.keeper.keep(name, use)
+    async def _attempt(self, batch: list[_Work]) -> list[_Work]:
+        """Store ``batch`` in the fewest statements and return what was stored; what others lock goes to a lane."""
+        if not self.database.embedded:
+            return await self._attempt_at_once(batch)
+        if any(work.want is not None for work in batch):
+            return await self._attempt_together(batch)
+        events = [event for work in batch for event in await work.conclude(None, [])]
+        rows = [audit_row(event, self.mac) for event in events]
+        if rows:
+            await self.database.run_alone(*appending(audit_event, AUDIT_COLUMNS, rows))
+        return batch
 
-    async def _write(
-        self, tx: AsyncConnection, tenant: str, works: list[_Work]
-    ) -> dict[tuple[str, str, int], Any]:
-        allocation = Allocation(tx, tenant, self.keeper, self.now())
-        wants = [work.want for work in works if work.want is not None and work.want.values]
-        ordinals = iter(await allocation.run(wants) if wants else [])
-        events: list[AuditEvent] = []
-        for work in works:
-            if work.want is None or not work.want.values:
-                events.extend(await work.conclude(None, []))
+    async def _attempt_at_once(self, batch: list[_Work]) -> list[_Work]:
+        """Store the works of many tenants in one statement of PostgreSQL."""
+        numbering = Numbering(self.keeper, self.now())
+        tenants = TenantBatch(self.database, [work.tenant for work in batch], numbering)
+        wants = [work.want for work in batch if work.want is not None and work.place is not None]
+        if wants:
+            await tenants.number(wants)
+        near = [None if work.place in tenants.apart else work for work in batch]
+        events = [(at, audit_row(event, self.mac)) for at, event in await self._conclude(near, numbering)]
+        await tenants.store([work.place for work in batch], events)
+        numbering.keep(tenants.apart)
+        for work in batch:
+            if work.place in tenants.apart:
+                self._lanes.add(work.place, work)
+        return [work for work in batch if work.place not in tenants.apart]
+
+    async def _attempt_together(self, batch: list[_Work]) -> list[_Work]:
+        """Store ``batch`` in one transaction that locks what it changes: of one tenant, or of any on SQLite."""
+        numbering = Numbering(self.keeper, self.now())
+        async with self.database.transaction(batch[0].tenant) as tx:
+            wants = [work.want for work in batch if work.want is not None and work.place is not None]
+            if wants:
+                await Allocation(tx, numbering).run(wants)
+            events = [event for _, event in await self._conclude(batch, numbering)]
+            await add_audit_rows(tx, events, self.mac)
+        numbering.keep()
+        return batch
+
+    async def _conclude(
+        self, batch: Sequence[_Work | None], numbering: Numbering
+    ) -> list[tuple[int, AuditEvent]]:
+        """Return the events of numbered works, each with the place of its work in the batch."""
+        events: list[tuple[int, AuditEvent]] = []
+        for at, work in enumerate(batch):
+            if work is None:
+                continue
+            if work.want is None or work.place is None:
+                own = await work.conclude(None, [])
             else:
-                events.extend(await work.conclude(allocation.uses[work.want.scope], next(ordinals)))
-        await add_audit_rows(tx, events, self.mac)
-        return allocation.made
+                (ordinals,) = await numbering.numbered([work.want])
+                own = await work.conclude(numbering.uses[work.place], ordinals)
+            events.extend((at, event) for event in own)
+        return events
 
 
 def _only(events: Sequence[AuditEvent]) -> Conclude:
@@ -194,11 +238,12 @@ async def add_audit_rows(
     tx: AsyncConnection, events: Sequence[AuditEvent], mac: Callable[[AuditEvent], bytes]
 ) -> None:
     """Insert the rows of ``events``, all of the tenant that ``tx`` serves, in one statement."""
-    rows = [_audit_row(event, mac) for event in events]
-    await insert_rows(tx, audit_event, _AUDIT_COLUMNS, rows)
+    rows = [audit_row(event, mac) for event in events]
+    await insert_rows(tx, audit_event, AUDIT_COLUMNS, rows)
 
 
-def _audit_row(event: AuditEvent, mac: Callable[[AuditEvent], bytes]) -> tuple[Any, ...]:
+def audit_row(event: AuditEvent, mac: Callable[[AuditEvent], bytes]) -> tuple[Any, ...]:
+    """Return the row of ``event``, with its code, in the order of ``AUDIT_COLUMNS``."""
     return (
         *(event.tenant, event.id, event.at, event.actor, _roles(tuple(event.roles))),
         *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),

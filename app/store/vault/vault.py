@@ -21,7 +21,8 @@ from app.store.tables import (
     scope,
     tenant_key,
 )
-from app.store.vault.allocation import EPOCH_STRIDE, LOOKUP_NAMES, ORDINALS, ScopeRow, remove_contents
+from app.store.vault.allocation import LOOKUP_NAMES, ORDINALS, remove_contents
+from app.store.vault.numbering import EPOCH_STRIDE, ScopeRow
 from app.store.vault.tables import gateway_binding, gateway_signed
 
 _ENTRIES = (
@@ -288,8 +289,9 @@ async def find_places(
     tx: AsyncConnection, tenant: str, lookups: Sequence[tuple[str, str, bytes]]
 ) -> list[EntryPlace]:
     """Return the entries that have one of ``lookups`` (scope, label, look-up)."""
-    rows = await rows_matching(tx, ORDINALS, LOOKUP_NAMES, lookups, tenant)
-    return [EntryPlace(name, label, ordinal) for name, label, _, ordinal in rows]
+    wanted = [(tenant, *lookup) for lookup in lookups]
+    rows = await rows_matching(tx, ORDINALS, LOOKUP_NAMES, wanted)
+    return [EntryPlace(name, label, ordinal) for _, name, label, _, ordinal in rows]
 
 
 async def count_by_version(tx: AsyncConnection) -> dict[int, int]:
