@@ -15,7 +15,7 @@ _LANES_AT_ONCE = 3
 
 
 @dataclass(slots=True)
-class Lanes(Generic[T]):
+class ScopeLanes(Generic[T]):
     """The lanes in use; ``store`` stores works of one scope and never raises."""
 
     store: Callable[[list[T]], Awaitable[None]]

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.audit import AuditEvent
 from app.core.errors import StoreUnavailableError
 from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
-from app.store.audit.lanes import Lanes
+from app.store.audit.lanes import ScopeLanes
 from app.store.bulk import appending, insert_rows
 from app.store.database import Database
 from app.store.tables import audit_event
@@ -65,14 +65,14 @@ class GroupWriter:
     mac: Callable[[AuditEvent], bytes]
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _waiting: deque[_Work] = field(default_factory=deque)
-    _lanes: Lanes[_Work] = field(init=False)
+    _lanes: ScopeLanes[_Work] = field(init=False)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _task: "asyncio.Task[None] | None" = None
     _crowded: bool = False
     _closing: bool = False
 
     def __post_init__(self) -> None:
-        self._lanes = Lanes(self._store_apart, BATCH_ROWS)
+        self._lanes = ScopeLanes(self._store_apart, BATCH_ROWS)
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._run(), name="group-writer")
