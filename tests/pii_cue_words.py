@@ -71,6 +71,34 @@ NAMED: Final[list[tuple[str, str, str]]] = [
     ("Număr pașaport 051234567", "051234567", "PASSPORT"),
     ("fødselsdato 17.02.1988", "17.02.1988", "DATE"),
     ("tél 0612345678", "0612345678", "PHONE"),
+    # Plain ASCII: languages without accents, and accents left out
+    ("Nomor telepon: 081277304419", "081277304419", "PHONE"),
+    ("nomor hp saya 081277304419 ya", "081277304419", "PHONE"),
+    ("No. Telp 081277304419", "081277304419", "PHONE"),
+    ("Tanggal lahir: 23-08-1979", "23-08-1979", "DATE"),
+    ("tanggal lahir 23 Agustus 1979", "23 Agustus 1979", "DATE"),
+    ("Nomor KTP: 3273016308790004", "3273016308790004", "NATIONAL_ID"),
+    ("nomor_rekening 7710442093", "7710442093", "BANK_ACCOUNT"),
+    ("Numer telefonu: 601774209", "601774209", "PHONE"),
+    ("Data urodzenia 23.08.1979 r.", "23.08.1979", "DATE"),
+    ("numer konta: 10105000997603123456789123", "10105000997603123456789123", "BANK_ACCOUNT"),
+    ("haslo: Czapla!77", "Czapla!77", "PASSWORD"),
+    ("Datum narozeni: 23. 8. 1979", "23. 8. 1979", "DATE"),
+    ("rodne cislo: 795823/4417", "795823/4417", "NATIONAL_ID"),
+    ("So dien thoai: 0912774209", "0912774209", "PHONE"),
+    ("puh. 0407742091", "0407742091", "PHONE"),
+    ("syntymaaika 23.08.1979", "23.08.1979", "DATE"),
+    ("mobilnummer 0707742091", "0707742091", "PHONE"),
+    ("cep telefonu: 05327742091", "05327742091", "PHONE"),
+    ("numar de telefon 0712774209", "0712774209", "PHONE"),
+    ("broj telefona: 0641774209", "0641774209", "PHONE"),
+    ("Numero de telephone: 0612774209", "0612774209", "PHONE"),
+    ("nama,nomor telepon,kota\nBudi,081277304419,Bandung\n", "081277304419", "PHONE"),
+    # Months of other languages
+    ("Data urodzenia: 23 sierpnia 1979", "23 sierpnia 1979", "DATE"),
+    ("Narozen: 23. srpna 1979", "23. srpna 1979", "DATE"),
+    ("дата рождения 23 августа 1979 г.", "23 августа 1979", "DATE"),
+    ("doğum tarihi: 23 Ağustos 1979", "23 Ağustos 1979", "DATE"),
 ]
 """Text, the value to be hidden, and its label."""
 
@@ -100,6 +128,12 @@ UNRELATED: Final[list[str]] = [
     "număr comandă 051234567",
     "bestillingsnummer på 2000145399",
     "commande n° 0612345678 à",
+    "Nomor pesanan: 081277304419",
+    "Numer zamowienia: 601774209",
+    "cislo objednavky 601774209",
+    "Police no 60177420 units were sold, so may 60177420 others be.",
+    "cmndef 601774 and varstable_2 601774",
+    "Released on 23. 8. 2019 in Prague",
 ]
 """The same digits behind words that say nothing personal: all of it stays."""
 

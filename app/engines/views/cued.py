@@ -14,7 +14,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from app.core.content.cues.reading import Cue, cue_words, cues_at, plain_letters
+from app.core.content.cues.reading import (
+    OTHER_WORDS,
+    Cue,
+    cue_words,
+    cues_at,
+    plain_letters,
+    plain_words,
+)
+from app.engines.views import gates
 from app.engines.views.codes import codes_of
 from app.engines.views.mapping import Substitution, TextView, respelled
 
@@ -32,12 +40,13 @@ _VALUE: Final = re.compile(rf"[^\d:：=]{{0,{_BEHIND}}}\d|[\s\"'】」）)]{{0,4
 
 def cued_view(text: str, below: TextView | None = None) -> TextView | None:
     """Return ``text`` with English words for those that say what a value beside them is; None if there are none."""
-    if text.isascii():
+    if text.isascii() and not gates.passed(text.encode("ascii"), _gate()):
         return None
     codes = codes_of(text)
     plain = np.where(codes < _BEYOND, _letters().take(np.minimum(codes, _BEYOND)), codes)
     seen = plain.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    places = list(_places(seen, plain))
+    other = OTHER_WORDS if text.isascii() else ()
+    places = [place for place in _places(seen, plain) if seen[slice(*place)] not in other]
     cues = [cue for cue in cues_at(text, seen, places) if _is_beside_value(text, cue)] if places else []
     return respelled(text, (_replaced(text, cue) for cue in cues), below) if cues else None
 
@@ -81,6 +90,13 @@ _SPREAD: Final = np.uint32(2_654_435_761)
 
 _BEYOND: Final = 0x3001
 """The characters that are read as plain ones have smaller code points."""
+
+
+@cache
+def _gate() -> str:
+    """Return the gate before words of plain ASCII, such as those of Indonesian."""
+    words = sorted(re.escape(word).replace("\\ ", r"[ _\-]") for word in plain_words())
+    return rf"(?i:(?:\A|[^a-z])(?:{'|'.join(words)}))"
 
 
 @cache

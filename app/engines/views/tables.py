@@ -101,7 +101,7 @@ def _heads(row: str) -> tuple[str, list[str]]:
 @lru_cache(maxsize=4096)
 def _telling(head: str) -> str:
     """Return a head that describes its cells, in English if it is a word of another language; else an empty string."""
-    head = head if head.isascii() else in_english(head.lower())
+    head = in_english(head.lower())
     return head if _TELLING.search(head) else ""
 
 

@@ -14,6 +14,14 @@ from typing import Final, NamedTuple
 
 from app.core.content.cues.words import WORDS
 
+OTHER_WORDS: Final = frozenset(
+    {
+        *("alder", "buletin", "cod client", "cod pin", "hasta no", "no tel", "parola", "police no", "roden"),
+        *("sandi", "so may", "so serial", "so the", "ma pin", "ma otp", "varsta"),
+    }
+)
+"""Words that mean something else in a text of plain ASCII, in English or as names."""
+
 _LETTERS: Final = (range(0x41, 0x700), range(0x1E00, 0x2000))
 """Letters whose case and accents say nothing here: Latin, Greek, Cyrillic, Hebrew, Arabic."""
 _SINGLE: Final = {
@@ -35,6 +43,11 @@ _STEM: Final = 4
 """Letters that a word needs so that up to three more may follow as its ending."""
 _EXACT: Final = 4
 """A Latin word of so few letters is another one without its accents."""
+_SHORT: Final = frozenset({"puh", "cccd", "cmnd", "npwp", "bhxh", "bhyt", "mssv", "gplx"})
+"""Short words, most of them initials, that have no other meaning in plain ASCII, and no endings."""
+_LEAST_PLAIN: Final = 5
+_LEAST_PARTED: Final = 4
+"""Letters that a word, and one of several parts, needs to count in a text of plain ASCII."""
 _BEHIND: Final = re.compile(
     r"\.?"
     r"(?: ?(?:ของ(?:ฉัน|ผม|ดิฉัน|เขา|เธอ|คุณ|เรา)|של[ייךוהנםכ]{1,2}|من|او|شما)(?![^\W\d]))?"
@@ -76,6 +89,20 @@ def cue_words() -> Mapping[str, str]:
         for word in line.split(", ")
         for form in _forms(word)
     }
+
+
+@cache
+def plain_words() -> tuple[str, ...]:
+    """Return the words of `cue_words` that are also looked for in texts of plain ASCII."""
+    return tuple(
+        word
+        for word in cue_words()
+        if word.isascii()
+        and word not in OTHER_WORDS
+        and (
+            word in _SHORT or sum(map(str.isalpha, word)) >= (_LEAST_PARTED if " " in word else _LEAST_PLAIN)
+        )
+    )
 
 
 @cache
@@ -151,7 +178,8 @@ def _end(text: str, plain: str, start: int, end: int) -> int:
         if _LATIN.match(word) and len(word) <= _EXACT and _lost_accents(text[start:end], word):
             return 0
         ending = end
-        longest = end + (_ENDING if len(word.rsplit(" ", 1)[-1]) >= _STEM else 0)
+        has_endings = len(word.rsplit(" ", 1)[-1]) >= _STEM and word not in _SHORT
+        longest = end + (_ENDING if has_endings else 0)
         while ending < len(plain) and _continues(plain[ending]) and not _UNBROKEN.match(plain[ending]):
             ending += 1
             if ending > longest:

@@ -23,7 +23,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
         "โทร, โทรศัพท์, เบอร์โทร, เบอร์โทรศัพท์, เบอร์มือถือ, มือถือ, หมายเลขโทรศัพท์, โทรศัพท์มือถือ, เบอร์ติดต่อ, เบอร์",
         "điện thoại, số điện thoại, điện thoại di động, sđt, đt, di động, số di động, số máy, liên hệ",
         "τηλέφωνο, τηλ, αριθμός τηλεφώνου, κινητό, κινητό τηλέφωνο, σταθερό, τηλέφωνο επικοινωνίας",
-        "telefon numarası, telefon no, cep telefonu, cep no, gsm no, nomor telepon, telepon, no telepon, nomor hp, no hp, nomor ponsel, ponsel, nomor telefon, no tel, nomor wa",
+        "telefon numarası, telefon no, cep telefonu, cep no, gsm no, nomor telepon, telepon, telp, no telp, no. telp, no telepon, no. telepon, no. hp, no. wa, nomor hp, no hp, nomor ponsel, ponsel, nomor telefon, no tel, nomor wa",
         "tél, téléphone mobile, numéro de téléphone, telefonní číslo, tel číslo, mobilní telefon, telefónne číslo, mobil číslo, numer telefonu, tel komórkowy, komórka, telefon komórkowy, telefonszám, mobilszám, număr de telefon, nr de telefon, telefon mobil, mobilnummer, telefonnummer, puhelin, puhelinnumero, puh, matkapuhelin, matkapuhelinnumero, sími, símanúmer, farsími, broj telefona, broj mobitela, mobitel, telefonska številka, telefoninumber, mobiiltelefon, tālrunis, tālruņa numurs, telefono numeris, mobilusis telefonas",
     ),
     "fax": (
@@ -102,7 +102,7 @@ WORDS: Final[dict[str, tuple[str, ...]]] = {
         "银行账号, 银行帐号, 银行账户, 银行卡账号, 账号, 帐号, 账户号码, 收款账号, 开户账号, 对公账户, 銀行帳號, 帳號, 銀行賬號, 賬號, 帳戶號碼, 銀行帳戶, 口座番号, 銀行口座, 銀行口座番号, 振込先口座, 普通預金, 普通口座, 계좌, 계좌번호, 계좌 번호, 은행계좌, 은행 계좌, 은행계좌번호, 입금계좌, 통장번호",
         "расчетный счет, номер счета, банковский счет, р/с, лицевой счет, номер расчетного счета, счет получателя, л/с, розрахунковий рахунок, номер рахунку, банківський рахунок, банкова сметка, номер на сметка, број рачуна, текући рачун, жиро рачун",
         "رقم حساب, حساب بنكي, رقم حساب بنكي, حساب مصرفي, شماره حساب, حساب بانکی, شماره شبا, شبا, חשבון בנק, מספר חשבון, מס חשבון, खाता संख्या, खाता नंबर, बैंक खाता, बैंक खाता संख्या, बैंक खाता नंबर, เลขที่บัญชี, เลขบัญชี, หมายเลขบัญชี, บัญชีธนาคาร, เลขบัญชีธนาคาร",
-        "số tài khoản, stk, tài khoản, tài khoản ngân hàng, số tk, αριθμός λογαριασμού, τραπεζικός λογαριασμός, hesap no, hesap numarası, banka hesap no, nomor rekening, no rekening, no rek, nomor akaun, numer konta, numer rachunku, rachunek bankowy, číslo účtu, bankovní účet, bankový účet, bankszámla, bankszámlaszám, számlaszám, cont bancar, număr de cont, nr cont, kontonummer, bankkonto, tilinumero, pankkitili, reikningsnúmer, broj računa, žiro račun, številka računa, arvelduskonto, konta numurs, sąskaitos numeris",
+        "số tài khoản, stk, tài khoản, tài khoản ngân hàng, số tk, αριθμός λογαριασμού, τραπεζικός λογαριασμός, hesap no, hesap numarası, banka hesap no, nomor rekening, no rekening, no rek, no. rek, nomor akaun, numer konta, numer rachunku, rachunek bankowy, číslo účtu, bankovní účet, bankový účet, bankszámla, bankszámlaszám, számlaszám, cont bancar, număr de cont, nr cont, kontonummer, bankkonto, tilinumero, pankkitili, reikningsnúmer, broj računa, žiro račun, številka računa, arvelduskonto, konta numurs, sąskaitos numeris",
     ),
     "routing number": (
         "联行号, 银行代码, 银行行号, 开户行号, 銀行代碼, 銀行代號, 分行代碼, 銀行コード, 支店コード, 店番, 金融機関コード, 은행코드, 은행 코드, 지점코드",

@@ -50,7 +50,7 @@ LETTERED = (
 )
 """A number that begins with letters, so that a noun before it is enough: ``policy POL-0017180``."""
 
-DIGITS = r"\d(?:[ \-]?\d){5,19}"
+DIGITS = r"\d(?:[ \-]?\d){5,27}"
 
 
 def cued(cues: Iterable[str], value: str, *, noun: bool = False, firm: bool = False) -> str:

@@ -1,4 +1,5 @@
-"""Recognize dates in seven languages; those of birth, death and treatment by words nearby; ages above 89."""
+# ruff: noqa: RUF001 - months in their own letters
+"""Recognize dates in many languages; those of birth, death and treatment by words nearby; ages above 89."""
 
 import re
 from typing import Any
@@ -17,7 +18,12 @@ _OTHER = (
     r"|juillet|août|aout|septembre|octobre|novembre|décembre|decembre|janv|févr?|avr|juil|déc|enero|febrero|marzo|abril|mayo"
     r"|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre|ene|abr|ago|dic|gennaio|febbraio|aprile|maggio|giugno|luglio"
     r"|settembre|ottobre|dicembre|gen|mag|giu|lug|set|ott|janeiro|fevereiro|março|marco|maio|junho|julho|setembro|outubro"
-    r"|novembro|dezembro|fev|out|januari|februari|maart|mei|augustus|mrt)\.?"
+    r"|novembro|dezembro|fev|out|januari|februari|maart|mei|augustus|mrt"
+    r"|maj|augusti|desember|maret|agustus|stycznia|lutego|marca|kwietnia|maja|czerwca|lipca|sierpnia|września|października|listopada"
+    r"|grudnia|ledna|února|března|dubna|května|června|července|srpna|září|října|listopadu|prosince"
+    r"|ocak|şubat|mart|nisan|mayıs|haziran|temmuz|ağustos|eylül|ekim|kasım|aralık"
+    r"|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
+    r"|січня|лютого|березня|квітня|травня|червня|липня|серпня|вересня|жовтня|листопада|грудня)\.?"
 )
 # The look-ahead for a digit before a choice of digits makes the search try it only where there is a digit.
 _DAY, _MONTH = r"(?=\d)(?:0?[1-9]|[12]\d|3[01])", r"(?=\d)(?:0?[1-9]|1[0-2])"
@@ -30,6 +36,7 @@ DATES = (
     rf"(?<!\w){_ENGLISH}[ \-/]{_DAY}(?:st|nd|rd|th)?(?:,? {_YEAR})?(?!\w)",
     rf"(?<!\w){_ENGLISH}[ \-/,]{{1,2}}{_YEAR}(?!\w)",
     rf"(?<!\w){_DAY}(?:\.|er|ère|º|°)?[ \-/](?:de |of )?(?:{_OTHER}|{_ENGLISH})[ \-/,]{{1,2}}(?:del? )?{_YEAR}(?!\w)",
+    rf"(?<![\w./-]){_DAY}\. {_MONTH}\. ?{_YEAR}(?![\w/-]|\.\d)",
     r"(?<!\d)(?:19|20)\d{2}\s?年\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?日)?",
 )
 _COMPACT = r"(?<![\w./+-])(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?![\w/-]|\.\d)"

@@ -33,6 +33,27 @@ def test_the_same_digits_behind_another_word_stay(find: Find, text: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("手机号：13877304419", "phone number: 13877304419"),
+        ("手机号「13877304419」", "phone number 13877304419」"),
+        ("手机号13877304419", "phone number 13877304419"),
+        ("nomor_telepon=081277304419", "phone number=081277304419"),
+        ("x手机号 13877304419", "x phone number 13877304419"),
+    ],
+)
+def test_a_word_is_read_in_english_with_the_signs_behind_it(text: str, read: str) -> None:
+    view = cued_view(text)
+    assert view is not None
+    assert view.text == read
+
+
+@pytest.mark.parametrize("word", ["so may", "police no", "parola", "alder", "hasta no"])
+def test_a_word_of_plain_english_is_looked_for_with_its_accents_only(word: str) -> None:
+    assert cued_view(f"{word} 601774209") is None
+
+
+@pytest.mark.parametrize(
     "text", ["phone: 13812345678", "今日は良い天気です 12", "naïve café 13812345678", ""]
 )
 def test_texts_without_such_a_word_have_no_view(text: str) -> None:

@@ -120,7 +120,12 @@ ROWS: Final = (
         "personalausweis, personalausweisnummer, dowód osobisty, identitetskort, henkilökortti, občanský průkaz, "
         "osobna iskaznica, osebna izkaznica, лична карта, ταυτότητα, isikutunnistus, id kaart, "
         "asmens tapatybės kortelė",
-        likely=(_SHAPED, r"\d{6,14}", r"\d{2,4}[ .-]\d{2,7}[ .-]\d{2,6}(?:[ .-]\d{1,4})?"),
+        likely=(
+            _SHAPED,
+            r"\d{6,17}[\dX]?",
+            r"\d{2,4}[ .-]\d{2,7}[ .-]\d{2,6}(?:[ .-]\d{1,4})?",
+            r"\d{6}[ ]?[/-][ ]?\d{3,7}",
+        ),
     ),
     Identifier(
         "ANY_TAX_ID",
