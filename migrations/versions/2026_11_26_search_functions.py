@@ -26,11 +26,14 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 10000 AS $$
     SELECT coalesce(array_agg(tenant || ' ' || lexeme), '{}') FROM unnest(tsvector_to_array(terms)) AS lexeme
 $$"""
 DEFINER = """STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off SET max_parallel_workers_per_gather = 0 AS $$
 DECLARE
     me CONSTANT text := nullif(current_setting('app.tenant', true), '');"""
-MATCHING = """public.document_search s
-            WHERE public.sluice_search_keys(s.tenant, s.terms) @> keys AND s.tenant = me AND s.part = ANY (parts)"""
+# Written so that no other index can serve them, tenant and part are checked in the rows that the keys name.
+MATCHING = """public.document_search s WHERE public.sluice_search_keys(s.tenant, s.terms) @> keys
+            AND s.tenant || '' = me AND s.part + 0 = ANY (parts)"""
+WORD = "unnest(tsvector_to_array(to_tsvector('pg_catalog.english', {}))) AS lexeme"
 
 # A word of more chunks than ``most`` is estimated from 2,000 readable chunks, 40 at each of 50 places.
 COUNT = f"""
@@ -44,7 +47,7 @@ LANGUAGE plpgsql {DEFINER}
     estimate record;
 BEGIN
     FOR at IN 1..cardinality(words) LOOP
-        keys := public.sluice_search_keys(me, to_tsvector('pg_catalog.english', words[at]));
+        keys := ARRAY(SELECT me || ' ' || lexeme FROM {WORD.format("words[at]")});
         IF keys <> '{{}}' THEN
             counts[at] := (SELECT count(*) FROM (SELECT FROM {MATCHING} LIMIT most) AS found);
         END IF;
@@ -85,8 +88,8 @@ CREATE FUNCTION sluice_match_words(
     queries tsquery[] := ARRAY(SELECT plainto_tsquery('pg_catalog.english', word) FROM unnest(words) AS word);
 BEGIN
     FOR at IN 1..many LOOP
-        keys := public.sluice_search_keys(me, to_tsvector('pg_catalog.english', words[at]));
-        CONTINUE WHEN keys IS NULL OR keys = '{{}}';
+        keys := ARRAY(SELECT me || ' ' || lexeme FROM {WORD.format("words[at]")});
+        CONTINUE WHEN keys = '{{}}';
         more := ARRAY(SELECT s.number FROM {MATCHING} LIMIT ranked + 1);
         IF cardinality(candidates) + cardinality(more) <= ranked THEN
             candidates := candidates || more;
@@ -94,8 +97,8 @@ BEGIN
         END IF;
         FOR upto IN REVERSE many..at LOOP
             CONTINUE WHEN upto NOT IN (many, at + 1, at);
-            keys := public.sluice_search_keys(
-                me, to_tsvector('pg_catalog.english', array_to_string(words[at:upto], ' '))
+            keys := ARRAY(
+                SELECT me || ' ' || lexeme FROM {WORD.format("array_to_string(words[at:upto], ' ')")}
             );
             candidates := candidates || ARRAY(
                 SELECT s.number FROM {MATCHING} LIMIT ranked - cardinality(candidates)
