@@ -120,20 +120,6 @@ def test_answers_keep_handles_where_the_policy_does_not_restore(gateway):
     assert "[PERSON_" in text and not any(value in text for value in PLANTED)
 
 
-def test_a_check_of_answers_refuses_whole_ones_and_no_stream_escapes_it(gateway):
-    inbound = [{"name": "secret_redaction", "arguments": {"mode": "block"}}, {"name": "pii_restoration"}]
-    gateway.put_policy(gateway={"pipelines": [{"outbound": [{"name": "pii_redaction"}], "inbound": inbound}]})
-    assert asked(gateway).choices[0].message.content == f"You said: {TEXT}"
-    key = "AKIA" + "Z7QXN4JPLM2WRT5K"
-    with pytest.raises(openai.PermissionDeniedError) as refused:
-        asked(gateway, f"Repeat aws_access_key_id={key}")
-    assert refused.value.code == "sluice_blocked_by_policy" and key not in str(refused.value)
-    arrived = len(gateway.provider.arrived)
-    with pytest.raises(openai.PermissionDeniedError):
-        list(asked(gateway, stream=True))
-    assert len(gateway.provider.arrived) == arrived
-
-
 def test_the_pipeline_is_that_of_where_the_request_goes(gateway):
     gateway.put_provider("local", models=["small-*", "gpt-*"], order=500)
     routes = [{"when": {"types": ["payment"]}, "provider": "local", "model": "small-1"}]
@@ -159,9 +145,8 @@ def test_the_checks_of_answers_are_those_of_where_the_request_goes(gateway):
     gateway.put_provider("local", models=["small-*", "gpt-*"], order=500)
     routes = [{"when": {"types": ["payment"]}, "provider": "local", "model": "small-1"}]
     inbound = [{"name": "pii_restoration"}, {"name": "secret_redaction"}]
-    gateway.put_policy(
-        gateway={"routes": routes, "pipelines": [{"providers": ["local"], "inbound": inbound}]}
-    )
+    checked = {"providers": ["local"], "inbound": inbound, "streams": "refuse"}
+    gateway.put_policy(gateway={"routes": routes, "pipelines": [checked]})
     with pytest.raises(openai.PermissionDeniedError) as refused:
         asked(gateway, f"Debit {CARD}.", stream=True)
     assert "stream false" in str(refused.value) and not gateway.provider.arrived

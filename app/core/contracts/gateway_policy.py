@@ -1,6 +1,7 @@
 """What a policy says of requests to model providers: pipelines, routes, scopes, arguments of tools."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -32,6 +33,7 @@ TYPE_CLASSES: Final[Mapping[str, frozenset[str]]] = {
 """Words for several types of findings; ``secret`` is another one, for every type of ``secret_redaction``."""
 
 SECRET_CLASS: Final = "secret"  # noqa: S105 - a word for types, not a secret
+RESTORATION: Final = "pii_restoration"
 _SPELLINGS: Final = {
     "sharedScopes": "shared_scopes",
     "toolArguments": "tool_arguments",
@@ -58,7 +60,7 @@ def _redaction() -> list[Step]:
 
 
 def _restoration() -> list[Step]:
-    return [Step(name="pii_restoration")]
+    return [Step(name=RESTORATION)]
 
 
 class GatewayPipeline(BaseModel):
@@ -77,6 +79,11 @@ class GatewayPipeline(BaseModel):
     )
     inbound: list[Step] = Field(
         default_factory=_restoration, max_length=32, description="Middlewares for answers, in order."
+    )
+    streams: Literal["hold", "refuse"] = Field(
+        default="hold",
+        description="Streamed answers where `inbound` has more than `pii_restoration`: hold them back until they are "
+        "whole and checked (8 MiB at most), or refuse the request. All others stream at once.",
     )
 
     def matches(self, provider: str, model: str) -> bool:
@@ -191,8 +198,14 @@ class GatewayPolicy(BaseModel):
         spelled = {name: value for name, value in document.items() if name not in _SPELLINGS}
         return {**spelled, **{_SPELLINGS[name]: document[name] for name in _SPELLINGS if name in document}}
 
-    def pipeline_of(self, provider: str, model: str) -> GatewayPipeline:
-        """Return the middlewares for ``model``, by the provider's own name, of ``provider``."""
+    def pipeline_of(self, provider: str, model: str | None) -> GatewayPipeline:
+        """Return the middlewares for ``model``, by the provider's own name, of ``provider``.
+
+        Without a model, such as for a stored answer, those of all its models: every step, and restoration only where
+        all of them restore.
+        """
+        if model is None:
+            return _joined([entry for entry in self.pipelines if _any_matches(entry.providers, provider)])
         matching = (entry for entry in self.pipelines if entry.matches(provider, model))
         return next(matching, GatewayPipeline())
 
@@ -210,6 +223,30 @@ class GatewayPolicy(BaseModel):
             if Glob(rule.tool).matches(tool) and (rule.types is None or types_match(rule.types, [label])):
                 return rule.restore
         return None
+
+
+def _joined(entries: Sequence[GatewayPipeline]) -> GatewayPipeline:
+    """Return one entry that does what each of ``entries`` does, and what is done where none matches."""
+    last = next((number for number, entry in enumerate(entries) if "*" in entry.models), None)
+    every = [*entries[: last + 1]] if last is not None else [*entries, GatewayPipeline()]
+    restored = all(any(step.name == RESTORATION for step in entry.inbound) for entry in every)
+    inbound = [
+        step for step in _steps(entry.inbound for entry in every) if restored or step.name != RESTORATION
+    ]
+    refuses = any(entry.streams == "refuse" for entry in every)
+    return GatewayPipeline.model_construct(
+        outbound=_steps(entry.outbound for entry in every),
+        inbound=inbound,
+        streams="refuse" if refuses else "hold",
+    )
+
+
+def _steps(lists: Iterable[Sequence[Step]]) -> list[Step]:
+    steps: list[Step] = []
+    for step in chain.from_iterable(lists):
+        if step not in steps:
+            steps.append(step)
+    return steps
 
 
 def _any_matches(patterns: Collection[str], name: str) -> bool:

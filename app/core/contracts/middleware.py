@@ -111,6 +111,8 @@ class Middleware(ABC, Generic[A]):
     phase: ClassVar[Phase]
     conceals: ClassVar[bool] = False
     restores: ClassVar[bool] = False
+    evidence: ClassVar[str | None] = None
+    """The argument that takes what stood before an answer, for callers that show it answers alone."""
     arguments: type[A]
 
     def __init__(self, engines: Engines) -> None:

@@ -1,7 +1,7 @@
 """What a door tells about a text of an answer, and what may change it while it streams."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -69,3 +69,73 @@ class ChannelText(Protocol):
 
 OpenChannel = Callable[[TextChannel], ChannelText | None]
 """Returns what changes a channel's text, or None if it passes as it is."""
+
+
+@dataclass(slots=True)
+class CollectedText:
+    """One text of an answer as it went through its channel."""
+
+    channel: TextChannel
+    parts: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Return the whole text."""
+        return "".join(self.parts)
+
+    def feed(self, text: str) -> Sequence[TextPiece]:
+        """Keep a part, and let it pass."""
+        self.parts.append(text)
+        return [TextPiece(text, text)]
+
+    def finish(self) -> Sequence[TextPiece]:
+        """Return nothing: nothing is held back."""
+        return ()
+
+
+@dataclass(slots=True)
+class CollectedTexts:
+    """An ``OpenChannel`` that changes nothing and keeps every text."""
+
+    texts: list[CollectedText] = field(default_factory=list)
+
+    def __call__(self, channel: TextChannel) -> ChannelText:
+        """Return what keeps the text of this channel."""
+        self.texts.append(CollectedText(channel))
+        return self.texts[-1]
+
+
+TextPlace = tuple[Path, str | None, str]
+"""A text of an answer: the path and the pointer of its channel, and the text itself."""
+
+
+@dataclass(slots=True)
+class RewrittenTexts:
+    """An ``OpenChannel`` that puts whole texts in the place of others; each waits for its end."""
+
+    texts: Mapping[TextPlace, str]
+    _paths: frozenset[Path] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note where a text changes; for a string inside of JSON, the text around it has a channel, too."""
+        self._paths = frozenset(path for path, _, _ in self.texts)
+
+    def __call__(self, channel: TextChannel) -> ChannelText | None:
+        """Return what rewrites this channel."""
+        return _RewrittenText(self.texts, channel) if channel.path in self._paths else None
+
+
+@dataclass(slots=True)
+class _RewrittenText:
+    texts: Mapping[TextPlace, str]
+    channel: TextChannel
+    parts: list[str] = field(default_factory=list)
+
+    def feed(self, text: str) -> Sequence[TextPiece]:
+        self.parts.append(text)
+        return ()
+
+    def finish(self) -> Sequence[TextPiece]:
+        text, self.parts = "".join(self.parts), []
+        changed = self.texts.get((self.channel.path, self.channel.inner, text), text)
+        return [TextPiece(text, changed)] if text else ()

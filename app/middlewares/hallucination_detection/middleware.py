@@ -105,6 +105,7 @@ class HallucinationDetection(Middleware[HallucinationDetectionArguments]):
         "links and packages that do not exist, code that does not parse; fix links and quotes on request"
     )
     phase = "inbound"
+    evidence = "evidence"
     arguments = HallucinationDetectionArguments
 
     async def apply(self, context: Context, arguments: HallucinationDetectionArguments) -> Outcome:

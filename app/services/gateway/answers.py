@@ -3,15 +3,13 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from app.core.content.handles import Handle
-from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy
-from app.core.contracts.policy_steps import Step
+from app.core.contracts.gateway_policy import RESTORATION, GatewayPipeline, GatewayPolicy
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
-from app.core.gateway.answers import GatewayAnswer
 from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.offsets import OffsetMap
@@ -19,8 +17,8 @@ from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
 from app.core.gateway.signed_blocks import SignedBlock
 from app.core.offload import off_loop
+from app.services.gateway.answer_checks import AnswerChecks
 from app.services.gateway.model_lists import named_as
-from app.services.gateway.pipeline_use import PipelineUse, end_of
 from app.services.gateway.records import GatewayRecord
 from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.scopes import GatewayScopes
@@ -33,7 +31,6 @@ _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 _MODEL: Final = "models.get"
 _DELETES: Final = ".delete"
-_RESTORATION: Final = "pii_restoration"
 
 
 class Gleaned(Protocol):
@@ -60,21 +57,6 @@ class DoorAnswer:
     streams: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerChecks:
-    """Middlewares of the policy for whole answers, beside the restoration, and what runs them."""
-
-    use: PipelineUse
-    steps: Sequence[Step]
-
-    async def passed(self, answer: GatewayAnswer, scope: str) -> GatewayAnswer:
-        """Return the answer as the steps leave it, or raise what refuses it."""
-        if not self.steps or not answer.items:
-            return answer
-        use = replace(self.use, until=end_of(self.use.policy))
-        return answer.changed(await use.run(self.steps, answer.items, scope))
-
-
 @dataclass(slots=True)
 class AnswerRun:
     """One answer; nothing of it goes out before what must be on record, sealed or bound is."""
@@ -99,9 +81,7 @@ class AnswerRun:
         """Return the head of the answer, with its body or with the stream that will be its body."""
         answer, family = self.answer, self.operation.family
         if answer.status < HTTPStatus.BAD_REQUEST and self._media_type == _EVENTS:
-            reads = family is not None and family.streams is not None
-            chunks = self._events() if reads else self._raw_events()
-            return DoorAnswer(answer.status, self._headers(), chunks, streams=True)
+            return await self._stream()
         if family is None or answer.status >= HTTPStatus.BAD_REQUEST:
             return await self._passed_on()
         body = await answer.whole()
@@ -126,6 +106,25 @@ class AnswerRun:
 
     def _headers(self) -> list[tuple[str, str]]:
         return _answer_headers(self.kind, self.answer.headers, self.record)
+
+    async def _stream(self) -> DoorAnswer:
+        """Return a stream: event by event, or held back until the policy's checks have seen it whole."""
+        family, checks = self.operation.family, self.checks
+        chunks = self._raw_events()
+        if family is not None and family.streams is not None:
+            chunks = self._sent(self._events())
+            if checks is not None and checks.steps:
+                name = self.vault.scope.name
+                body = await checks.passed_stream(self._events(), family, self.operation, name)
+                self.complete = False  # it is whole, and has yet to be sent
+                chunks = self._one(body)
+        return DoorAnswer(self.answer.status, self._headers(), chunks, streams=True)
+
+    async def _sent(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield ``events``, and count them."""
+        async for event in events:
+            self._left(event)
+            yield event
 
     async def _raw_events(self) -> AsyncIterator[bytes]:
         """Yield a stream as it comes."""
@@ -186,7 +185,6 @@ class AnswerRun:
                     out = stream.feed(chunk)
                     await self._before(stream.take_signed(), stream)
                     if out:
-                        self._left(out)
                         yield out
         except ServiceError as error:
             self.record.error_code, died = error.code, True
@@ -194,7 +192,6 @@ class AnswerRun:
         await self._before(stream.take_signed(), stream)
         self.complete = True
         if out:
-            self._left(out)
             yield out
 
     async def _before(self, signed: Iterable[SignedBlock], gleaned: Gleaned) -> None:
@@ -248,11 +245,6 @@ def _answer_headers(
     return [*kind.headers.answer(headers), *own]
 
 
-def checks_of(pipeline: GatewayPipeline) -> list[Step]:
-    """Return the inbound steps beside the restoration, which need an answer as a whole."""
-    return [step for step in pipeline.inbound if step.name != _RESTORATION]
-
-
 def restoration_of(
     policy: GatewayPolicy, pipeline: GatewayPipeline, vault: RequestVault
 ) -> HandleRestoration | None:
@@ -260,7 +252,7 @@ def restoration_of(
 
     Without a rule, tools of the client get originals that stand in the same request, those of the provider none.
     """
-    step = next((step for step in pipeline.inbound if step.name == _RESTORATION), None)
+    step = next((step for step in pipeline.inbound if step.name == RESTORATION), None)
     if step is None:
         return None
     met = frozenset(vault.handles)

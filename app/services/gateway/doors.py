@@ -28,14 +28,8 @@ from app.core.gateway.requests import NOTE, GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
-from app.services.gateway.answers import (
-    AnswerChecks,
-    AnswerRun,
-    DoorAnswer,
-    checks_of,
-    restoration_of,
-    whole_answer,
-)
+from app.services.gateway.answer_checks import AnswerChecks, HeldStreams, checks_of, evidence_of
+from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of, whole_answer
 from app.services.gateway.door_requests import DoorRequest, acting, hints, read, scope_rules
 from app.services.gateway.model_lists import LISTS, ModelLists
 from app.services.gateway.opened_scopes import OpenedScopes
@@ -52,10 +46,6 @@ from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
 _REDACT: Final = "gateway.redact"
-_WHOLE_ANSWERS: Final = (
-    "The policy of this tenant has middlewares that check whole answers of this model (gateway.pipelines, inbound), so "
-    "they cannot be streamed, and nothing was sent: ask with stream false, or leave only pii_restoration in inbound."
-)
 _PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
@@ -95,6 +85,7 @@ class GatewayService:
     signed: SignedBlocks
     seen: SeenTexts
     """What other gateways showed before, for the doors that only check texts."""
+    held_streams: HeldStreams = field(default_factory=HeldStreams)
 
     @classmethod
     def over(
@@ -193,18 +184,6 @@ class GatewayService:
         record.scope = scope.name
         vault = await self.vaults.open(caller, scope, partial(_texts, request), policy.secrets)
         way = await self._chosen(caller, incoming, request, scope)
-        if request is None:
-            record.provider, terms = way.endpoint.entry.name, policy.gateway
-            pipeline = _pipeline_of(terms, way)
-            observed = terms.mode == "observe"
-            restoration = None if observed else restoration_of(terms, pipeline, vault)
-            return _Turn(incoming.body, way, vault, restoration)
-        record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
-        if record.unscanned and policy.gateway.unscanned == "block":
-            raise UnscannableContentError(
-                "The request holds what cannot be scanned, and the policy of this tenant refuses that.",
-                details={"unscanned": request.unscanned},
-            )
         use = PipelineUse(
             invoke=self.invoke,
             outcomes=OutcomeRecorder(vault, self.invoke.audit, self.invoke.masker),
@@ -215,11 +194,49 @@ class GatewayService:
             until=end_of(policy),
             action=_REDACT,
         )
+        if request is None:
+            return self._without_texts(incoming, use, vault, way, record)
+        record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
+        if record.unscanned and policy.gateway.unscanned == "block":
+            raise UnscannableContentError(
+                "The request holds what cannot be scanned, and the policy of this tenant refuses that.",
+                details={"unscanned": request.unscanned},
+            )
         outbound = Outbound(use, vault, self.signed)
         async with self.invoke.traffic.slot(
             caller.tenant, policy.limits, use.until, queue=policy.gateway.in_flight
         ):
             return await self._hidden(outbound, request, way, record)
+
+    def _without_texts(
+        self,
+        incoming: DoorRequest,
+        use: PipelineUse,
+        vault: RequestVault,
+        way: "_Way",
+        record: GatewayRecord,
+    ) -> "_Turn":
+        """Return a request that leaves as it came, such as one for a stored answer."""
+        terms, record.provider = use.policy.gateway, way.endpoint.entry.name
+        record.observed = terms.mode == "observe"
+        if record.observed:
+            return _Turn(incoming.body, way, vault, None)
+        pipeline = _pipeline_of(terms, way)
+        checks = self._checks(use, pipeline)
+        return _Turn(incoming.body, way, vault, restoration_of(terms, pipeline, vault), checks)
+
+    def _checks(
+        self, use: PipelineUse, pipeline: GatewayPipeline, request: GatewayRequest | None = None
+    ) -> AnswerChecks:
+        """Return what judges the answer to ``request``."""
+        steps = checks_of(pipeline)
+        return AnswerChecks(
+            use=use,
+            steps=steps,
+            streams=self.held_streams,
+            evidence=evidence_of(request) if steps and request is not None else (),
+            refuses_streams=pipeline.streams == "refuse",
+        )
 
     async def _scope(
         self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None, policy: Policy
@@ -252,9 +269,9 @@ class GatewayService:
             way = self._routed(way, policy, outbound.use.findings)
             pipeline = _pipeline_of(policy, way)
             outbound.use.findings.clear()
-        checks = checks_of(pipeline)
-        if checks and record.streams:
-            raise BlockedByPolicyError(_WHOLE_ANSWERS, details={"pointer": "/stream"})
+        checks = self._checks(outbound.use, pipeline, came)
+        if record.streams and not record.observed:
+            checks.refuse_stream()
         if record.observed:
             await outbound.observed(request, pipeline.outbound)
         else:
@@ -278,7 +295,7 @@ class GatewayService:
             way=way,
             vault=vault,
             restoration=restoration_of(policy, pipeline, vault),
-            checks=AnswerChecks(outbound.use, checks),
+            checks=checks,
             documents=await outbound.documents(came, sent),
         )
 
@@ -341,7 +358,7 @@ def _texts(request: GatewayRequest | None) -> list[str]:
 
 
 def _pipeline_of(policy: GatewayPolicy, way: _Way) -> GatewayPipeline:
-    return policy.pipeline_of(way.endpoint.entry.name, way.model or "")
+    return policy.pipeline_of(way.endpoint.entry.name, way.model)
 
 
 def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:

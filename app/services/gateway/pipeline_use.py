@@ -42,6 +42,8 @@ class PipelineUse:
     info: RequestInfo
     until: float
     action: str
+    evidence: Sequence[str] = field(default=(), repr=False)
+    """What stood before an answer, for middlewares that compare it with that."""
     findings: Counter[str] = field(default_factory=Counter)
     """How many findings the runs had so far, by label."""
 
@@ -102,7 +104,9 @@ class PipelineUse:
         middleware = self.invoke.invocables.installed.get(name)
         if middleware is None:
             return dict(own)
-        always = _ALWAYS if middleware.conceals else {}
+        always = dict(_ALWAYS) if middleware.conceals else {}
+        if middleware.evidence is not None and self.evidence:
+            always[middleware.evidence] = list(self.evidence)
         return {**always, **self.policy.default_arguments.get(name, {}), **own}
 
 

@@ -147,3 +147,31 @@ def test_a_change_that_widens_is_named(narrow, wide, pointer):
 def test_a_change_that_narrows_widens_nothing(before, after):
     old, new = (Policy.model_validate({"gateway": members}) for members in (before, after))
     assert widenings(old, new) == []
+
+
+def test_a_request_without_a_model_gets_what_any_of_the_models_would():
+    rules = GatewayPolicy.model_validate(
+        {
+            "pipelines": [
+                {"providers": ["local"], "models": ["s-*"], "outbound": [], "inbound": []},
+                {
+                    "models": ["gpt-*"],
+                    "inbound": [{"name": "pii_restoration"}, {"name": "content_moderation"}],
+                },
+                {"models": ["o*"], "outbound": [{"name": "tool_filter"}], "streams": "refuse"},
+            ]
+        }
+    )
+    joined = rules.pipeline_of("main", None)
+    assert names(joined.outbound) == ["pii_redaction", "secret_redaction", "tool_filter"]
+    assert names(joined.inbound) == ["pii_restoration", "content_moderation"]
+    assert joined.streams == "refuse"
+    # One entry that restores nothing, or hides nothing, does not widen what the others say.
+    local = rules.pipeline_of("local", None)
+    assert names(local.inbound) == ["content_moderation"]
+    assert names(local.outbound) == ["pii_redaction", "secret_redaction", "tool_filter"]
+    # Nothing is added behind an entry for every model.
+    every = GatewayPolicy.model_validate({"pipelines": [{"outbound": [], "inbound": []}]}).pipeline_of(
+        "x", None
+    )
+    assert (every.outbound, every.inbound, every.streams) == ([], [], "hold")
