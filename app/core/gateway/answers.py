@@ -35,9 +35,9 @@ class AnswerTable:
     """What a family says of its answers.
 
     ``items`` are the parts of an answer that middlewares read, ``texts`` all texts and what they are. ``lists`` are the
-    members with blocks, ``signed`` the types of those that the provider signs. ``calls`` yields the
-    tool calls. ``ids`` are paths of ids that a caller may send back. ``echoed`` yields the members that repeat what the
-    caller never said, as they would be without it.
+    members with blocks, ``signed`` the types of those that the provider signs. ``calls`` yields the tool calls. ``ids``
+    are paths of ids by which a later request may name its conversation. ``echoed`` yields the members that repeat what
+    the caller never said, as they would be without it.
     """
 
     items: Callable[[Mapping[str, Any]], Iterator[BodyItem]]

@@ -134,7 +134,6 @@ ANSWER: Final = AnswerTable(
     calls=_calls,
     lists=("content",),
     signed=SIGNED,
-    ids={"message": ("id",), "container": ("container", "id")},
 )
 
 _DELTAS: Final = {
@@ -204,8 +203,6 @@ class MessageStream(EventStream):
             return
         if isinstance(holder.get("usage"), dict):
             self.usage.update(holder["usage"])
-        if isinstance(holder.get("id"), str):
-            self.ids["message"] = holder["id"]
 
     def _start(self, index: Any, block: dict[str, Any]) -> dict[Path, Any]:
         self._blocks[index] = block

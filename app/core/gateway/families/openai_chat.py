@@ -113,7 +113,7 @@ def _calls(body: Mapping[str, Any]) -> Iterator[ToolCall]:
                     yield ToolCall(inner.get("name"), inner.get(argument), ToolRunner.CLIENT, path)
 
 
-ANSWER: Final = AnswerTable(items=_items, texts=_texts, calls=_calls, ids={"completion": ("id",)})
+ANSWER: Final = AnswerTable(items=_items, texts=_texts, calls=_calls)
 
 
 _HEAD: Final = ("id", "object", "created", "model", "service_tier", "system_fingerprint")
@@ -153,8 +153,6 @@ class ChatStream(EventStream):
     def _notice(self, value: Mapping[str, Any]) -> None:
         if isinstance(value.get("usage"), dict):
             self.usage.update(value["usage"])
-        if isinstance(value.get("id"), str):
-            self.ids["completion"] = value["id"]
 
     def _choice(self, place: int, choice: dict[str, Any], values: dict[Path, Any]) -> Iterator[bytes]:
         """Add the new values of a choice to ``values``; yield what must go out before them."""

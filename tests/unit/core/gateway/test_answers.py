@@ -138,7 +138,7 @@ def test_a_message_is_restored_but_for_what_its_provider_runs():
     assert search["input"] == {"query": HANDLE}
     assert found_pages["content"][0]["title"] == f"on {ORIGINAL} there"
     assert json.loads(result.signed[0].raw)["thinking"] == "of [PERSON_1] now"
-    assert result.ids == {"message": "msg_1"} and result.usage == {"input_tokens": 1}
+    assert result.ids == {} and result.usage == {"input_tokens": 1}
 
 
 def test_citations_of_documents_move_to_the_caller_s_text():

@@ -93,7 +93,7 @@ def test_a_message_gives_every_original_back_but_none_to_a_tool_of_the_provider(
     assert texts[8, "anything"] == f"of {ORIGINAL} now"
     assert json.loads(texts[8, "start"])["text"] == f"by {ORIGINAL} now"
     assert texts[None, "stop_sequence"] == f"to {ORIGINAL} end"
-    assert stream.ids == {"message": "msg_1"} and stream.usage == {"input_tokens": 3, "output_tokens": 4}
+    assert stream.ids == {} and stream.usage == {"input_tokens": 3, "output_tokens": 4}
 
 
 def test_signed_blocks_of_a_message_are_told_as_they_were_signed():
