@@ -153,6 +153,23 @@ class Database:
                 self.check_whole()
                 return list(rows)
 
+    async def select(self, tenant: str, statement: str, parameters: Sequence[Any]) -> list[Any]:
+        """Return the rows of one query, written for the dialect in use, that sees the rows of ``tenant`` only.
+
+        On SQLite, where the statement must name the tenant itself, this takes one round trip to a connection's thread;
+        a transaction takes three.
+        """
+        if not self.embedded:
+            async with self.transaction(tenant, write=False) as tx:
+                return list((await tx.exec_driver_sql(statement, tuple(parameters))).all())
+        with _translated():
+            self.check_whole()
+            async with self._engine.connect() as connection:
+                driver: Any = (await connection.get_raw_connection()).driver_connection
+                rows: list[Any] = list(await driver.execute_fetchall(statement, parameters))
+            self.check_whole()
+            return rows
+
     async def _reserve(self) -> Any:
         """Return the driver's side of the reserved connection; one that died while idle is replaced."""
         if self._reserved is not None and not self.embedded and self._reserved[1].is_closed():

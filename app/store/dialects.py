@@ -111,6 +111,8 @@ def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
             url,
             connect_args={"timeout": LOCK_S * 2, "factory": SQLiteConnection},
             pool_timeout=patience.statement_s,
+            # Closing rolls an open transaction back; a second rollback would be one more trip to the thread.
+            pool_reset_on_return=None,
             **common,
         )
         event.listen(engine.sync_engine, "connect", _configure_sqlite)

@@ -351,6 +351,23 @@ async def test_what_is_kept_stays_below_its_budget(database: Database, tenant: s
         assert vault.resolve(ADA) == Original("Ada Lovelace")
 
 
+async def test_two_processes_look_for_what_either_of_them_stored(database: Database, tenant: str) -> None:
+    ada, hints = user(tenant, "ada"), ScopeHints(sessions=["shared"])
+    names = [f"Ada Lovelace{'abcdefgh'[number]}" for number in range(8)]
+    async with serving(database) as here, serving(database) as there:
+        for number, name in enumerate(names):
+            if not number % 4:  # then both write to what they opened before the other wrote
+                vaults = [await gateway.begin(ada, names, hints=hints) for gateway in (here, there)]
+            vault = vaults[number % 2]
+            write = VaultWrite(vault.scope.name, [("PERSON", Original(name))], VaultOptions(), lambda _: [])
+            await vault.commit(ada, write)
+        for gateway in (here, there):
+            vault = await gateway.begin(ada, names, hints=hints)
+            text = ", ".join(names)
+            assert [text[match.start : match.end] for match in vault.find_originals(text)] == names
+            assert not vault.find_originals("Ada Lovelacei")
+
+
 async def test_an_earlier_text_that_leaves_in_another_form_is_counted_once(
     database: Database, tenant: str
 ) -> None:

@@ -1,8 +1,8 @@
 """Keep the opened originals of scopes in memory while conversations use them; nothing of it is ever stored."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,7 +16,7 @@ from app.services.vault.erasure import VAULT_CHANGED
 from app.services.vault.opening import EntryOpener, tag_matches
 from app.store.changes import EVERYTHING
 from app.store.database import Database
-from app.store.vault.conversations import ScopeState, find_state, list_newer
+from app.store.vault.conversations import ScopeState, find_state, list_newer, read_state
 from app.store.vault.vault import SealedEntry
 
 MAX_ORIGINALS: Final = 50_000
@@ -66,6 +66,17 @@ class OpenedScope:
         if self.keys is None or not tag_matches(handle, self.keys, original.encode()):
             return None
         return original
+
+    def store(self, originals: Sequence[tuple[Handle, Original]]) -> None:
+        """Add originals that were just stored; what lies between them and those opened before is read later."""
+        self.add(originals)
+        if self.keys is None:
+            return
+        counters = dict(self.state.counters)
+        for label, ordinal in sorted((handle.label, handle.ordinal) for handle, _ in originals):
+            if ordinal == counters.get(label, 0) + 1:
+                counters[label] = ordinal
+        self.state = replace(self.state, counters=counters)
 
     def add(self, originals: Iterable[tuple[Handle, Original]]) -> None:
         """Add originals; those of a place that is taken stay."""
@@ -146,6 +157,13 @@ class OpenedScopes:
 
     async def _refreshed(self, tenant: str, name: str, cached: OpenedScope | None) -> OpenedScope | None:
         now = self.now()
+        if cached is not None and not cached.gone:
+            state = await read_state(self.database, tenant, name, now)
+            if state is None:
+                return None
+            if state.lineage == cached.state.lineage and not _behind(cached.state, state):
+                cached.state = state
+                return cached
         async with self.database.transaction(tenant, write=False) as tx:
             state = await find_state(tx, tenant, name, now)
             if state is None:
@@ -153,14 +171,9 @@ class OpenedScopes:
             opened = cached
             if opened is None or opened.gone or opened.state.lineage != state.lineage:
                 opened = OpenedScope(tenant, name, state)
-                behind: Mapping[str, int] = {}
+                labels = dict.fromkeys(state.counters, 0)
             else:
-                behind = opened.state.counters
-            labels = {
-                label: behind.get(label, 0)
-                for label, last in state.counters.items()
-                if last > behind.get(label, 0)
-            }
+                labels = _behind(opened.state, state)
             limit = MAX_ORIGINALS + 1
             newer = await list_newer(tx, tenant, name, labels, now, limit=limit) if labels else []
         if len(newer) >= limit:
@@ -192,6 +205,15 @@ class OpenedScopes:
     def _drop(self, key: tuple[str, str]) -> None:
         if self._scopes.pop(key, None) is not None:
             self.size -= self._sizes.pop(key)
+
+
+def _behind(opened: ScopeState, stored: ScopeState) -> dict[str, int]:
+    """Return the labels of which more is stored than was opened, and the last ordinal that was."""
+    return {
+        label: opened.counters.get(label, 0)
+        for label, last in stored.counters.items()
+        if last > opened.counters.get(label, 0)
+    }
 
 
 def full() -> ScopeFullError:

@@ -66,7 +66,7 @@ class RequestVault:
                 await self._open(name)
             else:
                 originals = [original for _, original in write.originals]
-                opened.add(zip(receipt.handles, originals, strict=True))
+                opened.store(list(zip(receipt.handles, originals, strict=True)))
         return receipt
 
     async def read(self, caller: Caller, scope: str, handles: Iterable[Handle]) -> dict[Handle, Original]:

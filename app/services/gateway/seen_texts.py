@@ -10,7 +10,7 @@ from app.core.events import Changed
 from app.services.vault.erasure import VAULT_CHANGED
 from app.store.changes import EVERYTHING
 from app.store.database import Database
-from app.store.vault.conversations import find_state
+from app.store.vault.conversations import read_state
 
 BUDGET_BYTES: Final = 32 * 2**20
 """What a process keeps, about."""
@@ -97,8 +97,7 @@ class SeenTexts:
             self._drop(next(iter(self._scopes)))
 
     async def _lineage(self, key: tuple[str, str]) -> Lineage | None:
-        async with self.database.transaction(key[0], write=False) as tx:
-            state = await find_state(tx, *key, self.now())
+        state = await read_state(self.database, *key, self.now())
         return None if state is None else state.lineage
 
     def _drop(self, key: tuple[str, str]) -> None:

@@ -70,7 +70,14 @@ class Allocation:
     async def _write(self, wants: Sequence[Want]) -> None:
         """Lock existing scopes, look up again, number the values still missing, and insert them in few statements."""
         numbering = self.numbering
-        existing = await lock_scopes(self.tx, {want.place for want in wants} & numbering.rows.keys())
+        places = {want.place for want in wants} & numbering.rows.keys()
+        # SQLite has had no other writer since the transaction began, so what was read then is still so.
+        alone = self.tx.dialect.name == "sqlite"
+        existing = (
+            {place: numbering.rows[place] for place in places}
+            if alone
+            else await lock_scopes(self.tx, places)
+        )
         for place, row in existing.items():
             numbering.rows[place] = row
             if row.live(numbering.now):
@@ -78,7 +85,8 @@ class Allocation:
             else:
                 await remove_contents(self.tx, [place])
                 numbering.renew(place, next(want for want in wants if want.place == place))
-        await self._look_up([want for want in wants if want.place in numbering.rows])
+        if not alone:
+            await self._look_up([want for want in wants if want.place in numbering.rows])
         new = any(want.place not in numbering.rows for want in wants)
         made = numbering.make(wants, await get_restore_epoch(self.tx)) if new else []
         numbering.check_owners(wants)
@@ -152,11 +160,11 @@ async def find_scopes(tx: AsyncConnection, places: Iterable[Place]) -> dict[Plac
 
 
 async def lock_scopes(tx: AsyncConnection, places: Iterable[Place]) -> dict[Place, ScopeRow]:
-    """Return the same scopes, locked until the transaction ends, always in the order of their names.
+    """Return the same scopes, locked until the transaction ends, in the order of their names; for PostgreSQL.
 
     SQLite has one writer at a time and needs no row locks.
     """
-    return await _scopes(tx, _SCOPES if tx.dialect.name == "sqlite" else _LOCKED, places)
+    return await _scopes(tx, _LOCKED, places)
 
 
 async def get_restore_epoch(tx: AsyncConnection) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.bulk import document, fetch, moment
+from app.store.database import Database
 from app.store.insertion import insert_absent
 from app.store.tables import SCOPE_ACTIVE, entry, scope
 from app.store.vault.tables import gateway_binding, gateway_signed
@@ -51,8 +52,20 @@ class Binding:
 
 async def find_state(tx: AsyncConnection, tenant: str, name: str, now: datetime) -> ScopeState | None:
     """Return the state of a live scope."""
-    marks = ("$1", "$2", "$3") if tx.dialect.name == "postgresql" else ("?", "?", "?")
-    rows = await fetch(tx, _STATE.format(*marks), (tenant, tenant, name))
+    return _state_in(await fetch(tx, *_state_query(tx.dialect.name, tenant, name)), now)
+
+
+async def read_state(database: Database, tenant: str, name: str, now: datetime) -> ScopeState | None:
+    """Return the state of a live scope, read by itself."""
+    return _state_in(await database.select(tenant, *_state_query(database.dialect, tenant, name)), now)
+
+
+def _state_query(dialect: str, tenant: str, name: str) -> tuple[str, tuple[str, str, str]]:
+    marks = ("$1", "$2", "$3") if dialect == "postgresql" else ("?", "?", "?")
+    return _STATE.format(*marks), (tenant, tenant, name)
+
+
+def _state_in(rows: Sequence[Any], now: datetime) -> ScopeState | None:
     if not rows:
         return None
     generation, state, expires, counters, owner, erasure = rows[0]
