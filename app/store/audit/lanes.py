@@ -16,10 +16,14 @@ _LANES_AT_ONCE = 3
 
 @dataclass(slots=True)
 class ScopeLanes(Generic[T]):
-    """The lanes in use; ``store`` stores works of one scope and never raises."""
+    """The lanes in use; ``store`` stores at most ``most`` works of one scope and never raises.
+
+    ``count`` is how many works wait in all lanes.
+    """
 
     store: Callable[[list[T]], Awaitable[None]]
     most: int
+    count: int = 0
     _waiting: dict[Place, deque[T]] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_LANES_AT_ONCE))
@@ -27,12 +31,9 @@ class ScopeLanes(Generic[T]):
     def __contains__(self, place: object) -> bool:
         return place in self._waiting
 
-    def __len__(self) -> int:
-        """Return how many works wait in all lanes."""
-        return sum(map(len, self._waiting.values()))
-
     def add(self, place: Place, work: T) -> None:
         """Put a work at the end of its scope's lane, which begins where there is none."""
+        self.count += 1
         if place in self._waiting:
             self._waiting[place].append(work)
             return
@@ -51,6 +52,8 @@ class ScopeLanes(Generic[T]):
         try:
             while waiting:
                 async with self._turns:
-                    await self.store([waiting.popleft() for _ in range(min(len(waiting), self.most))])
+                    works = [waiting.popleft() for _ in range(min(len(waiting), self.most))]
+                    self.count -= len(works)
+                    await self.store(works)
         finally:
             del self._waiting[place]

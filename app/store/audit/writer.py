@@ -103,7 +103,7 @@ class GroupWriter:
             await self._submit(tenant, None, _only(list(own)))
 
     async def _submit(self, tenant: str, want: Want | None, conclude: Conclude) -> None:
-        if self._task is None or self._closing or len(self._waiting) + len(self._lanes) >= _QUEUE_LIMIT:
+        if self._task is None or self._closing or len(self._waiting) + self._lanes.count >= _QUEUE_LIMIT:
             raise StoreUnavailableError(
                 "The service accepts no more writes at the moment.", retry_after_s=1.0
             )
