@@ -297,14 +297,20 @@ async def test_a_record_that_the_database_refuses_takes_none_of_its_batch_with_i
 
 
 async def test_a_scope_that_was_erased_elsewhere_is_not_written_with_its_old_key(
-    vault: Vault, own_url: str
+    vault: Vault, own_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caller = caller_of(TENANTS[0])
     async with Database(own_url, patience=PATIENT) as database, open_vault(database) as other:
         await other.service.erasures.erase_scope(caller, "talk", None)
-    receipt = await vault.store(caller, "talk", "Grace")
-    assert receipt.handles == [Handle("PERSON", 2)]
-    assert await vault.texts(caller, "talk", [Handle("PERSON", 1), Handle("PERSON", 2)]) == [None, "Grace"]
+        await vault.store(caller, "talk", "Grace")
+        await other.service.erasures.erase_scope(caller, "talk", None)
+        await other.store(caller, "talk", "Grace")
+    # This process still has the key before last in memory.
+    receipt = await vault.store(caller, "talk", "Grace", "Alan")
+    handles = [Handle("PERSON", ordinal) for ordinal in (3, 4)]
+    assert receipt.handles == handles
+    assert await vault.texts(caller, "talk", [Handle("PERSON", 2), *handles]) == [None, "Grace", "Alan"]
+    assert "database failed" not in caplog.text  # or the constraints, as the net, have caught a fault
 
 
 async def test_without_the_comparison_two_processes_give_one_handle_to_two_values(

@@ -24,7 +24,7 @@ from app.core.contracts.middleware import VaultOptions
 from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.settings import DatabaseSettings, KeysSettings, Settings
 from tests.benchmarks.speed.processes import postgres
-from tests.benchmarks.speed.report import table
+from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import Sizes
 
 BATCH = 64
@@ -48,6 +48,7 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
     alone = [("SQLite", *trips)]
     with postgres(folder) as url:
         costs, trips = asyncio.run(_measured(url, sizes, folder))
+        quiet, hot = asyncio.run(_beside_a_hot_scope(url, sizes, folder))
     rows += [("PostgreSQL", *row) for row in costs]
     alone.append(("PostgreSQL", *trips))
     yield table(
@@ -63,6 +64,68 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
         alone,
         "BEGIN and COMMIT included. On SQLite: turns of the connection's thread.",
     )
+
+    yield table(
+        "Writes of eight tenants beside a scope that another process locks",
+        ("scope", "p50 ms", "p99 ms"),
+        [("free", *quiet), ("locked half of the time, written to all the time", *hot)],
+        "PostgreSQL; a new value a write, one after the other for each tenant; the locked scope is of a ninth tenant.",
+    )
+
+
+async def _beside_a_hot_scope(
+    url: str, sizes: Sizes, folder: Path
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return p50 and p99 of other tenants' writes in milliseconds, without and with the hot scope, interleaved."""
+    settings = Settings(
+        database=DatabaseSettings(url=SecretStr(url)), keys=KeysSettings(file=folder / "keyring.json")
+    )
+    took: dict[bool, list[float]] = {False: [], True: []}
+    async with opened(settings) as services:
+        for lap in range(sizes.rounds * 2):
+            stop = asyncio.Event()
+            tasks = [asyncio.create_task(_heat(services, stop))]
+            if lap % 2:
+                tasks.append(asyncio.create_task(_lock(url, stop)))
+            try:
+                each = max(sizes.writes // (8 * 2 * sizes.rounds * 2), 2)
+                laps = await asyncio.gather(*(_times(services, number, each) for number in range(8)))
+            finally:
+                stop.set()
+                await asyncio.gather(*tasks)
+            took[bool(lap % 2)] += [seconds for times in laps for seconds in times]
+    return _quantiles(took[False]), _quantiles(took[True])
+
+
+async def _times(services: Services, number: int, count: int) -> list[float]:
+    seconds = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        await _new(services, _caller(f"quiet-{number}"), "talk")
+        seconds.append(time.perf_counter() - begin)
+    return seconds
+
+
+async def _heat(services: Services, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        await _new(services, _caller("hot"), "talk")
+
+
+async def _lock(url: str, stop: asyncio.Event) -> None:
+    """Lock the hot scope for 50 ms, again and again, as another process would that writes to it."""
+    connection = await asyncpg.connect(make_url(url).render_as_string(hide_password=False))
+    try:
+        while not stop.is_set():
+            async with connection.transaction():
+                await connection.execute("SELECT FROM scope WHERE tenant = 'hot' AND id = 'talk' FOR UPDATE")
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)
+    finally:
+        await connection.close()
+
+
+def _quantiles(seconds: list[float]) -> tuple[float, float]:
+    return percentile(seconds, 0.5) * 1000, percentile(seconds, 0.99) * 1000
 
 
 async def _measured(url: str, sizes: Sizes, folder: Path) -> tuple[list[tuple[object, ...]], list[int]]:
