@@ -174,3 +174,38 @@ async def test_a_disguised_attack_is_suspected_at_every_door_and_ordinary_text_i
                     by_rest = (await wire.http.post(place, json={"context": [item]})).json()
                     for answer in (by_mcp, by_rest):
                         assert answer["metadata"]["suspected"] is (text in ATTACKS), text
+
+
+THREAT = "I will kill you and burn your house tonight."
+THREATS = [
+    "".join(f"\\u{ord(char):04x}" for char in THREAT),
+    "".join(f"={ord(char):02X}" for char in THREAT),
+    "".join(f"%{ord(char):02X}" for char in THREAT),
+    "".join(f"&#{ord(char):07d};" for char in THREAT),
+    " ".join(str(ord(char)) for char in THREAT),
+    THREAT.encode().hex(),
+    base64.b64encode(THREAT.encode()).decode(),
+    base64.b64encode(base64.b64encode(THREAT.encode())).decode(),
+    THREAT.replace("kill", "k\x07ill").replace("burn", "b\x1b[0murn"),
+    THREAT.replace("i", "\u0456").replace("o", "\u043e"),
+    "".join(chr(ord(char) + 0xE0000) for char in THREAT),
+    f"\u202e{THREAT[::-1]}\u202c",
+]
+"""Ways to write a threat so that nobody who looks for its words finds them."""
+OWN = {"name": "own", "terms": ["burn your house"], "patterns": ["kill\\s+you"]}
+
+
+async def test_a_disguised_threat_is_flagged_at_every_door_and_ordinary_text_is_not(tmp_path):
+    async with service(f"sqlite:///{tmp_path}/sluice.db", warm=True) as (url, _):
+        place = url.removesuffix("/mcp") + "/api/v1/middleware/content_moderation/invoke"
+        arguments = {"action": "report", "policies": ["violence", "own"], "customPolicies": [OWN]}
+        for revision in REVISIONS:
+            async with client(url, revision, str(KEY)) as wire:
+                for text in [*THREATS, *CALM, *ORDINARY]:
+                    item = {"role": "user", "content": f"Dear Sir, {text} Best regards"}
+                    made = await wire.invoke(item, name="content_moderation", arguments=arguments)
+                    by_rest = await wire.http.post(place, json={"context": [item], "arguments": arguments})
+                    for answer in (made.result, by_rest.json()):
+                        scores = answer["metadata"]["scores"]
+                        assert (scores["violence"] >= 0.5) is (text in THREATS), (text, scores)
+                        assert scores["own"] == (text in THREATS), text

@@ -11,7 +11,7 @@ from app.core.contracts.engines import Embedder, EngineReport, Moderation
 from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
 from app.engines.moderation.model import Floats, ModerationClassifier
-from app.engines.moderation.windows import plain, windows
+from app.engines.moderation.windows import judged_windows
 
 MOST_ENCODED = 2
 """Most windows of one text that are encoded: a vector takes as long as the words of ten windows."""
@@ -31,6 +31,9 @@ class _Judged:
     """The windows of one text, the logits of their words, and their scores (a row for each window)."""
 
     spans: list[tuple[int, int]]
+    """Their offsets in the text; a window of decoded text stands for what was decoded and what is around it."""
+    pieces: list[str]
+    """What is judged in them."""
     by_words: Floats
     scores: Floats
 
@@ -54,7 +57,7 @@ class EmbeddedModerator:
                 "Unknown policy; details list the known ones.", details={"known": list(POLICIES)}
             )
         judged, classifier = await asyncio.to_thread(self._by_words, texts)
-        encoded = await self._encoded(texts, judged, classifier)
+        encoded = await self._encoded(judged, classifier)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
         scores: list[Mapping[str, float]] = []
@@ -85,34 +88,28 @@ class EmbeddedModerator:
 
     def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], ModerationClassifier]:
         classifier = self._loaded()
-        spans = [
-            [span for span in windows(text) if any(map(str.isalpha, text[slice(*span)]))] for text in texts
-        ]
-        pieces = [
-            [plain(text[slice(*span)]) for span in each] for text, each in zip(texts, spans, strict=True)
-        ]
-        different = list(dict.fromkeys(piece for each in pieces for piece in each))
+        read = [list(judged_windows(text)) for text in texts]
+        different = list(dict.fromkeys(piece for each in read for _, piece in each))
         logits_by_piece: dict[str, Floats] = {}
         for begin in range(0, len(different), _TOGETHER):
             together = different[begin : begin + _TOGETHER]
             logits_by_piece.update(zip(together, classifier.judged_by_words(together), strict=True))
         judged = []
-        for each, texts_of in zip(spans, pieces, strict=True):
-            rows = [logits_by_piece[piece] for piece in texts_of]
+        for each in read:
+            spans, pieces = [span for span, _ in each], [piece for _, piece in each]
+            rows = [logits_by_piece[piece] for piece in pieces]
             by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
-            judged.append(_Judged(each, by_words, classifier.scores_by_words(by_words, len(each))))
+            judged.append(_Judged(spans, pieces, by_words, classifier.scores_by_words(by_words, len(rows))))
         return judged, classifier
 
-    async def _encoded(
-        self, texts: Sequence[str], judged: list[_Judged], classifier: ModerationClassifier
-    ) -> bool:
+    async def _encoded(self, judged: list[_Judged], classifier: ModerationClassifier) -> bool:
         """Replace the scores of the most suspicious windows by the network's; return whether there are vectors."""
         if self._embedder is None:
             return False
         chosen = _most_suspicious(judged)
         if not chosen:
             return True
-        pieces = [plain(texts[text][slice(*judged[text].spans[row])]) for text, row in chosen]
+        pieces = [judged[text].pieces[row] for text, row in chosen]
         try:
             embeddings = await self._embedder.embed(pieces)
         except UpstreamUnavailableError:

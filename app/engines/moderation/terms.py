@@ -36,14 +36,18 @@ def _matched(texts: Sequence[str], lists: Sequence[TermList]) -> list[frozenset[
     ]
 
 
-def _forms(text: str) -> tuple[str, ...]:
-    """Return the text and, where that differs, its plain form without width variants, ligatures and invisible marks."""
-    if text.isascii():
-        return (text,)
-    plain = "".join(
-        char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf"
-    )
-    return (text,) if plain == text else (text, plain)
+def _forms(text: str) -> list[str]:
+    """Return the text, its plain form without width variants, ligatures and invisible marks, and what is decoded."""
+    from app.engines.views.reading import disguises  # noqa: PLC0415 - only where texts are matched
+
+    forms = [text]
+    if not text.isascii():
+        forms.append(
+            "".join(
+                char for char in unicodedata.normalize("NFKC", text) if unicodedata.category(char) != "Cf"
+            )
+        )
+    return list(dict.fromkeys((*forms, *(view.text for view in disguises(text)))))
 
 
 def _compiled(term_list: TermList, position: int) -> tuple[Any, ...]:

@@ -2,12 +2,30 @@
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator
+
+from app.engines.views.reading import disguises
 
 LONGEST = 320
 """Most characters of a window: a few sentences, about as long as the texts that the classifiers were trained on."""
 
 _ENDS = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])[\"')\]]*\s+|\n+")
+
+
+def judged_windows(text: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """Yield the windows of ``text`` that hold words: their offsets, and what is judged.
+
+    So do those of its other readings, without disguises and decoded, where these differ from the text.
+    """
+    for start, end in windows(text):
+        if any(map(str.isalpha, text[start:end])):
+            yield (start, end), plain(text[start:end])
+    for view in disguises(text):
+        for start, end in windows(view.text):
+            changed = bisect_left(view.changed, start, key=lambda change: change[1])
+            if changed < len(view.changed) and view.changed[changed][0] <= end:
+                yield view.original_span(start, end), plain(view.text[start:end])
 
 
 def windows(text: str) -> list[tuple[int, int]]:
