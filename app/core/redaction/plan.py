@@ -13,7 +13,7 @@ from app.core.contracts.engines import Span
 from app.core.contracts.middleware import ScopeName, VaultOptions
 from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.core.redaction.redaction import HandlesInText, conceal_edits
 
 Mode = Literal["handle", "mask", "hash", "remove", "block", "report"]
@@ -173,7 +173,7 @@ class RedactionPlan:
 
         Raise BlockedByPolicyError or UnscannableContentError if the arguments refuse a finding.
         """
-        edited = await off_loop(context.characters, self._plan_edits, context, spans)
+        edited = await off_loop(context.characters // LIGHT, self._plan_edits, context, spans)
         self._refuse_findings()
         return edited
 

@@ -16,7 +16,7 @@ from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.providers import ProviderEntry
 from app.core.gateway.restoring import HandleRestoration
 from app.core.gateway.signed_blocks import SignedBlock
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.services.gateway.answer_checks import AnswerChecks
 from app.services.gateway.model_lists import named_as
 from app.services.gateway.records import GatewayRecord
@@ -155,7 +155,7 @@ class AnswerRun:
         if family is None:
             return body
         try:
-            came = await off_loop(len(body), family.answer, operation, body, self.documents)
+            came = await off_loop(len(body) // LIGHT, family.answer, operation, body, self.documents)
         except (InvalidRequestError, TooLargeError, UpstreamUnavailableError):
             if self.record.observed:
                 return body
@@ -166,7 +166,7 @@ class AnswerRun:
             ) from None
         changed = came
         if restoration is not None:
-            changed = await off_loop(len(body), changed.rewritten, restoration)
+            changed = await off_loop(len(body) // LIGHT, changed.rewritten, restoration)
         if self.checks is not None:  # they read what the caller would
             changed = await self.checks.passed(changed, self.vault.scope.name)
         await self._before(came.signed, came)

@@ -9,7 +9,7 @@ from app.core.contracts.policy import Policy
 from app.core.errors import InvalidArgumentsError
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.requests import GatewayRequest
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.services.gateway.scopes import ScopeHints, ScopeRules
 
 _LONGEST_USER: Final = 200
@@ -45,7 +45,7 @@ async def read(incoming: DoorRequest) -> GatewayRequest | None:
     family, body = incoming.operation.family, incoming.body
     if family is None or not body:
         return None
-    return await off_loop(len(body), family.request, incoming.operation, body)
+    return await off_loop(len(body) // LIGHT, family.request, incoming.operation, body)
 
 
 def hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:

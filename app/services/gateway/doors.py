@@ -26,7 +26,7 @@ from app.core.gateway.providers import (
 )
 from app.core.gateway.requests import NOTE, GatewayRequest
 from app.core.gateway.restoring import HandleRestoration
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.core.request import RequestInfo
 from app.services.gateway.answer_checks import AnswerChecks, HeldStreams, checks_of, evidence_of
 from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of, whole_answer
@@ -281,9 +281,11 @@ class GatewayService:
         if way.model is not None and way.model != asked:
             request = request.with_model(way.model)
         if record.observed:
-            return _Turn(await off_loop(record.bytes_in, request.to_bytes), way, vault, None)
+            return _Turn(await off_loop(record.bytes_in // LIGHT, request.to_bytes), way, vault, None)
         noted = request.with_note(NOTE) if policy.note else request
-        sent, body, replaced = await outbound.checked(noted, await off_loop(record.bytes_in, noted.to_bytes))
+        sent, body, replaced = await outbound.checked(
+            noted, await off_loop(record.bytes_in // LIGHT, noted.to_bytes)
+        )
         record.egress.update(replaced)
         if sent is noted:
             record.prefix_changed = outbound.changed_prefixes(came, request)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from app.core.access import KEY_PATTERN
 from app.core.errors import BlockedByPolicyError
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.engines.originals import OriginalMatch
 from app.services.gateway.request_vaults import RequestVault
 
@@ -37,7 +37,7 @@ async def checked(vault: RequestVault, body: bytes, texts: Callable[[], Collecti
     Raises EgressRefusedError, which names neither value nor place, if an original stands elsewhere: in the name of a
     member, in a number, in what only machines read. A key of this service never leaves, wherever it stands.
     """
-    return await off_loop(len(body), _checked, vault, body, texts)
+    return await off_loop(len(body) // LIGHT, _checked, vault, body, texts)
 
 
 def _checked(vault: RequestVault, body: bytes, texts: Callable[[], Collection[Path]]) -> EgressResult:

@@ -10,7 +10,7 @@ from app.core.gateway.channels import Path
 from app.core.gateway.member_table import LeafRole
 from app.core.gateway.offsets import OffsetMap, document_maps
 from app.core.gateway.requests import GatewayRequest
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.services.gateway import egress
 from app.services.gateway.pipeline_use import PipelineUse
 from app.services.gateway.request_vaults import RequestVault
@@ -65,7 +65,7 @@ class Outbound:
         if not after:
             return ()
         maps = partial(document_maps, after, came.documents, self.vault.original)
-        return await off_loop(sum(map(len, after)), lambda: tuple(maps()))
+        return await off_loop(sum(map(len, after)) // LIGHT, lambda: tuple(maps()))
 
     def changed_prefixes(self, came: GatewayRequest, sent: GatewayRequest) -> int:
         """Return how many texts of ``came`` an earlier turn sent in another form than ``sent``, which now leaves."""

@@ -24,7 +24,7 @@ from app.core.errors import (
     NotFoundError,
     ServiceError,
 )
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.middlewares.pii_restoration import PiiRestoration
@@ -246,7 +246,7 @@ class InvokeService:
         progress: Progress | None,
     ) -> Outcome:
         checked = checked_arguments(middleware, arguments)
-        call.input_json = await off_loop(weight_of(items), dumps, items)
+        call.input_json = await off_loop(weight_of(items) // LIGHT, dumps, items)
         context = await off_loop(
             len(call.input_json),
             Context.parse,

@@ -11,7 +11,7 @@ from app.core.content.handles import HANDLES_LEFT, Handle, Original, count_handl
 from app.core.contracts.engines import EngineReport, Masker
 from app.core.contracts.middleware import Outcome, VaultOptions
 from app.core.contracts.policy import Policy, SecretPolicy
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.services.audit.audit import AuditService
 from app.services.invoke.calls import MiddlewareCall
 from app.services.vault.vault import VaultReceipt, VaultWrite
@@ -116,7 +116,7 @@ class OutcomeRecorder:
 
     async def _store_concealed(self, outcome: Outcome, policy: Policy, call: MiddlewareCall) -> InvokeAnswer:
         caller, context, options = call.acting, outcome.context, outcome.vault
-        pending = await off_loop(len(call.input_json), _conceals, context)
+        pending = await off_loop(len(call.input_json) // LIGHT, _conceals, context)
         kept = await self.kept(pending, options.scope, caller)
         wanted = [conceal for conceal in pending if conceal.keep is None or conceal.keep not in kept]
         final: list[InvokeAnswer] = []
@@ -135,7 +135,7 @@ class OutcomeRecorder:
         call.details = {**call.details, "mapping_returned": options.return_mapping}
         originals = [(conceal.label, conceal.original) for conceal in wanted]
         ttl_s = options.ttl_s or policy.scope_ttl_s
-        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.input_json))
+        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.input_json) // LIGHT)
         await self.vault.commit(caller, write)
         return final[0]
 
@@ -151,7 +151,7 @@ class OutcomeRecorder:
                 "restored": call.counts.get("restored", 0) + restored,
                 "unresolved": metadata["unresolved"],
             }
-        content = await off_loop(len(call.input_json), context.to_json)
+        content = await off_loop(len(call.input_json) // LIGHT, context.to_json)
         await self.audit.record(call.event(OUTCOME_OK, out=content, scope=scope))
         return InvokeAnswer(content, metadata)
 

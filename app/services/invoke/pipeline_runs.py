@@ -15,7 +15,7 @@ from app.core.contracts.middleware import Invocation, Middleware, Outcome, Vault
 from app.core.contracts.policy import Policy
 from app.core.deadlines import TimeLimit
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, ServiceError
-from app.core.offload import off_loop
+from app.core.offload import LIGHT, off_loop
 from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 from app.core.redaction.plan import INSTRUCTING_ROLES
 from app.core.strictjson import dumps
@@ -68,7 +68,7 @@ class PipelineRun:
         own, steps = ready(pipeline, self.middlewares, self.policy, arguments)
         call.action = "middleware.dry_run" if own.dry_run else call.action
         call.details = {"pipeline_version": self.version.version}
-        call.input_json = await off_loop(weight_of(items), dumps, items)
+        call.input_json = await off_loop(weight_of(items) // LIGHT, dumps, items)
         self.strict = own.strict or any(step.arguments.strict for step in steps)
         self.items = items
         first = await self._parse_items()
@@ -125,7 +125,7 @@ class PipelineRun:
             transformed = await self._restore(transformed, outcome.vault.scope or "", metadata)
         elif self._concealing:
             transformed = await self._redact_additions(transformed, context, until)
-        items = await off_loop(len(self.call.input_json), transformed.to_json)
+        items = await off_loop(self._weight, transformed.to_json)
         if outcome.keep_content and self.policy.audit_content:
             self.call.sealed = await self.outcomes.audit.seal(self.call.caller.tenant, dumps(self.items))
         self.table.moved(len(transformed.added))
@@ -150,14 +150,14 @@ class PipelineRun:
             raise InvalidArgumentsError(
                 "The steps of one pipeline share one vault scope.", details={"pointer": "/arguments/scope"}
             )
-        pending = await off_loop(len(self.call.input_json), lambda: context.conceals)
+        pending = await off_loop(self._weight, lambda: context.conceals)
         kept = await self.outcomes.kept(
             [conceal for conceal in pending if conceal.keep not in self.table.originals],
             scope,
             self.call.acting,
         )
         self.table.reserve(context, INSTRUCTING_ROLES)
-        concealed = await off_loop(len(self.call.input_json), lambda: self.table.conceal(context, kept=kept))
+        concealed = await off_loop(self._weight, lambda: self.table.conceal(context, kept=kept))
         self._concealing.append(ready_step)
         self.vault = options if vault_options is None else _merged_options(vault_options, options)
         return concealed
@@ -178,7 +178,7 @@ class PipelineRun:
         """Return a step's context after the redaction steps have processed what this step added."""
         if context.items is not input_context.items:
             # The step returned a text of its own; which part is new is unknown, so all of it is redacted again.
-            whole = await off_loop(len(self.call.input_json), context.to_json)
+            whole = await off_loop(self._weight, context.to_json)
             return self._parse(await self._redact(whole, None, until))
         additions = Additions(context)
         if not additions.items:
@@ -197,13 +197,17 @@ class PipelineRun:
         return items
 
     async def _parse_items(self) -> Context:
-        return await off_loop(weight_of(self.items), self._parse, self.items)
+        return await off_loop(weight_of(self.items) // LIGHT, self._parse, self.items)
 
     def _parse(self, items: Any) -> Context:
         limits = self.policy.limits
         return Context.parse(
             items, max_blocks=limits.max_blocks, max_depth=limits.max_depth, strict=self.strict
         )
+
+    @property
+    def _weight(self) -> int:
+        return len(self.call.input_json) // LIGHT
 
     def _end_of(self, ready_step: ReadyStep) -> float:
         limits = (ready_step.step.timeout_ms, self.policy.timeouts_ms.get(ready_step.step.name))
@@ -225,7 +229,7 @@ class PipelineRun:
             await self.outcomes.audit.record(event)
             return InvokeAnswer(self.items, self._metadata())
         options, call, context = self.vault, self.call, await self._parse_items()
-        wanted = await off_loop(len(call.input_json), self.table.present, context)
+        wanted = await off_loop(self._weight, self.table.present, context)
         originals = [(handle.label, self.table.originals[handle]) for handle in wanted]
         metadata, final = self._metadata(), list[InvokeAnswer]()
 
@@ -241,7 +245,7 @@ class PipelineRun:
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
         ttl_s = options.ttl_s or self.policy.scope_ttl_s
-        write = VaultWrite(options.scope, originals, options, events, ttl_s, len(call.input_json))
+        write = VaultWrite(options.scope, originals, options, events, ttl_s, self._weight)
         await self.outcomes.vault.commit(call.acting, write)
         return final[0]
 
