@@ -250,6 +250,89 @@ def response_stream():
 
 RESPONSE_STREAM = response_stream()
 
+RESULT_TEXT = [{"type": "text", "text": "got [PERSON_1] there"}]
+BLOCKS = [
+    {"type": "mcp_tool_use", "id": "m", "name": "t", "server_name": "s", "input": {"q": "[PERSON_1]"}},
+    {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": False, "content": RESULT_TEXT},
+    {"type": "mcp_tool_listing", "server_name": "s", "tools": [{"name": "t", "description": "for [PERSON_1] alone"}]},
+    {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {"type": "code_execution_result", "stdout": "saw [PERSON_1] there", "stderr": "", "return_code": 0, "content": []}},
+    {"type": "bash_code_execution_tool_result", "tool_use_id": "s", "content": {"type": "bash_code_execution_result", "stdout": "ran [PERSON_1] there", "stderr": "", "return_code": 0, "content": []}},
+    {"type": "text_editor_code_execution_tool_result", "tool_use_id": "s", "content": {"type": "text_editor_code_execution_view_result", "file_type": "text", "content": "read [PERSON_1] there"}},
+    {"type": "tool_search_tool_result", "tool_use_id": "s", "content": {"type": "tool_search_tool_search_result", "tool_references": [{"type": "tool_reference", "tool_name": "f"}]}},
+    {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": {"type": "web_fetch_result", "url": "https://a.example", "retrieved_at": "2026-01-01", "content": {"type": "document", "title": "of [PERSON_1] here", "source": {"type": "text", "media_type": "text/plain", "data": "has [PERSON_1] in it"}}}},
+    {"type": "advisor_tool_result", "tool_use_id": "s", "content": {"type": "advisor_result", "text": "ask [PERSON_1] now"}},
+    {"type": "fallback", "from": {"model": "m"}, "to": {"model": "n"}},
+]  # fmt: skip
+BLOCK_STREAM = b"".join(
+    [
+        named("message_start", message={"id": "msg_2", "type": "message", "role": "assistant", "model": "m", "content": [], "usage": {}}),
+        *(block(number, each) for number, each in enumerate(BLOCKS)),
+        named("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 4}),
+        named("message_stop"),
+    ]
+)  # fmt: skip
+
+ITEMS = [
+    {"id": "i0", "type": "apply_patch_call", "call_id": "a", "status": "completed", "operation": {"type": "update_file", "path": "a.txt", "diff": "+ [PERSON_1] x"}},
+    {"id": "i1", "type": "apply_patch_call_output", "call_id": "a", "status": "completed", "output": "put [PERSON_1] in"},
+    {"id": "i2", "type": "computer_call", "call_id": "b", "action": {"type": "type", "text": "for [PERSON_1] now"}, "pending_safety_checks": [], "status": "completed"},
+    {"id": "i3", "type": "computer_call_output", "call_id": "b", "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw0KGgo="}},
+    {"id": "i4", "type": "custom_tool_call_output", "call_id": "d", "output": "had [PERSON_1] there"},
+    {"id": "i5", "type": "function_call_output", "call_id": "c", "output": '{"who": "[PERSON_1]"}'},
+    {"id": "i6", "type": "file_search_call", "status": "completed", "queries": ["where is [PERSON_1] now"], "results": [{"file_id": "f", "filename": "n.txt", "score": 0.5, "text": "by [PERSON_1] then"}]},
+    {"id": "i7", "type": "local_shell_call", "call_id": "e", "status": "completed", "action": {"type": "exec", "command": ["echo", "[PERSON_1]"], "env": {}}},
+    {"id": "i8", "type": "local_shell_call_output", "call_id": "e", "output": "echoed [PERSON_1] back"},
+    {"id": "i9", "type": "mcp_approval_request", "name": "t", "server_label": "s", "arguments": '{"q":"[PERSON_1]"}'},
+    {"id": "i10", "type": "mcp_approval_response", "approval_request_id": "i9", "approve": True, "reason": "as [PERSON_1] said"},
+    {"id": "i11", "type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "t", "description": "for [PERSON_1] alone", "input_schema": {}}]},
+    {"id": "i12", "type": "tool_search_call", "execution": "client", "arguments": {"q": "[PERSON_1]"}, "status": "completed"},
+    {"id": "i13", "type": "tool_search_output", "tools": [{"type": "function", "name": "f", "description": "by [PERSON_1] then"}], "status": "completed"},
+    {"id": "i14", "type": "program", "call_id": "p", "code": "print('[PERSON_1]')"},
+    {"id": "i15", "type": "program_output", "call_id": "p", "output": "ran [PERSON_1] there"},
+    {"id": "i16", "type": "additional_tools", "tools": []},
+    {"id": "i17", "type": "compaction", "encrypted_content": SIGNATURE},
+]  # fmt: skip
+
+
+def item_stream():
+    made = Numbered()
+    base = {"id": "resp_2", "object": "response", "model": "m", "tools": []}
+    events = [made("response.created", response={**base, "status": "in_progress", "output": []})]
+    for number, item in enumerate(ITEMS):
+        events.append(
+            made("response.output_item.added", output_index=number, item={**item, "status": "in_progress"})
+        )
+        events.append(made("response.output_item.done", output_index=number, item=item))
+    return b"".join(
+        [*events, made("response.completed", response={**base, "status": "completed", "output": ITEMS})]
+    )
+
+
+ITEM_STREAM = item_stream()
+
+
+def ended_with(kind):
+    """Return a short stream that ends before its answer is whole."""
+    made = Numbered()
+    base = {"id": "resp_3", "object": "response", "model": "m", "tools": []}
+    at = {"item_id": "msg", "output_index": 0, "content_index": 0}
+    part = {"type": "output_text", "text": "Dear [PERSON_1], and [PERS", "annotations": []}
+    item = {"id": "msg", "type": "message", "role": "assistant", "status": "incomplete", "content": [part]}
+    status = kind.removeprefix("response.")
+    fault = {"code": "server_error", "message": "no [PERSON_1] here"}
+    ended = {**base, "status": status, "output": [item], "error": fault}
+    last = made(kind, **fault, param=None) if kind == "error" else None
+    return b"".join(
+        [
+            made("response.created", response={**base, "status": "in_progress", "output": []}),
+            made("response.output_item.added", output_index=0, item={**item, "content": []}),
+            made("response.content_part.added", part={**part, "text": ""}, **at),
+            made("response.output_text.delta", delta="Dear [PER", **at),
+            made("response.output_text.delta", delta="SON_1], and [PERS", **at),
+            last or made(kind, response=ended),
+        ]
+    )
+
 
 def events_of(raw):
     """Return the data of the events of a stream, as a client reads them."""

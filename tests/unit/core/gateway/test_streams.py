@@ -1,7 +1,11 @@
 """Streamed answers of all families: every type of event, cut at every byte."""
 
 import json
+import typing
 
+import anthropic.types.beta as anthropic_types
+import anthropic.types.beta.beta_raw_content_block_start_event as anthropic_start
+import openai.types.responses as openai_types
 import pytest
 
 from app.core.content.handles import Handle, Original
@@ -11,15 +15,23 @@ from app.core.gateway.families.openai_chat import ChatStream
 from app.core.gateway.families.openai_responses import ResponseStream
 from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.restoring import HandleRestoration
+from tests.sampling import sample
 from tests.unit.core.gateway import recorded
 from tests.unit.core.gateway.recorded import HANDLE, ORIGINAL, SIGNATURE
 
+SPELLED = json.dumps(ORIGINAL, ensure_ascii=False)[1:-1].encode()
 ESCAPED = json.dumps(ORIGINAL, ensure_ascii=False)[1:-1]
 FAMILIES = {
     "chat": (ChatStream, recorded.CHAT_STREAM, recorded.chat_texts),
     "legacy": (ChatStream, recorded.LEGACY_STREAM, recorded.chat_texts),
     "messages": (MessageStream, recorded.MESSAGE_STREAM, recorded.message_texts),
     "responses": (ResponseStream, recorded.RESPONSE_STREAM, recorded.response_texts),
+    "blocks": (MessageStream, recorded.BLOCK_STREAM, recorded.message_texts),
+    "items": (ResponseStream, recorded.ITEM_STREAM, recorded.response_texts),
+    **{
+        end: (ResponseStream, recorded.ended_with(end), recorded.response_texts)
+        for end in ("response.failed", "response.incomplete", "error")
+    },
 }
 
 
@@ -38,8 +50,64 @@ def test_a_stream_does_not_depend_on_its_chunks(family):
     raw = FAMILIES[family][1]
     whole, _ = streamed(family, raw)
     assert streamed(family, raw, *range(1, len(raw)))[0] == whole
-    for cut in range(1, len(raw), max(1, len(raw) // 50)):
+    assert whole.count(SPELLED) >= 1 and raw != whole
+    for cut in sample(f"cuts of {family}", range(1, len(raw)), 40):
         assert streamed(family, raw, cut)[0] == whole
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_stream_may_be_cut_at_every_byte(family):
+    raw = FAMILIES[family][1]
+    whole, _ = streamed(family, raw)
+    assert [cut for cut in range(1, len(raw)) if streamed(family, raw, cut)[0] != whole] == []
+
+
+def types_in(union):
+    """Return the values of ``type`` of all members of a union of the packages' types."""
+    members = typing.get_args(union)
+    inner = [
+        typing.get_args(each.model_fields["type"].annotation)
+        for each in members
+        if hasattr(each, "model_fields")
+    ]
+    nested = [types_in(each) for each in members if not hasattr(each, "model_fields")]
+    return {name for names in (*inner, *nested) for name in names}
+
+
+def types_of(*names, member=None):
+    """Return the types of all events of recorded streams, or of a member of theirs."""
+    events = [event for name in names for event in recorded.events_of(FAMILIES[name][1])]
+    return {(event if member is None else event.get(member) or {}).get("type") for event in events}
+
+
+@pytest.mark.parametrize(
+    ("union", "recorded_types"),
+    [
+        (
+            openai_types.ResponseStreamEvent,
+            types_of("responses", "response.failed", "response.incomplete", "error"),
+        ),
+        (openai_types.ResponseOutputItem, types_of("responses", "items", member="item")),
+        (anthropic_types.BetaRawMessageStreamEvent, types_of("messages")),
+        (anthropic_types.BetaRawContentBlockDelta, types_of("messages", member="delta")),
+        (anthropic_start.ContentBlock, types_of("messages", "blocks", member="content_block")),
+    ],
+)
+def test_every_type_of_the_packages_is_among_the_recorded_ones(union, recorded_types):
+    assert len(types_in(union)) > 5 and types_in(union) - recorded_types == set()
+
+
+@pytest.mark.parametrize(
+    ("family", "member", "kept"),
+    [
+        ("blocks", "content_block", {"mcp_tool_use"}),
+        ("items", "item", {"file_search_call", "mcp_approval_request", "program"}),
+    ],
+)
+def test_what_the_provider_runs_keeps_its_handles_and_nothing_else(family, member, kept):
+    events = recorded.events_of(streamed(family, FAMILIES[family][1])[0])
+    assert {event[member]["type"] for event in events if member in event and HANDLE in str(event)} == kept
 
 
 @pytest.mark.parametrize("family", FAMILIES)
