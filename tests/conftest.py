@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import os
 import tempfile
 import warnings
@@ -30,6 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give every process of this run the same name for the server they share, and one place for compiled patterns."""
     os.environ.setdefault("SLUICE_TEST_RUN", os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex))
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
+    # A client reads the authorities that it trusts, 150 of them in 25 ms; tests make thousands, and all stay here.
+    if "not outside" in config.option.markexpr:
+        os.environ["SSL_CERT_FILE"] = str(config.rootpath / "tests" / "no-authority.pem")
     if not hasattr(config, "workerinput"):
         adopt_orphans(runs_tests=config.getoption("dist", "no") == "no")
 
@@ -37,6 +41,21 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     """Print the seed of the samples, with which they can be drawn again."""
     return f"samples of large suites: SLUICE_TEST_SEED={SEED}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[object]:
+    """Keep the collector away from what stays for good: the modules and twelve thousand tests.
+
+    A full pass over them takes more than half a second, and tests that cut connections ask for one each.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

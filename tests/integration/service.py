@@ -23,6 +23,7 @@ from app.settings import (
     Settings,
     TelemetrySettings,
 )
+from tests.factories import with_schema
 from tests.integration.loopback import serving
 
 
@@ -53,7 +54,7 @@ def running_service(
     key = str(ApiKey.generate())
     settings = Settings(
         database=DatabaseSettings(
-            url=SecretStr(database_url or f"sqlite:///{directory}/sluice.db"),
+            url=SecretStr(with_schema(database_url or f"sqlite:///{directory}/sluice.db")),
             **{f"{name}_timeout_s": 30 for name in ("connect", "statement", "pool")},
         ),
         keys=KeysSettings(file=directory / "keyring.json"),

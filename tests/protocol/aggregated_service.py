@@ -20,6 +20,7 @@ from app.services.declare.declaration_files import read_file
 from app.services.declare.declarations import DeclarationService
 from app.services.servers.pins import PinState
 from app.settings import UpstreamsSettings
+from tests.factories import with_schema
 from tests.protocol.mcp_service import listening, settings_of, unchanged_logging
 from tests.upstreams.running import serving
 from tests.upstreams.scripted import ScriptedServer
@@ -39,7 +40,8 @@ async def aggregated(
     """Serve everything with ``servers`` in its file; yield the URL of /mcp once each server was listed or failed."""
     file = folder / "sluice.json"
     file.write_text(json.dumps({"mcpServers": servers, **(declared or {})}))
-    settings = settings_of(database_url or f"sqlite:///{folder}/aggregated.db", required=required)
+    database = with_schema(database_url or f"sqlite:///{folder}/aggregated.db")
+    settings = settings_of(database, required=required)
     upstream = UpstreamsSettings(config=file, **upstreams)
     settings = settings.model_copy(update={"upstreams": upstream, **(sections or {})})
     with unchanged_logging():

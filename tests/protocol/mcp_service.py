@@ -23,7 +23,7 @@ from app.settings import (
     Settings,
     TelemetrySettings,
 )
-from tests.factories import TEST_RING
+from tests.factories import TEST_RING, with_schema
 
 KEY = ApiKey.generate()
 RING = "1:" + base64.b64encode(TEST_RING.keys[1]).decode()
@@ -57,7 +57,7 @@ async def service(
     database_url: str, *, required: bool = True, warm: bool = False, primitives: Primitives | None = None
 ) -> AsyncIterator[tuple[str, FastAPI]]:
     """Serve the whole application and yield the URL of /mcp; ``warm`` is for tests that look for personal data."""
-    settings = settings_of(database_url, required=required, warm=warm)
+    settings = settings_of(with_schema(database_url), required=required, warm=warm)
     with unchanged_logging():
         app = create_app(settings, primitives=primitives)
         async with listening(app) as url:
