@@ -15,11 +15,12 @@ from fastapi import FastAPI
 import app
 from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
+from app.api.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.assembly import Services, mark_store, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
-from app.edge.guard import MCP_SURFACE, Drain, GuardedApp
+from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, GuardedApp
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -53,12 +54,17 @@ DESCRIPTION = (
 
 
 def create_app(
-    settings: Settings, *, primitives: Primitives | None = None, now: Callable[[], datetime] = utc_now
+    settings: Settings,
+    *,
+    primitives: Primitives | None = None,
+    now: Callable[[], datetime] = utc_now,
+    ordinary: bool = True,
 ) -> FastAPI:
     """Return the application; its lifespan builds the services and starts their tasks.
 
     ``app.state.first_key`` is the API key that this start made up, or None; ``app.state.drain`` takes the process
-    out of service. ``primitives`` and ``now`` are for tests.
+    out of service. ``primitives`` and ``now`` are for tests; so is ``ordinary``: off, every
+    invocation takes the general way, to compare the two.
     """
     configure_logging(settings.telemetry.log_level, settings.telemetry.log_format)
     drain, metrics = Drain(), Metrics()
@@ -101,7 +107,7 @@ def create_app(
             readiness.begin(_checks(services))
             metrics.watch_servers(services.upstreams.counts)
             metrics.watch_detection(services.detector.counts)
-            mcp = _mcp(services, anonymous, primitives)
+            mcp = _mcp(services, anonymous, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)
             services.upstreams.subscribe_notifications(mcp.server_told)
@@ -120,7 +126,7 @@ def create_app(
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
-            yield {MCP_SURFACE: mcp.app}
+            yield {MCP_SURFACE: mcp.app, **(_ordinary_route(service) if ordinary else {})}
 
     service = GuardedApp(
         title="Sluice",
@@ -146,6 +152,11 @@ def create_app(
         logger=structlog.get_logger("sluice").bind(),
     )
     return service
+
+
+def _ordinary_route(service: FastAPI) -> dict[str, Any]:
+    general = partial(FastAPI.__call__, service)
+    return {INVOKE_SURFACE: OrdinaryRoute(service.state.route_services, general)}
 
 
 async def _refuse_lonely_mark(services: Services) -> None:
@@ -210,7 +221,9 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
     )
 
 
-def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | None) -> Mcp:
+def _mcp(
+    services: Services, anonymous: Caller | None, primitives: Primitives | None, *, ordinary: bool
+) -> Mcp:
     http = services.settings.http
     # Processes behind one socket share its requests: the answer to a question could reach any of them.
     alone = http.workers == 1
@@ -231,6 +244,7 @@ def _mcp(services: Services, anonymous: Caller | None, primitives: Primitives | 
         groups=groups,
         interceptors=InterceptorService(services.invoke, app.__version__, OLDEST_PROTOCOL),
         session_idle_s=services.settings.sessions.idle_s,
+        ordinary=ordinary,
     )
     if primitives is not None:
         return build_mcp(parts)

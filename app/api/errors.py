@@ -16,7 +16,7 @@ from app.core.errors import (
     NotFoundError,
     ServiceError,
 )
-from app.edge.facts import facts_of
+from app.edge.facts import RequestFacts, facts_of
 from app.edge.problems import internal_error, log_cause, problem_response
 
 
@@ -50,7 +50,11 @@ def validation_error(faults: Sequence[Mapping[str, Any]]) -> InvalidArgumentsErr
 
 async def _on_service_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceError)  # noqa: S101 - the handler is registered for this class
-    facts = facts_of(request.scope)
+    return answer_of(error, facts_of(request.scope))
+
+
+def answer_of(error: ServiceError, facts: RequestFacts) -> Response:
+    """Return the answer to a request that failed in its route, and note the failure."""
     facts.error_code = error.code
     log_cause(error, facts.request_id)
     return problem_response(error, facts.request_id)

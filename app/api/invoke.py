@@ -1,13 +1,18 @@
 """Middlewares over REST: list them, invoke one."""
 
+import math
+import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Path, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.auth import (
     CallerDep,
     InfoDep,
+    RouteServices,
     ServicesDep,
     counted,
     info_of,
@@ -15,22 +20,24 @@ from app.api.auth import (
     new_router,
     services_of,
 )
+from app.api.errors import answer_of
 from app.core.access import Role
-from app.core.errors import InvalidArgumentsError
+from app.core.errors import InvalidArgumentsError, ServiceError
 from app.core.offload import off_loop
 from app.core.strictjson import dumps
-from app.edge.facts import facts_of
+from app.edge.facts import INVOKE_PREFIX, RequestFacts, facts_of
 from app.edge.limits import needs
 from app.services.invoke.invoke import MiddlewareListing
 
 _MEMBERS: Final = frozenset({"arguments", "context"})
+_NONE: Final = dict[str, Any]()
 _JSON: Final = "application/json"
+_NAME: Final = r"[a-z][a-z0-9_]{0,63}"
+_PATH: Final = re.compile(f"{re.escape(INVOKE_PREFIX)}({_NAME})/invoke")
 
 Name = Annotated[
     str,
-    Path(
-        description="Name of the middleware.", examples=["pii_redaction"], pattern=r"^[a-z][a-z0-9_]{0,63}$"
-    ),
+    Path(description="Name of the middleware.", examples=["pii_redaction"], pattern=f"^{_NAME}$"),
 ]
 
 router = new_router("/middleware", "middleware", invokes=True)
@@ -154,6 +161,64 @@ async def invoke_middleware(name: Name, request: Request, caller: CallerDep) -> 
     size = facts.bytes_in
     body = await off_loop(size, dumps, {"content": result.content, "metadata": result.metadata})
     return Response(body, media_type=_JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinaryRoute:
+    """Raw ASGI endpoint of an ordinary invocation; everything else, and every fault of a request, goes to ``general``.
+
+    It does what ``invoke_middleware`` does, without looking for the route and its dependencies.
+    """
+
+    services: RouteServices
+    general: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request whose path begins as that of an invocation."""
+        facts = facts_of(scope)
+        name = _ordinary_name(scope, facts)
+        if name is None or facts.caller is None:
+            await self.general(scope, receive, send)
+            return
+        scope["route"] = _ROUTE  # the logs name requests by the template of their path
+        invoke, value = self.services.invoke, facts.json
+        if name in invoke.registry.middlewares:
+            facts.middleware = name
+        try:
+            answer = await invoke.invoke(
+                facts.caller, name, value.get("arguments", {}), value["context"], facts.info(math.inf)
+            )
+        except ServiceError as error:
+            await answer_of(error, facts)(scope, receive, send)
+            return
+        content = answer.encoded or await off_loop(facts.bytes_in, dumps, answer.content)
+        metadata = await off_loop(facts.bytes_in, dumps, answer.metadata)
+        body = b'{"content":%b,"metadata":%b}' % (content, metadata)
+        headers = [(b"content-length", str(len(body)).encode()), (b"content-type", _JSON.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+_ROUTE: Final = next(
+    route for route in router.routes if getattr(route, "endpoint", None) is invoke_middleware
+)
+
+
+def _ordinary_name(scope: Scope, facts: RequestFacts) -> str | None:
+    """Return the name of the middleware that an ordinary request invokes, None for every other request."""
+    value = facts.json
+    if (
+        scope["method"] != "POST"
+        or scope.get("query_string")
+        or scope.get("root_path")
+        or type(value) is not dict
+        or not value.keys() <= _MEMBERS
+        or type(value.get("arguments", _NONE)) is not dict
+        or type(value.get("context")) is not list
+    ):
+        return None
+    path = _PATH.fullmatch(facts.path)
+    return path[1] if path is not None else None
 
 
 def _invocation(request: Request) -> tuple[dict[str, Any], Any]:

@@ -11,6 +11,9 @@ from app.core.request import RequestInfo
 
 MCP_PATH: Final = "/mcp"
 INTERCEPTORS_PATH: Final = "/mcp/interceptors"
+INVOKE_PREFIX: Final = "/api/v1/middleware/"
+"""What stands before the name of a middleware in the path of its invocation over REST."""
+
 GROUP_PATH: Final = "/mcp/groups/"
 """What stands before the name of a group in the address of its endpoint."""
 

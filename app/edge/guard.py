@@ -17,7 +17,7 @@ from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import Holding
-from app.edge.facts import GROUP_PATH, MCP_PATH, RequestFacts, facts_of
+from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
     MCP_NEEDS,
     PROBES,
@@ -39,6 +39,9 @@ from app.edge.tracing import Tracer
 
 MCP_SURFACE: Final = "mcp_surface"
 """Under which the state of the lifespan holds what serves the MCP endpoints: before the routes of ``app`` are tried."""
+
+INVOKE_SURFACE: Final = "invoke_surface"
+"""Likewise for the paths below ``INVOKE_PREFIX``."""
 
 Gate = Callable[[RequestFacts, str | None, Needs | None], Awaitable[Caller]]
 """Who presents this bearer key, and does the caller have a role that the route needs? It raises where not."""
@@ -165,7 +168,7 @@ class EdgeGuard:
         holding: Holding | None = None
         try:
             headers = self._checked(scope, facts)
-            surface = scope.get("state", {}).get(MCP_SURFACE, self.app) if facts.is_mcp else self.app
+            surface = self._routed(scope, facts)
             if has_body(scope["method"]):
                 await self._check_caller(scope, facts, headers)
             self._check_query(scope, facts)
@@ -189,6 +192,12 @@ class EdgeGuard:
         finally:
             if holding is not None:
                 holding.release()
+
+    def _routed(self, scope: Scope, facts: RequestFacts) -> ASGIApp:
+        """Return what serves the request: of its own for what is called most, the application for all the rest."""
+        name = MCP_SURFACE if facts.is_mcp else INVOKE_SURFACE if facts.path.startswith(INVOKE_PREFIX) else ""
+        surface: ASGIApp = scope.get("state", {}).get(name, self.app)
+        return surface
 
     def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""

@@ -11,17 +11,24 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.models import InitializationOptions
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from mcp_types import NotificationParams, SetLevelRequestParams, SubscriptionsListenRequestParams
+from mcp_types import (
+    SERVER_INFO_META_KEY,
+    NotificationParams,
+    SetLevelRequestParams,
+    SubscriptionsListenRequestParams,
+)
 from mcp_types.methods import CacheableMethod
 from starlette.types import ASGIApp
 
 from app.core.access import Caller
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.core.strictjson import dumps
 from app.protocol.methods.concerns import CONCERNS, ConcernMethods, initial, note_initialized
 from app.protocol.methods.groups import GroupMethods
 from app.protocol.methods.interceptors import ALONE, INTERCEPTORS, INVOKES, InterceptorMethods
 from app.protocol.methods.middleware import INVOKE, MiddlewareMethods
+from app.protocol.methods.ordinary import OrdinaryInvoke
 from app.protocol.methods.subscriptions import Listen
 from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.capabilities import (
@@ -124,7 +131,8 @@ class McpParts:
 
     ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
     to this process. ``expect`` is told who calls a tool before the SDK looks at the call; ``opening`` stands around
-    ``initialize``. ``direct`` off sends our own methods through the SDK's transports too, to compare the two.
+    ``initialize``. ``direct`` off sends our own methods through the SDK's transports too, to compare the two;
+    ``ordinary`` off, every ``middleware/invoke`` through the front.
     ``page_size`` is that of our own lists; a stream that is silent is pinged every ``ping_s`` seconds, and a request of
     ours ends after ``deadline_s``.
     """
@@ -149,6 +157,7 @@ class McpParts:
     calls_back: CallsBack = lambda _tenant: True
     traced: bool = False
     direct: bool = True
+    ordinary: bool = True
     page_size: int = 50
     ping_s: float = 15.0
     deadline_s: float = 60.0
@@ -188,7 +197,19 @@ def build_mcp(parts: McpParts) -> Mcp:
         initialized=partial(note_initialized, parts.sessions),
         alone=ALONE,
     )
-    return Mcp(front, transports, notifications, parts.callbacks, bound)
+    ordinary = OrdinaryInvoke(
+        general=front,
+        invoke=parts.invoke,
+        sessions=virtual,
+        transports=transports,
+        running=running,
+        hosts=frozenset(_any_port(parts.allowed_hosts)),
+        deadline_s=parts.deadline_s,
+        stamp=dumps({SERVER_INFO_META_KEY: server.server_info_stamp}),
+        asked=bound.carries_questions,
+    )
+    app: ASGIApp = ordinary if parts.ordinary else front
+    return Mcp(app, transports, notifications, parts.callbacks, bound)
 
 
 @dataclass(frozen=True, slots=True)

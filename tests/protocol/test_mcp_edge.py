@@ -205,7 +205,7 @@ async def test_a_session_header_means_nothing_to_the_modern_revision():
 async def test_requests_that_invoke_nothing_are_held_to_a_rate_per_tenant(revision):
     mcp = build()
     few = Traffic(plain=Limits(requests_per_second=0.01, burst=4))
-    async with connected(replace(mcp, app=replace(mcp.app, requests=few)), revision) as wire:
+    async with connected(replace(mcp, app=replace(mcp.app.general, requests=few)), revision) as wire:
         replies = [await wire.call("middleware/list") for _ in range(5)]
         invoked = await wire.invoke({"type": "text", "text": "hello"})
 

@@ -77,9 +77,7 @@ class MiddlewareMethods:
                 progress=_progress(context),
             )
         except NotFoundError as error:
-            raise InvalidArgumentsError(
-                error.message, details={"pointer": "/name", **error.details}
-            ) from None
+            raise unknown_name(error) from None
         exchange.facts.middleware = params.name
         result: dict[str, Any] = {"content": outcome.content}
         if outcome.metadata:
@@ -90,6 +88,11 @@ class MiddlewareMethods:
             result["metadata"] = {**outcome.metadata, SESSION: session}
             result |= handle_meta(handle)
         return result
+
+
+def unknown_name(error: NotFoundError) -> InvalidArgumentsError:
+    """Return ``error`` as a fault of the params, which is what the protocol calls a name that nothing has."""
+    return InvalidArgumentsError(error.message, details={"pointer": "/name", **error.details})
 
 
 async def _check_endpoint(groups: GroupViews, context: Context, name: str) -> None:

@@ -38,9 +38,12 @@ from app.core.offload import off_loop
 from app.protocol.wire.exchange import SCOPE_KEY, Exchange, Fields
 
 _USED_ONCE = frozenset({"accept", MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER})
-_TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")
+TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")
 _PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
 _CALL = "tools/call"
+_UNWATCHED_S = 0.05
+"""So long a request is not watched for the client that leaves: most are answered before."""
+
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
 
@@ -96,13 +99,9 @@ class Direct:
             message["method"] == _CALL and self._repeats_arguments(fields, message, version)
         ):
             return False
-        with _until_disconnect(receive):
+        with UntilDisconnect(receive):
             status, encoded = await self._answer(Request(scope), message, version, size)
-            headers = [
-                (b"content-type", b"application/json"),
-                (b"content-length", str(len(encoded)).encode()),
-            ]
-            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.start", "status": status, "headers": json_headers(encoded)})
             await send({"type": "http.response.body", "body": encoded})
         return True
 
@@ -128,9 +127,7 @@ class Direct:
             runner = ServerRunner(self.server, connection, {})
             answer["result"] = await runner.on_request(dispatch, message["method"], message.get("params"))
         except MCPError as error:
-            answer["error"] = error.error.model_dump(exclude_none=True)
-            modern = version not in HANDSHAKE_PROTOCOL_VERSIONS
-            return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), strictjson.dumps(answer)
+            return error_answer(error, message["id"], version)
         exchange: Exchange = request.scope[SCOPE_KEY]
         if exchange.encoded is not None:
             return 200, b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (
@@ -140,9 +137,21 @@ class Direct:
         return 200, await off_loop(size, strictjson.dumps, answer)
 
 
+def json_headers(body: bytes) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer with this JSON."""
+    return [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+
+
+def error_answer(error: MCPError, message_id: RequestId, version: str) -> tuple[int, bytes]:
+    """Return the HTTP status and the body of an error that a handler raised."""
+    answer = {"jsonrpc": "2.0", "id": message_id, "error": error.error.model_dump(exclude_none=True)}
+    modern = version not in HANDSHAKE_PROTOCOL_VERSIONS
+    return (ERROR_CODE_HTTP_STATUS.get(error.code, 200) if modern else 200), strictjson.dumps(answer)
+
+
 def _version(fields: Fields, message: dict[str, Any]) -> str | None:
     """Return the revision of a request that the SDK's transports would serve, None for every other."""
-    if not _USED_ONCE.isdisjoint(fields.repeated) or not _TAKES_JSON.search(fields.get("accept", "")):
+    if not _USED_ONCE.isdisjoint(fields.repeated) or not TAKES_JSON.search(fields.get("accept", "")):
         return None
     version = fields.get(MCP_PROTOCOL_VERSION_HEADER)
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -151,26 +160,48 @@ def _version(fields: Fields, message: dict[str, Any]) -> str | None:
     return route.protocol_version if isinstance(route, InboundModernRoute) else None
 
 
-class _until_disconnect:  # noqa: N801 - reads as what it does
-    """Cancel the body when the client closes the connection; lighter than a task group for every request."""
+class UntilDisconnect:
+    """Cancels the body when the client closes the connection, or by ``cancel``; use it once, in the task it cancels.
 
-    __slots__ = ("_receive", "_scope", "_watcher")
+    ``left`` and ``cancelled`` say afterwards which of the two it was.
+    """
+
+    __slots__ = ("_receive", "_task", "_timer", "_watcher", "cancelled", "left")
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
-        self._scope = anyio.CancelScope()
+        self._watcher: asyncio.Task[None] | None = None
+        self.left = self.cancelled = False
 
     def __enter__(self) -> None:
-        self._scope.__enter__()
-        self._watcher = asyncio.create_task(self._watch())
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - requests are served in tasks
+        self._task = task
+        self._timer = task.get_loop().call_later(_UNWATCHED_S, self._begin)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._watcher.cancel()
-        return self._scope.__exit__(kind, error, trace)
+    ) -> bool:
+        self._timer.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
+        if not (self.left or self.cancelled):
+            return False
+        # Another one's cancellation goes on beside ours.
+        return self._task.uncancel() == 0 and kind is asyncio.CancelledError
+
+    def cancel(self) -> None:
+        """End the body, once."""
+        if not (self.left or self.cancelled):
+            self.cancelled = True
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._watcher = self._task.get_loop().create_task(self._watch())
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._scope.cancel()
+        if not self.cancelled:
+            self.left = True
+            self._task.cancel()

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult
@@ -25,11 +25,19 @@ Step = Callable[[Context, CallNext], Awaitable[HandlerResult]]
 """What stands around a handler: it calls the rest of the chain, or answers instead."""
 
 
+class Cancellable(Protocol):
+    """Work that can be ended from outside."""
+
+    def cancel(self) -> None:
+        """End the work."""
+        ...
+
+
 class Running:
     """The requests of handshake sessions that run in this process, so that they can be cancelled."""
 
     def __init__(self) -> None:
-        self._scopes: dict[tuple[str, int | str], anyio.CancelScope] = {}
+        self._scopes: dict[tuple[str, int | str], Cancellable] = {}
 
     def cancel(self, session_id: str, request_id: int | str) -> None:
         """Stop that request if it runs here; one that is unknown or finished is ignored, as the protocol says."""
@@ -37,17 +45,24 @@ class Running:
         if scope is not None:
             scope.cancel()
 
+    def begin(self, session_id: str, request_id: int | str, work: "Cancellable") -> None:
+        """Let ``cancel`` end this work; ``end`` belongs to it."""
+        self._scopes[session_id, request_id] = work
+
+    def end(self, session_id: str, request_id: int | str, work: "Cancellable") -> None:
+        """Forget what ``begin`` was told, unless a client has used the id of a request twice."""
+        if self._scopes.get((session_id, request_id)) is work:
+            del self._scopes[session_id, request_id]
+
     @contextmanager
     def track(self, session_id: str, request_id: int | str) -> Iterator[anyio.CancelScope]:
         """Run the body so that ``cancel`` can end it."""
-        key = (session_id, request_id)
         with anyio.CancelScope() as scope:
-            self._scopes[key] = scope
+            self.begin(session_id, request_id, scope)
             try:
                 yield scope
             finally:
-                if self._scopes.get(key) is scope:
-                    del self._scopes[key]
+                self.end(session_id, request_id, scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +107,16 @@ class ErrorGuard:
             return await call_next(context)
         with self.running.track(exchange.session_id, context.request_id):
             return await call_next(context)
-        raise MCPError(REQUEST_CANCELLED, "The client cancelled this request.")
+        raise _cancelled()
+
+
+def _cancelled() -> MCPError:
+    return MCPError(REQUEST_CANCELLED, "The client cancelled this request.")
+
+
+def cancelled_by_client(exchange: Exchange) -> MCPError:
+    """Return what answers a request that its client cancelled."""
+    return _with_request_id(_cancelled(), exchange)
 
 
 async def _stepped(step: Step, call_next: CallNext, context: Context) -> HandlerResult:

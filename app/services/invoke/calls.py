@@ -43,6 +43,8 @@ _UNRECORDED = (
 class MiddlewareCall:
     """What is known of a call so far; ``input_json`` is the context as bytes, for digests and sizes.
 
+    ``output_json`` is the answered context likewise, once there is an event of it.
+
     ``authority`` is who acts if not the caller: the tenant's policy, on the caller's behalf.
     """
 
@@ -55,6 +57,7 @@ class MiddlewareCall:
     started_ns: int = field(default_factory=time.perf_counter_ns)
     blocks: int = 0
     input_json: bytes = b""
+    output_json: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
@@ -72,7 +75,7 @@ class MiddlewareCall:
     ) -> AuditEvent:
         """Return the audit event of this call so far: keyed digests, sizes and counts."""
         tenant = self.caller.tenant
-        answered = b"" if out is None else dumps(out)
+        answered = self.output_json = b"" if out is None else dumps(out)
         return self.audit.new_event(
             self.caller,
             self.action,

@@ -1,7 +1,7 @@
 """Turn a middleware's outcome into an answer: apply masks, store or resolve handles, and record the call."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from app.core.access import Caller, Role
@@ -23,10 +23,14 @@ _USER_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class InvokeAnswer:
-    """The transformed context in the shape of the input, and metadata about what was done."""
+    """The transformed context in the shape of the input, and metadata about what was done.
+
+    ``encoded`` is ``content`` as JSON, empty where the record did not need it.
+    """
 
     content: list[Any]
     metadata: dict[str, Any]
+    encoded: bytes = field(default=b"", compare=False, repr=False)
 
 
 class HandleVault(Protocol):
@@ -129,8 +133,9 @@ class OutcomeRecorder:
                 (handle, conceal.original.text) for conceal, handle in handles.items() if handle is not None
             ]
             metadata = {**outcome.metadata, **redactions(named, receipt.scope, options)}
-            final[:] = [InvokeAnswer(content, metadata)]
-            return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
+            event = call.event(OUTCOME_OK, out=content, scope=receipt.scope)
+            final[:] = [InvokeAnswer(content, metadata, call.output_json)]
+            return [event]
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
         originals = [(conceal.label, conceal.original) for conceal in wanted]
@@ -153,7 +158,7 @@ class OutcomeRecorder:
             }
         content = await off_loop(len(call.input_json) // LIGHT, context.to_json)
         await self.audit.record(call.event(OUTCOME_OK, out=content, scope=scope))
-        return InvokeAnswer(content, metadata)
+        return InvokeAnswer(content, metadata, call.output_json)
 
 
 def require_role(caller: Caller, options: VaultOptions) -> None:
