@@ -1,17 +1,17 @@
 """The gateway beside LiteLLM's proxy and a bare forwarder: what it adds to a turn, to an event, to 1,000 streams."""
 
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
+from tests.benchmarks.speed import gateway_streams as many
+from tests.benchmarks.speed.gateway_client import CHAT, NAME, Through, headers_in, stream, url
 from tests.benchmarks.speed.processes import Measured, free_port, sluice, started
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import Sizes
@@ -19,24 +19,10 @@ from tests.benchmarks.speed.texts import mail
 from tests.benchmarks.speed.wire import exchange, request, store_policy
 from tests.outside.litellm_proxy import MASTER_KEY, PYTHON, command, configuration, environment
 
-CHAT = "/v1/chat/completions"
-NAME = "Maria Keller"
 TURNS = 30
-PAUSE_S = 0.1
+UNSEEN = 1_000
 LIMITS = {"requests_per_second": 1e6, "burst": 10**6, "in_flight": 10**4, "deadline_ms": 600_000}
 REDACTION = "gateway_redaction"
-
-
-@dataclass(frozen=True)
-class Through:
-    """A gateway that is measured, and its address of chat completions."""
-
-    server: Measured
-    path: str = CHAT
-
-    def asked(self, messages: list[Any], *, stream: bool = False) -> bytes:
-        body = {"model": "gpt-5-mini", "messages": messages, "stream": stream}
-        return request(self.server, self.path, body)
 
 
 def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
@@ -49,7 +35,7 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
         cases = dict(case for start in STARTS for case in start(stack, address, folder))
         yield asyncio.run(_turns(cases, sizes))
         yield asyncio.run(_events(cases, provider, sizes))
-        yield asyncio.run(_streams(cases, sizes))
+        yield asyncio.run(many.table_of(cases, sizes))
 
 
 def ours(stack: ExitStack, address: str, folder: Path) -> Iterator[tuple[str, Through]]:
@@ -115,7 +101,9 @@ async def _turns(cases: dict[str, Through], sizes: Sizes) -> str:
     every = {**cases, "the same redaction over REST": alone}
     for shift in range(sizes.rounds + 1):
         for name, through in every.items():
-            numbers = range(shift * count, (shift + 1) * count)
+            # Texts of its own for each: the detector of one server remembers what it has seen.
+            first = (shift + UNSEEN * (through is alone)) * count
+            numbers = range(first, first + count)
             bodies = [_turn_of(through, through is alone, old, turn(number)) for number in numbers]
             before = through.server.cpu_s()
             seconds = await _sent(through, bodies)
@@ -154,53 +142,12 @@ async def _sent(through: Through, requests: list[bytes]) -> list[float]:
         for data in requests:
             head, _, body = data.partition(b"\r\n\r\n")
             begin = time.perf_counter()
-            async with session.post(_url(through), data=body, headers=_headers(head)) as answer:
+            async with session.post(url(through), data=body, headers=headers_in(head)) as answer:
                 text = await answer.read()
                 if answer.status != 200:
                     raise RuntimeError(f"{answer.status}: {text[:300]!r}")
             took.append(time.perf_counter() - begin)
     return took
-
-
-def _url(through: Through) -> str:
-    return f"http://127.0.0.1:{through.server.port}{through.path}"
-
-
-def _headers(head: bytes) -> dict[str, str]:
-    lines = head.decode().split("\r\n")[1:]
-    pairs = (line.partition(": ") for line in lines)
-    return {name: value for name, _, value in pairs if name not in {"Host", "Content-Length"}}
-
-
-@dataclass
-class _Streamed:
-    first: float = 0.0
-    end: float = 0.0
-    text: str = ""
-
-
-async def _stream(session: aiohttp.ClientSession, through: Through, text: str) -> _Streamed:
-    """Read one stream; note when the first character of its text and its end arrived."""
-    seen = _Streamed()
-    data = through.asked([{"role": "user", "content": f"My name is {NAME}. {text}"}], stream=True)
-    head, _, body = data.partition(b"\r\n\r\n")
-    async with session.post(_url(through), data=body, headers=_headers(head)) as answer:
-        if answer.status != 200:
-            raise RuntimeError(f"{answer.status}: {(await answer.read())[:300]!r}")
-        parts = []
-        async for line in answer.content:
-            if not seen.first and NAME[:5].encode() in line:
-                seen.first = time.monotonic()
-            parts.append(line)
-    seen.end = time.monotonic()
-    for line in parts:
-        if line.startswith(b"data: {"):
-            event = json.loads(line[6:])
-            if "choices" not in event:
-                raise RuntimeError(f"an error in the stream: {line[:300]!r}")
-            for choice in event["choices"]:
-                seen.text += choice["delta"].get("content") or ""
-    return seen
 
 
 async def _events(cases: dict[str, Through], provider: Measured, sizes: Sizes) -> str:
@@ -210,13 +157,13 @@ async def _events(cases: dict[str, Through], provider: Measured, sizes: Sizes) -
     for name, through in cases.items():
         each, delays = [], []
         async with aiohttp.ClientSession() as session:
-            await _stream(session, through, "events=5")
+            await stream(session, through, "events=5")
             for _ in range(sizes.rounds):
                 spent = []
                 for count in (0, events):
                     before = through.server.cpu_s()
                     for _ in range(3):
-                        seen = await _stream(session, through, f"events={count}")
+                        seen = await stream(session, through, f"events={count}")
                         if not seen.text.startswith(NAME) or seen.text.count("word") != count:
                             raise RuntimeError(f"{name} changed the text: {seen.text[:80]!r}")
                         async with session.get(f"http://127.0.0.1:{provider.port}/sent") as sent:
@@ -231,61 +178,3 @@ async def _events(cases: dict[str, Through], provider: Measured, sizes: Sizes) -
         f"Chat completions of {events:,} events, one after the other. The time begins when "
         "the provider writes the handle (or the name, where nothing was hidden) and ends when the client has the name.",
     )
-
-
-async def _streams(cases: dict[str, Through], sizes: Sizes) -> str:
-    """Measure memory and fairness of many streams that run at once."""
-    width, events = (1_000, 20) if sizes.rounds > 1 else (8, 5)
-    rows = []
-    for name, through in cases.items():
-        idle = sum(through.server.rss_mib())
-        peak, done = [idle], asyncio.Event()
-        sampling = asyncio.create_task(_sampled(through.server, peak, done))
-        timeout = aiohttp.ClientTimeout(total=None)
-        before, begin = through.server.cpu_s(), time.monotonic()
-        connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
-            text = f"gate={width} events={events} pause={PAUSE_S}"
-            jobs = [_stream(session, through, f"{text} Number {number}.") for number in range(width)]
-            seen = await asyncio.gather(*jobs, return_exceptions=True)
-        done.set()
-        await sampling
-        streams = [each for each in seen if isinstance(each, _Streamed)]
-        ends = [each.end for each in streams]
-        opened = min(each.first for each in streams)
-        cpu = through.server.cpu_s() - before
-        rows.append(
-            (
-                name,
-                width - len(streams),
-                idle,
-                max(peak) - idle,
-                cpu,
-                opened - begin,
-                max(ends) - opened,
-                max(ends) - min(ends),
-            )
-        )
-    return table(
-        f"{width:,} streams at once on one process",
-        (
-            "through",
-            "refused",
-            "idle MiB",
-            "above it",
-            "CPU s",
-            "s to open all",
-            "s to stream",
-            "s first to last end",
-        ),
-        rows,
-        f"Every stream waits until all are open, then has {events} events in {events * PAUSE_S:.1f} s. Memory of all "
-        "processes of the server together; client, provider and server share the cores.",
-    )
-
-
-async def _sampled(server: Measured, peak: list[float], done: asyncio.Event) -> None:
-    while not done.is_set():
-        peak.append(sum(server.rss_mib()))
-        with suppress(TimeoutError):
-            await asyncio.wait_for(done.wait(), 0.2)
