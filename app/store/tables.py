@@ -234,26 +234,6 @@ session = Table(
     Index(None, "last_seen"),
 )
 
-tenant_key = Table(
-    "tenant_key",
-    metadata,
-    _text("tenant"),
-    _text("purpose"),
-    _blob("wrapped"),
-    _number("kek_version"),
-    _moment("created"),
-    PrimaryKeyConstraint("tenant", "purpose"),
-)
-
-key_canary = Table(
-    "key_canary",
-    metadata,
-    Column("version", BigInteger, nullable=False, autoincrement=False),
-    _blob("wrapped"),
-    _moment("created"),
-    PrimaryKeyConstraint("version"),
-)
-
 # Values of the whole installation: the restore epoch, the last readiness write.
 installation = Table(
     "installation",

@@ -7,7 +7,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
-from app.store.tables import key_canary, tenant_key
+from app.store.vault.tables import key_canary, tenant_key
 
 
 async def list_canaries(tx: AsyncConnection) -> dict[int, bytes]:

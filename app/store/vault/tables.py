@@ -1,6 +1,6 @@
-"""Tables of what the gateway keeps of a conversation; it goes with the conversation's scope."""
+"""Tables of the vault beside scopes and entries: keys, and what the gateway keeps of a conversation."""
 
-from sqlalchemy import Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text
 
 from app.store.tables import Document, Instant, metadata
 
@@ -40,4 +40,24 @@ gateway_signed = Table(
     _blob("ciphertext"),
     Column("created", Instant, nullable=False),
     PrimaryKeyConstraint("tenant", "scope", "lookup"),
+)
+
+tenant_key = Table(
+    "tenant_key",
+    metadata,
+    _text("tenant"),
+    _text("purpose"),
+    _blob("wrapped"),
+    Column("kek_version", BigInteger, nullable=False),
+    Column("created", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "purpose"),
+)
+
+key_canary = Table(
+    "key_canary",
+    metadata,
+    Column("version", BigInteger, nullable=False, autoincrement=False),
+    _blob("wrapped"),
+    Column("created", Instant, nullable=False),
+    PrimaryKeyConstraint("version"),
 )

@@ -19,11 +19,10 @@ from app.store.tables import (
     erasure,
     installation,
     scope,
-    tenant_key,
 )
 from app.store.vault.allocation import LOOKUP_NAMES, ORDINALS, remove_contents
 from app.store.vault.numbering import EPOCH_STRIDE, ScopeRow
-from app.store.vault.tables import gateway_binding, gateway_signed
+from app.store.vault.tables import gateway_binding, gateway_signed, tenant_key
 
 _ENTRIES = (
     "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires, s.owner "
