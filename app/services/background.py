@@ -12,11 +12,14 @@ from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
+from app.services.audit.sealer import LogSealer
 from app.store.access.access import remove_old_secrets
 from app.store.audit.audit import make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
 
+_SEAL_S = 6.0
+"""A checkpoint is promised within 10 s, and jobs wait up to a quarter longer than this."""
 _MINUTE_S = 60.0
 _DAY_S = 24 * 3600.0
 
@@ -106,5 +109,6 @@ def housekeeping(
         Job("embed-documents", _MINUTE_S, embed_documents),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("settle-keys", _MINUTE_S, access.settle_keys),
+        Job("seal-audit", _SEAL_S, LogSealer.over(access.audit).seal),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

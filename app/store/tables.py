@@ -18,10 +18,12 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
+WRITTEN_BY = "written_by"
 SCOPE_ACTIVE = "active"
 SCOPE_ERASED = "erased"
 
@@ -213,10 +215,20 @@ audit_event = Table(
     _document("details"),
     _blob("sealed", nullable=True),
     _blob("mac"),
+    # The transaction that wrote the row; PostgreSQL sets it, and the sealer finds by it what is new.
+    _number(WRITTEN_BY, nullable=True),
     # PostgreSQL requires the partition column in the key.
     PrimaryKeyConstraint("tenant", "id", "at"),
     Index(None, "tenant", "request_id"),
     Index(None, "tenant", "scope_ref"),
+    Index(
+        None,
+        WRITTEN_BY,
+        "tenant",
+        "id",
+        postgresql_where=text(f"{WRITTEN_BY} IS NOT NULL"),
+        sqlite_where=text(f"{WRITTEN_BY} IS NOT NULL"),
+    ),
     postgresql_partition_by="RANGE (at)",
 )
 

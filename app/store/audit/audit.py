@@ -1,17 +1,17 @@
 """Queries on the audit record; ``store.writer`` adds to it, and nothing ever changes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import Row, Select, select, text
+from sqlalchemy import Select, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import CLIENT_REQUEST_ID, AuditEvent
 from app.store.paging import paged
-from app.store.tables import audit_event
+from app.store.tables import WRITTEN_BY, audit_event
 
 Transaction: TypeAlias = AsyncConnection
 """An open transaction, for services that pass it on without using it."""
@@ -58,7 +58,7 @@ async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> Record
     """Return one event."""
     query = select(audit_event).where(audit_event.c.tenant == tenant, audit_event.c.id == event_id)
     row = (await tx.execute(query)).one_or_none()
-    return _recorded(row) if row is not None else None
+    return recorded(row._asdict()) if row is not None else None
 
 
 async def list_events(
@@ -71,7 +71,7 @@ async def list_events(
     """
     query = select(audit_event).where(audit_event.c.tenant == tenant)
     query = paged(_filtered(query, filters), audit_event.c.id, behind=before, limit=limit, newest_first=True)
-    return [_recorded(row) for row in await tx.execute(query)]
+    return [recorded(row._asdict()) for row in await tx.execute(query)]
 
 
 async def unfinished_writers(tx: AsyncConnection) -> frozenset[str]:
@@ -105,7 +105,9 @@ def _filtered(query: Select[Any], filters: AuditFilters) -> Select[Any]:
     return query
 
 
-def _recorded(row: Row[Any]) -> RecordedEvent:
-    columns = row._asdict()
+def recorded(row: Mapping[str, Any]) -> RecordedEvent:
+    """Return a row of the record, its values by column, as an event."""
+    columns = dict(row)
     mac, roles = columns.pop("mac"), columns.pop("roles")
+    columns.pop(WRITTEN_BY)
     return RecordedEvent(AuditEvent(roles=tuple(roles), **columns), mac)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.store.database import Database
-from app.store.tables import audit_event
+from app.store.tables import WRITTEN_BY, audit_event
 from app.store.vault.allocation import scope_row
 from app.store.vault.numbering import Key, Numbering, Place, Want
 
-AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns)
+AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns if column.name != WRITTEN_BY)
 
 _SCOPE_COLUMNS = 10
 _ENTRY_COLUMNS = 8

@@ -1,0 +1,177 @@
+"""Seals the audit record: events enter their tenant's log, heads the log of heads, and checkpoints are signed.
+
+Nothing on the way of a call waits for this. One process at a time seals (``Background`` sees to that), and each step
+is one transaction that is whole or not there.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from app.core.audit import AuditEvent
+from app.core.strictjson import dumps
+from app.core.transparency.hashing import leaf_hash
+from app.core.transparency.notes import Checkpoint
+from app.core.transparency.tiles import TilePlace, append, edge, root
+from app.services.audit.audit import AuditService, payload
+from app.services.audit.log_keys import LogKeyService
+from app.store.audit.log import (
+    HEADS,
+    Head,
+    HeadEntry,
+    LogLeaf,
+    SignedCheckpoint,
+    Unsealed,
+    add_checkpoint,
+    add_entries,
+    add_leaves,
+    advanced,
+    list_heads,
+    list_tiles,
+    list_unsealed,
+    newest_checkpoint,
+    put_heads,
+    put_tiles,
+    read_progress,
+    write_progress,
+)
+from app.store.database import Database
+
+BATCH: Final = 500
+"""Events of one transaction: SQLite's writers wait meanwhile."""
+_MOST_BATCHES: Final = 200
+_LEAF_VERSION: Final = b"\x01"
+
+Logs = dict[str, dict[TilePlace, bytes]]
+
+
+def leaf_of(event: AuditEvent) -> bytes:
+    """Return the bytes of an event as an entry of its tenant's log: a version byte and the event's payload."""
+    return _LEAF_VERSION + payload(event)
+
+
+def head_leaf(entry: HeadEntry) -> bytes:
+    """Return the bytes of a tenant's head as an entry of the log of heads: a version byte and JSON, names sorted."""
+    document = {
+        "v": 1,
+        "tenant": entry.tenant,
+        "size": entry.size,
+        "root": entry.root.hex(),
+        "at": round(entry.at.timestamp() * 1_000_000),
+    }
+    return _LEAF_VERSION + dumps(dict(sorted(document.items())))
+
+
+@dataclass(slots=True)
+class SealingState:
+    """What this process knows of sealing: when it last saw nothing left unsealed, and the newest checkpoint's size."""
+
+    complete: datetime | None = None
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogSealer:
+    """Adds what is new in the record to the log."""
+
+    database: Database
+    log_keys: LogKeyService
+    now: Callable[[], datetime]
+    state: SealingState = field(default_factory=SealingState)
+
+    @classmethod
+    def over(cls, audit: AuditService) -> "LogSealer":
+        """Return the sealer of a record."""
+        return cls(audit.database, LogKeyService.over(audit), audit.now)
+
+    async def seal(self) -> int:
+        """Seal what is committed, at most 100,000 events, and sign the new head; return the number of events."""
+        total = 0
+        for _ in range(_MOST_BATCHES):
+            began = self.now()
+            count = await self._batch()
+            total += max(count, 0)
+            if count == 0:
+                self.state.complete = began
+                break
+        await self._sign()
+        return total
+
+    async def _batch(self) -> int:
+        """Seal up to a batch; return its number of events, 0 when nothing is left, -1 when only a mark moved."""
+        async with self.database.system_transaction(write=False) as tx:
+            progress = await read_progress(tx)
+            rows = await list_unsealed(tx, progress, BATCH)
+            following = advanced(progress, rows, BATCH)
+            if not rows and following == progress:
+                return 0
+            tenants = sorted({row.recorded.event.tenant for row in rows})
+            heads = await list_heads(tx, [*tenants, HEADS])
+            sizes = {log: heads[log].size if log in heads else 0 for log in (*tenants, HEADS)}
+            tiles = await list_tiles(tx, [(log, place) for log in sizes for place in edge(sizes[log])])
+        grown = await asyncio.to_thread(_grown, rows, heads, tiles, self.now())
+        async with self.database.system_transaction(quiet=True) as tx:
+            if await read_progress(tx) != progress and progress.until is None:
+                return -1
+            await add_leaves(tx, grown.leaves)
+            await add_entries(tx, grown.entries)
+            await put_tiles(tx, grown.tiles)
+            await put_heads(tx, grown.heads)
+            await write_progress(tx, following)
+        return len(rows) or -1
+
+    async def _sign(self) -> None:
+        async with self.database.system_transaction(write=False) as tx:
+            head = (await list_heads(tx, [HEADS])).get(HEADS)
+            newest = await newest_checkpoint(tx)
+        if head is None:
+            return
+        if newest is None or newest.size < head.size:
+            keys = await self.log_keys.open()
+            note = keys.signing.signed(Checkpoint(keys.origin, head.size, head.root).text())
+            async with self.database.system_transaction(quiet=True) as tx:
+                await add_checkpoint(tx, SignedCheckpoint(head.size, str(note), self.now()))
+        self.state.size = head.size
+
+
+class _Grown(NamedTuple):
+    leaves: Sequence[LogLeaf]
+    entries: Sequence[HeadEntry]
+    tiles: Logs
+    heads: Sequence[Head]
+
+
+def _grown(rows: Sequence[Unsealed], heads: dict[str, Head], tiles: Logs, moment: datetime) -> _Grown:
+    """Return what the logs gain by ``rows``, computed away from the event loop."""
+    by_tenant: dict[str, list[AuditEvent]] = {}
+    for row in rows:
+        by_tenant.setdefault(row.recorded.event.tenant, []).append(row.recorded.event)
+    leaves: list[LogLeaf] = []
+    entries: list[HeadEntry] = []
+    new_tiles: Logs = {}
+    new_heads: list[Head] = []
+    first_entry = heads[HEADS].size if HEADS in heads else 0
+    for tenant, events in by_tenant.items():
+        size = heads[tenant].size if tenant in heads else 0
+        leaves += [
+            LogLeaf(tenant, position, event.id, event.at) for position, event in enumerate(events, size)
+        ]
+        hashes = [leaf_hash(leaf_of(event)) for event in events]
+        new_size, new_root = _append(tenant, size, hashes, tiles, new_tiles)
+        entry = HeadEntry(first_entry + len(entries), tenant, new_size, new_root, moment)
+        entries.append(entry)
+        new_heads.append(Head(tenant, new_size, new_root, entry.position))
+    if entries:
+        hashes = [leaf_hash(head_leaf(entry)) for entry in entries]
+        size, head_root = _append(HEADS, first_entry, hashes, tiles, new_tiles)
+        new_heads.append(Head(HEADS, size, head_root, 0))
+    return _Grown(leaves, entries, new_tiles, new_heads)
+
+
+def _append(log: str, size: int, hashes: Sequence[bytes], tiles: Logs, new_tiles: Logs) -> tuple[int, bytes]:
+    own = tiles.get(log, {})
+    appended = append(size, own, hashes)
+    new_tiles[log] = appended.tiles
+    return appended.size, root(appended.size, {**own, **appended.tiles})

@@ -1,0 +1,311 @@
+"""The log over the audit record as stored: what the sealer reads and adds, and what a verifier reads.
+
+Only the sealer adds, one process at a time, in system transactions. Events enter in the order in which their
+transactions began to write (PostgreSQL) or were inserted (SQLite): clocks play no part.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    and_,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    text,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.core.transparency.tiles import TilePlace
+from app.store.audit.audit import RecordedEvent, recorded
+from app.store.audit.tables import log_checkpoint, log_entry, log_head, log_leaf, log_tile
+from app.store.insertion import insert_absent
+from app.store.tables import WRITTEN_BY, audit_event, installation
+
+HEADS: Final = "*"
+"""The name of the log of all tenants' heads; no tenant is called so."""
+
+_PROGRESS: Final = "audit_log_sealed"
+_ROWID: ColumnElement[int] = literal_column("audit_event.rowid")
+_NIL: Final = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The last row of the record that entered the log, in the order of sealing.
+
+    ``order`` is the row's transaction (PostgreSQL) or number (SQLite). ``until``: rows of a lower order that are not
+    in the log are being added, by tenant and id (None: there are none).
+    """
+
+    order: int = 0
+    tenant: str = ""
+    event: UUID = _NIL
+    until: int | None = None
+
+
+class Unsealed(NamedTuple):
+    """A row that is not in the log, and its place in the order of sealing."""
+
+    recorded: RecordedEvent
+    order: int
+
+
+class LogLeaf(NamedTuple):
+    """Which event stands at a position of a tenant's log."""
+
+    tenant: str
+    position: int
+    event: UUID
+    at: datetime
+
+
+class Head(NamedTuple):
+    """The size and the root of a tenant's log, and its position in the log of heads."""
+
+    tenant: str
+    size: int
+    root: bytes
+    entry: int
+
+
+class HeadEntry(NamedTuple):
+    """An entry of the log of heads."""
+
+    position: int
+    tenant: str
+    size: int
+    root: bytes
+    at: datetime
+
+
+class SignedCheckpoint(NamedTuple):
+    """A signed head of the log of heads; ``note`` is the text with its signatures."""
+
+    size: int
+    note: str
+    at: datetime
+
+
+async def read_progress(tx: AsyncConnection) -> Progress:
+    """Return how far the record is in the log; rows that are there already are taken first."""
+    query = select(installation.c.value).where(installation.c.name == _PROGRESS)
+    value = (await tx.execute(query)).scalar_one_or_none()
+    end = await _horizon(tx)
+    if value is None:
+        return Progress(until=end)
+    progress = Progress(value["order"], value["tenant"], UUID(value["event"]), value["until"])
+    if progress.until is None and not await _goes_on(tx, progress, end):
+        # Another cluster or a compacted file numbers its rows anew: look for what is missing, once.
+        return Progress(until=end)
+    return progress
+
+
+async def write_progress(tx: AsyncConnection, progress: Progress) -> None:
+    """Store how far the record is in the log."""
+    value = {
+        "order": progress.order,
+        "tenant": progress.tenant,
+        "event": progress.event.hex,
+        "until": progress.until,
+    }
+    if not await insert_absent(tx, installation, {"name": _PROGRESS, "value": value}):
+        await tx.execute(update(installation).where(installation.c.name == _PROGRESS).values(value=value))
+
+
+async def list_unsealed(tx: AsyncConnection, progress: Progress, limit: int) -> list[Unsealed]:
+    """Return the next rows to seal; every transaction that could still add one before them has ended."""
+    order = _order(tx)
+    query = select(audit_event, order.label("place"))
+    if progress.until is not None:
+        in_log = exists().where(
+            log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id
+        )
+        older = or_(audit_event.c[WRITTEN_BY].is_(None), order < progress.until)
+        if tx.dialect.name == "sqlite":
+            older = order < progress.until
+        key = (audit_event.c.tenant, audit_event.c.id)
+        query = query.where(older, ~in_log, tuple_(*key) > tuple_(progress.tenant, progress.event))
+        query = query.order_by(*key)
+    else:
+        query = _newer(tx, query, progress).where(order < await _horizon(tx))
+    return [_unsealed(row) for row in await tx.execute(query.limit(limit))]
+
+
+def advanced(progress: Progress, rows: Sequence[Unsealed], limit: int) -> Progress:
+    """Return the progress once ``rows``, of at most ``limit``, have entered the log."""
+    if progress.until is not None and len(rows) < limit:
+        return Progress(order=progress.until)
+    if not rows:
+        return progress
+    last = rows[-1]
+    order = progress.order if progress.until is not None else last.order
+    return Progress(order, last.recorded.event.tenant, last.recorded.event.id, progress.until)
+
+
+async def list_heads(tx: AsyncConnection, tenants: Collection[str] | None = None) -> dict[str, Head]:
+    """Return the newest heads by tenant, `HEADS` among them if asked for; None: all of them."""
+    query = select(log_head)
+    if tenants is not None:
+        query = query.where(log_head.c.tenant.in_(tenants))
+    return {row.tenant: Head(row.tenant, row.size, row.root, row.entry) for row in await tx.execute(query)}
+
+
+async def list_tiles(
+    tx: AsyncConnection, wanted: Iterable[tuple[str, TilePlace]]
+) -> dict[str, dict[TilePlace, bytes]]:
+    """Return tiles by log and place; those that are not stored are left out."""
+    keys = [(log, *place) for log, place in wanted]
+    tiles: dict[str, dict[TilePlace, bytes]] = {log: {} for log, *_ in keys}
+    if keys:
+        key = tuple_(log_tile.c.log, log_tile.c.level, log_tile.c.number)
+        for row in await tx.execute(select(log_tile).where(key.in_(keys))):
+            tiles[row.log][TilePlace(row.level, row.number)] = row.hashes
+    return tiles
+
+
+async def add_leaves(tx: AsyncConnection, leaves: Sequence[LogLeaf]) -> None:
+    """Store which events stand where."""
+    if leaves:
+        await tx.execute(insert(log_leaf), [leaf._asdict() for leaf in leaves])
+
+
+async def put_tiles(tx: AsyncConnection, tiles: Mapping[str, Mapping[TilePlace, bytes]]) -> None:
+    """Store tiles by log; a longer one replaces the one that was there."""
+    rows = [
+        {"log": log, "level": place.level, "number": place.number, "hashes": hashes}
+        for log, own in tiles.items()
+        for place, hashes in own.items()
+    ]
+    await _put(tx, log_tile, rows, ("hashes",))
+
+
+async def put_heads(tx: AsyncConnection, heads: Iterable[Head]) -> None:
+    """Store the newest heads."""
+    await _put(tx, log_head, [head._asdict() for head in heads], ("size", "root", "entry"))
+
+
+async def add_entries(tx: AsyncConnection, entries: Sequence[HeadEntry]) -> None:
+    """Store entries of the log of heads."""
+    if entries:
+        await tx.execute(insert(log_entry), [entry._asdict() for entry in entries])
+
+
+async def add_checkpoint(tx: AsyncConnection, checkpoint: SignedCheckpoint) -> None:
+    """Store a checkpoint; one of the same size stays."""
+    await insert_absent(tx, log_checkpoint, checkpoint._asdict())
+
+
+async def newest_checkpoint(tx: AsyncConnection) -> SignedCheckpoint | None:
+    """Return the checkpoint of the greatest size."""
+    query = select(log_checkpoint).order_by(log_checkpoint.c.size.desc()).limit(1)
+    row = (await tx.execute(query)).one_or_none()
+    return SignedCheckpoint(row.size, row.note, row.at) if row is not None else None
+
+
+async def list_checkpoints(tx: AsyncConnection, after: int, limit: int) -> list[SignedCheckpoint]:
+    """Return checkpoints of more entries than ``after``, the smallest first."""
+    query = select(log_checkpoint).where(log_checkpoint.c.size > after).order_by(log_checkpoint.c.size)
+    return [SignedCheckpoint(row.size, row.note, row.at) for row in await tx.execute(query.limit(limit))]
+
+
+async def list_entries(tx: AsyncConnection, start: int, limit: int) -> list[HeadEntry]:
+    """Return entries of the log of heads from the position ``start`` on."""
+    query = select(log_entry).where(log_entry.c.position >= start).order_by(log_entry.c.position)
+    return [HeadEntry(*row) for row in await tx.execute(query.limit(limit))]
+
+
+async def list_leaves(
+    tx: AsyncConnection, tenant: str, start: int, limit: int
+) -> list[tuple[LogLeaf, RecordedEvent | None]]:
+    """Return what stands from the position ``start`` on, each with its event, or None where that is not stored."""
+    same = and_(
+        audit_event.c.tenant == log_leaf.c.tenant,
+        audit_event.c.id == log_leaf.c.event,
+        audit_event.c.at == log_leaf.c.at,
+    )
+    query = (
+        select(log_leaf.c.position, log_leaf.c.event, log_leaf.c.at.label("leaf_at"), audit_event)
+        .select_from(log_leaf.outerjoin(audit_event, same))
+        .where(log_leaf.c.tenant == tenant, log_leaf.c.position >= start)
+        .order_by(log_leaf.c.position)
+    )
+    leaves = []
+    for row in await tx.execute(query.limit(limit)):
+        values = row._asdict()
+        leaf = LogLeaf(tenant, values.pop("position"), values.pop("event"), values.pop("leaf_at"))
+        leaves.append((leaf, recorded(values) if values["id"] is not None else None))
+    return leaves
+
+
+async def count_unsealed(tx: AsyncConnection, tenant: str, before: datetime) -> int:
+    """Return how many events of a tenant from before a moment are not in the log."""
+    in_log = exists().where(log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id)
+    query = select(func.count()).select_from(audit_event)
+    query = query.where(audit_event.c.tenant == tenant, audit_event.c.at < before, ~in_log)
+    return int((await tx.execute(query)).scalar_one())
+
+
+async def _goes_on(tx: AsyncConnection, progress: Progress, end: int) -> bool:
+    """Return whether the rows behind ``progress`` are still numbered as they were."""
+    if progress.event == _NIL or tx.dialect.name == "postgresql":
+        return progress.order <= end
+    numbered = _ROWID.is_not_distinct_from(progress.order)
+    place = exists().where(
+        and_(audit_event.c.tenant == progress.tenant, audit_event.c.id == progress.event, numbered)
+    )
+    return bool((await tx.execute(select(place))).scalar_one())
+
+
+async def _horizon(tx: AsyncConnection) -> int:
+    """Return the order below which no transaction can add rows any more."""
+    if tx.dialect.name == "postgresql":
+        return int(
+            (await tx.execute(text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text"))).scalar_one()
+        )
+    return int((await tx.execute(text("SELECT coalesce(max(rowid), 0) + 1 FROM audit_event"))).scalar_one())
+
+
+def _order(tx: AsyncConnection) -> ColumnElement[Any]:
+    return audit_event.c[WRITTEN_BY] if tx.dialect.name == "postgresql" else _ROWID
+
+
+def _newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select[Any]:
+    if tx.dialect.name == "sqlite":
+        # The number of a row is its own; the row that was numbered last is in the log.
+        newer = progress.order < _ROWID if progress.event != _NIL else progress.order <= _ROWID
+        return query.where(newer).order_by(_ROWID)
+    key = (audit_event.c[WRITTEN_BY], audit_event.c.tenant, audit_event.c.id)
+    query = query.where(tuple_(*key) > tuple_(progress.order, progress.tenant, progress.event))
+    return query.where(audit_event.c[WRITTEN_BY].is_not(None)).order_by(*key)
+
+
+def _unsealed(row: Row[Any]) -> Unsealed:
+    values = row._asdict()
+    order = values.pop("place") or 0
+    return Unsealed(recorded(values), order)
+
+
+async def _put(
+    tx: AsyncConnection, table: Any, rows: Sequence[Mapping[str, Any]], replaced: Sequence[str]
+) -> None:
+    if not rows:
+        return
+    make = postgresql.insert if tx.dialect.name == "postgresql" else sqlite.insert
+    statement = make(table)
+    changed = {name: statement.excluded[name] for name in replaced}
+    await tx.execute(
+        statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=changed), list(rows)
+    )

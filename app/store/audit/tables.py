@@ -1,0 +1,75 @@
+"""Tables of the log that proves the audit record: a Merkle tree per tenant, and one of all their heads.
+
+Nobody but the sealer (``store.audit.log``) adds to them. A tile's ``log`` is a tenant, or ``*``: the tree of heads.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+)
+
+from app.store.tables import Instant, metadata
+
+__all__ = ["log_checkpoint", "log_entry", "log_head", "log_leaf", "log_tile", "metadata"]
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False)
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, autoincrement=False)
+
+
+def _blob(name: str) -> Column[bytes]:
+    return Column(name, LargeBinary, nullable=False)
+
+
+log_leaf = Table(
+    "log_leaf",
+    metadata,
+    *(_text("tenant"), _number("position"), Column("event", Uuid, nullable=False)),
+    # When the event happened: its partition is found by that.
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "position"),
+    UniqueConstraint("tenant", "event"),
+)
+
+log_tile = Table(
+    "log_tile",
+    metadata,
+    *(_text("log"), _number("level"), _number("number"), _blob("hashes")),
+    PrimaryKeyConstraint("log", "level", "number"),
+)
+
+log_head = Table(
+    "log_head",
+    metadata,
+    # The newest head of each tenant, and its position in the tree of heads.
+    *(_text("tenant"), _number("size"), _blob("root"), _number("entry")),
+    PrimaryKeyConstraint("tenant"),
+)
+
+log_entry = Table(
+    "log_entry",
+    metadata,
+    *(_number("position"), _text("tenant"), _number("size"), _blob("root")),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("position"),
+    Index(None, "tenant", "size"),
+)
+
+log_checkpoint = Table(
+    "log_checkpoint",
+    metadata,
+    *(_number("size"), _text("note")),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("size"),
+)
