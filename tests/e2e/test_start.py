@@ -22,6 +22,20 @@ async def started(app):
 
 print(json.dumps(asyncio.run(started(create_app(load())))))
 """
+IMPORTED = """
+import gc, json, sys
+from app.cli import root
+
+def run(_arguments):
+    before = gc.get_stats()
+    import app.main
+    print(json.dumps([then["collections"] - now["collections"] for now, then in zip(before, gc.get_stats())]))
+    return 0
+
+root.run = run
+from app.cli import main
+main()
+"""
 OF_ENGINES = {
     *("ahocorasick", "docx", "lxml", "numpy", "onnxruntime", "pypdf", "re2", "selectolax", "spacy"),
     *("tantivy", "tokenizers", "tree_sitter"),
@@ -47,3 +61,11 @@ def test_a_service_that_is_ready_has_loaded_no_library_of_its_engines(tmp_path):
     assert said == "lifespan.startup.complete"
     assert "sqlalchemy" in loaded
     assert not OF_ENGINES & set(loaded)
+
+
+def test_a_command_looks_for_cycles_but_a_few_times_while_it_imports(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    command = [sys.executable, "-c", IMPORTED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    collections = json.loads(done.stdout)
+    assert sum(collections) < 50, "by default there are six hundred"
