@@ -319,6 +319,7 @@ async def opened(
                 [
                     *housekeeping(
                         purge_scopes=vault.purge_expired,
+                        index_values=vault.index.fill,
                         purge_every_s=settings.vault.purge_interval_s,
                         sessions=sessions,
                         access=access,

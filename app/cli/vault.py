@@ -208,6 +208,20 @@ def rewrap() -> None:
         note("Older versions are needed only for database backups made before now.")
 
 
+@commands.command(epilog="Example, after an upgrade:\n\n\b\n  sluice vault index")
+def index() -> None:
+    """Fill the blind index with values of older releases, which the service otherwise does in the background.
+
+    Until it is filled, finding or erasing a value opens every scope that has such values.
+    """
+    from app.cli.host import on_host
+
+    def tell(done: int, left: int) -> None:
+        note(f"{done} values of {left} or more." if left > done else f"{done} values.")
+
+    print(f"Indexed {on_host(lambda host: host.vault.index.fill(tell))} values.")
+
+
 @commands.command(
     "restore-epoch",
     epilog="Example, after a restore from a backup and before the service starts:\n\n\b\n  sluice vault restore-epoch",

@@ -292,7 +292,7 @@ class KeyKeeper:
 
 
 class RecordKeys:
-    """Keyed digests, codes and seals of the audit record, one set of keys per tenant, from one root key."""
+    """Keyed digests, codes and seals of the record, and of the blind index: keys per tenant, from one root key."""
 
     def __init__(self, root: bytes) -> None:
         self._root = root
@@ -302,6 +302,10 @@ class RecordKeys:
     def digest(self, tenant: str, data: bytes) -> str:
         """Return the keyed digest (hex) that represents ``data`` in the record."""
         return self._code(tenant, "sluice audit digest", data).hexdigest()
+
+    def blind(self, tenant: str, data: bytes) -> bytes:
+        """Return the keyed digest by which a tenant finds a value of its vault in every scope."""
+        return hmac.digest(self._key(tenant, "sluice blind index"), data, "sha256")[:LOOKUP_BYTES]
 
     def mac(self, tenant: str, data: bytes) -> bytes:
         """Return the authentication code of one record."""

@@ -84,6 +84,7 @@ def housekeeping(
     *,
     purge_scopes: Callable[[], Awaitable[object]],
     purge_every_s: float,
+    index_values: Callable[[], Awaitable[object]],
     sessions: SessionService,
     access: AccessService,
     purge_disclosures: Callable[[], Awaitable[object]],
@@ -103,6 +104,7 @@ def housekeeping(
 
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),
+        Job("index-values", _MINUTE_S, index_values),
         Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
         Job("purge-disclosures", _MINUTE_S, purge_disclosures),
         Job("purge-ingestions", _MINUTE_S, purge_ingestions),

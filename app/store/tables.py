@@ -62,6 +62,10 @@ metadata = MetaData(
 )
 
 
+def _where(condition: str) -> dict[str, Any]:
+    return {"postgresql_where": text(condition), "sqlite_where": text(condition)}
+
+
 def _text(name: str, *, nullable: bool = False) -> Column[str]:
     return Column(name, Text, nullable=nullable)
 
@@ -171,8 +175,12 @@ entry = Table(
     _blob("ciphertext"),
     _text("origin"),
     _moment("created"),
+    # A keyed digest of the value for its tenant; NULL until it is filled in, for entries of older releases.
+    _blob("blind", nullable=True),
     PrimaryKeyConstraint("tenant", "scope", "type", "ordinal"),
     UniqueConstraint("tenant", "scope", "type", "lookup"),
+    Index(None, "tenant", "blind"),
+    Index("ix_entry_tenant_scope_unindexed", "tenant", "scope", **_where("blind IS NULL")),
     sqlite_with_rowid=False,
 )
 

@@ -10,7 +10,7 @@ Undone by downgrade: nothing is lost; the role stays, since it belongs to the wh
 from alembic import op
 
 revision = "2026_11_26_tenant_batches"
-down_revision = "2026_11_26_search_functions"
+down_revision = "2026_11_26_blind_index"
 branch_labels = None
 depends_on = None
 
@@ -95,6 +95,7 @@ ENTRY_COLUMNS = {
     "ordinal": "bigint",
     **dict.fromkeys(("lookup", "ciphertext"), "bytea"),
     "origin": "text",
+    "blind": "bytea",
 }
 
 ASSUME = f"""
@@ -195,8 +196,8 @@ BEGIN {ASSUME}
         FROM unnest(s_tenant, s_id) WITH ORDINALITY AS q(tenant, id, unit)
         JOIN added ON added.tenant = q.tenant AND added.id = q.id;
         stored := stored || made;
-        INSERT INTO entry (tenant, scope, type, ordinal, lookup, ciphertext, origin, created)
-        SELECT q.tenant, q.scope, q.type, q.ordinal, q.lookup, q.ciphertext, q.origin, moment
+        INSERT INTO entry (tenant, scope, type, ordinal, lookup, ciphertext, origin, blind, created)
+        SELECT q.tenant, q.scope, q.type, q.ordinal, q.lookup, q.ciphertext, q.origin, q.blind, moment
         FROM {_rows("e", ENTRY_COLUMNS)}
         WHERE q.unit = ANY (stored);
     END IF;

@@ -29,6 +29,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def purge_scopes() -> None:
         purged.append("scopes")
 
+    async def index_values() -> None:
+        purged.append("values")
+
     async def purge_disclosures() -> None:
         purged.append("disclosures")
 
@@ -40,6 +43,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
 
     listed = housekeeping(
         purge_scopes=purge_scopes,
+        index_values=index_values,
         purge_every_s=60,
         sessions=replica.sessions,
         access=replica.access,
@@ -56,7 +60,9 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
     for job in jobs_of(replica, purged).values():
         assert await background.once(job)
         assert await background.once(job)
-    assert purged == [name for name in ("scopes", "disclosures", "ingestions", "vectors") for _ in range(2)]
+    assert purged == [
+        name for name in ("scopes", "values", "disclosures", "ingestions", "vectors") for _ in range(2)
+    ]
 
 
 async def test_an_old_secret_is_forgotten_after_its_overlap(replica: Replica, tenant: str) -> None:

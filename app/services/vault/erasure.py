@@ -13,24 +13,22 @@ from uuid import UUID
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
-from app.core.content.handles import Handle, Original
+from app.core.content.handles import Handle
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.events import Changed
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
-from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
+from app.engines.cipher import KeyKeeper
 from app.services.audit.audit import AuditService
+from app.services.vault.blind_index import BlindIndex
 from app.services.vault.mark import MarkKeeper
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.vault.numbering import ScopeRow
+from app.store.vault.blind import remove_by_digest
 from app.store.vault.vault import (
     EntryPlace,
     add_erasure,
-    find_places,
-    list_live_rows,
-    list_spelled,
     remove_entries,
     remove_scope,
 )
@@ -42,7 +40,6 @@ Its name is that of the scope; None: any scope of the tenant.
 """
 
 Kind = Literal["scope", "handle", "value"]
-_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,7 @@ class ErasureService:
     audit: AuditService
     sink: ErasureSink
     now: Callable[[], datetime]
+    index: BlindIndex
     marks: MarkKeeper | None = None
 
     async def erase_scope(self, caller: Caller, scope: str, request: RequestInfo | None) -> ErasureReceipt:
@@ -147,9 +145,10 @@ class ErasureService:
                     "The value is empty; send the value to erase.", details={"pointer": "/value"}
                 )
         history = await self._history()
-        places = await self._places(caller.tenant, value)
+        places = await self.index.unindexed_places(caller.tenant, value, self.now())
         async with self.database.transaction(caller.tenant) as tx:
-            removed = await remove_entries(tx, caller.tenant, places)
+            removed = await remove_by_digest(tx, caller.tenant, self.index.digests(caller.tenant, value))
+            removed += await remove_entries(tx, caller.tenant, places)
             counts = dict(Counter(place.label for place in removed))
             receipt = self._receipt("value", caller, None, counts)
             await self._note(tx, caller, receipt, removed, request, history)
@@ -163,37 +162,6 @@ class ErasureService:
     async def _count(self) -> None:
         if self.marks is not None:
             await self.marks.note_erasure()
-
-    async def _places(self, tenant: str, value: str) -> list[EntryPlace]:
-        """Look for ``value`` in each live scope, in short transactions."""
-        places: list[EntryPlace] = []
-        after: str | None = None
-        while True:
-            async with self.database.transaction(tenant, write=False) as tx:
-                rows = await list_live_rows(tx, tenant, self.now(), after=after, limit=_BATCH)
-                opened = {row.id: self._open(tenant, row) for row in rows}
-                lookups = [
-                    (row.id, label, lookup)
-                    for row in rows
-                    for label in row.counters
-                    for lookup in _lookups(opened[row.id], label, value)
-                ]
-                places += await find_places(tx, tenant, lookups)
-                for place, sealed in await list_spelled(tx, tenant, list(opened)):
-                    if _is_value(opened[place.scope], place, sealed, value):
-                        places.append(place)
-            if len(rows) < _BATCH:
-                return places
-            after = rows[-1].id
-            await asyncio.sleep(0)
-
-    def _open(self, tenant: str, row: ScopeRow) -> ScopeKeys:
-        if row.kek_version is None or row.dek_wrapped is None:
-            raise StoreUnavailableError("A scope is being erased; try again.", retry_after_s=1.0)
-        try:
-            return self.key_keeper.open(tenant, row.id, row.generation, row.kek_version, row.dek_wrapped)
-        except KeyRingError:
-            raise StoreUnavailableError("The key of a scope is not available.") from None
 
     def _receipt(
         self, kind: Kind, caller: Caller, scope: str | None, counts: dict[str, int]
@@ -233,27 +201,6 @@ class ErasureService:
         await announce(tx, Changed(VAULT_CHANGED, caller.tenant, scope))
         await self.audit.record_with(tx, event)
         await self.sink.append(caller.tenant, receipt, removed, history)
-
-
-def _lookups(keys: ScopeKeys, label: str, value: str) -> tuple[bytes, bytes]:
-    exact = Original(value).encode()
-    return (
-        keys.lookup(label, exact, canonical=False),
-        keys.lookup(label, folded(value), canonical=True),
-    )
-
-
-def _is_value(keys: ScopeKeys, place: EntryPlace, sealed: bytes, value: str) -> bool:
-    try:
-        payload = keys.open(place.label, place.ordinal, bytes(sealed))
-    except SealBrokenError:
-        return False
-    return Original.decode(payload).text == value
-
-
-def folded(text: str) -> bytes:
-    """Return ``text`` without differences of case and white space, so that such values compare equal."""
-    return " ".join(text.casefold().split()).encode("utf-8", "surrogatepass")
 
 
 def _append_durably(path: Path, line: bytes) -> None:

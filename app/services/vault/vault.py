@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.content.handles import LITERAL, Handle, Original
+from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.events import Changed
@@ -19,7 +19,8 @@ from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys
 from app.services.access.policies import PolicyService
 from app.services.audit.audit import AuditService
-from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureService, ErasureSink, folded
+from app.services.vault.blind_index import BlindIndex, value_of
+from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureService, ErasureSink
 from app.services.vault.keyring import KeyringService, RewrapReceipt
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.opening import EntryOpener, identity_of, key_unavailable, tag_matches
@@ -28,7 +29,7 @@ from app.store.audit.audit import Transaction
 from app.store.audit.writer import GroupWriter
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.vault.numbering import Value, Want
+from app.store.vault.numbering import Want
 from app.store.vault.vault import (
     StoredScope,
     find_scope,
@@ -121,9 +122,14 @@ class VaultService:
     erasures: ErasureService = field(init=False)
     keyring: KeyringService = field(init=False)
     opener: EntryOpener = field(init=False)
+    index: BlindIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        erasures = ErasureService(self.database, self.key_keeper, self.audit, self.sink, self.now, self.marks)
+        index = BlindIndex(self.database, self.key_keeper, self.audit.keys)
+        erasures = ErasureService(
+            self.database, self.key_keeper, self.audit, self.sink, self.now, index, self.marks
+        )
+        object.__setattr__(self, "index", index)
         object.__setattr__(self, "erasures", erasures)
         object.__setattr__(self, "opener", EntryOpener(self.key_keeper))
         object.__setattr__(self, "keyring", KeyringService(self.database, self.key_keeper.provider, self.now))
@@ -131,7 +137,10 @@ class VaultService:
     async def commit(self, caller: Caller, write: VaultWrite) -> VaultReceipt:
         """Assign every original its handle and store all of them with the events, durably, or nothing."""
         name = secrets.token_hex(16) if write.scope is None else check_scope(write.scope)
-        values = [_value(label, original, write.options) for label, original in write.originals]
+        values = [
+            value_of(self.audit.keys, caller.tenant, label, original, write.options)
+            for label, original in write.originals
+        ]
         want = Want(
             caller.tenant,
             name,
@@ -367,13 +376,6 @@ def check_scope(name: str) -> str:
             details={"pointer": "/arguments/scope"},
         )
     return name
-
-
-def _value(label: str, original: Original, options: VaultOptions) -> Value:
-    payload = original.encode()
-    if options.canonical and label != LITERAL:
-        return Value(label, payload, folded(original.text), "canonical")
-    return Value(label, payload, payload, "exact" if original.spelling is None else "spelled")
 
 
 def _check_page(limit: int) -> None:

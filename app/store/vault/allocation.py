@@ -35,7 +35,7 @@ _SCOPE_COLUMNS = (
     *("tenant", "id", "created", "expires", "state", "generation"),
     *("counters", "restore_epoch", "dek_wrapped", "kek_version", "owner"),
 )
-_ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin", "created")
+_ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin", "blind", "created")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,12 +53,16 @@ class DataKeys(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value to allocate: its label, the bytes to seal and those to look up, and how (see ``entry.origin``)."""
+    """A value to allocate: its label, the bytes to seal and those to look up, and how (see ``entry.origin``).
+
+    ``blind`` is its digest in the tenant's blind index.
+    """
 
     label: str
     payload: bytes
     looked_up: bytes
     origin: str
+    blind: bytes
 
     @property
     def canonical(self) -> bool:
@@ -220,6 +224,8 @@ class Numbering:
                 continue
             ordinal = self.ordinals[key] = row.take(value.label, want.above)
             sealed = use.seal(value.label, ordinal, value.payload)
-            self.entries.append((*want.place, value.label, ordinal, key[3], sealed, value.origin, self.now))
+            self.entries.append(
+                (*want.place, value.label, ordinal, key[3], sealed, value.origin, value.blind, self.now)
+            )
             if at % _YIELD_EVERY == _YIELD_EVERY - 1:
                 await asyncio.sleep(0)

@@ -97,7 +97,7 @@ async def list_all_sealed(
             *(scope.c.generation, scope.c.kek_version, scope.c.dek_wrapped),
         )
         .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
-        .where(entry.c.tenant == tenant, entry.c.scope == name, *_live(now))
+        .where(entry.c.tenant == tenant, entry.c.scope == name, *live_scope(now))
     )
     query = paged(query, entry.c.type, entry.c.ordinal, behind=after, limit=limit)
     return [SealedEntry(*row) for row in await tx.execute(query)]
@@ -107,14 +107,14 @@ async def list_scopes(
     tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
 ) -> list[StoredScope]:
     """Return live scopes in order of name, with the number of their entries by label."""
-    query = select(scope).where(scope.c.tenant == tenant, *_live(now))
+    query = select(scope).where(scope.c.tenant == tenant, *live_scope(now))
     query = paged(query, scope.c.id, behind=after, limit=limit)
     return await _counted(tx, tenant, query)
 
 
 async def find_scope(tx: AsyncConnection, tenant: str, name: str, now: datetime) -> StoredScope | None:
     """Return one live scope, or None whether it is absent, expired or erased."""
-    query = select(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now))
+    query = select(scope).where(scope.c.tenant == tenant, scope.c.id == name, *live_scope(now))
     scopes = await _counted(tx, tenant, query)
     return scopes[0] if scopes else None
 
@@ -124,17 +124,18 @@ async def update_expiry(
 ) -> bool:
     """Set when a live scope expires; return False where there is none."""
     done = await tx.execute(
-        update(scope).where(scope.c.tenant == tenant, scope.c.id == name, *_live(now)).values(expires=expires)
+        update(scope)
+        .where(scope.c.tenant == tenant, scope.c.id == name, *live_scope(now))
+        .values(expires=expires)
     )
     return done.rowcount > 0
 
 
 async def list_live_rows(
-    tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
+    tx: AsyncConnection, tenant: str, names: Sequence[str], now: datetime
 ) -> list[ScopeRow]:
-    """Return live scopes as stored, for a look-up in each of them."""
-    query = select(scope).where(scope.c.tenant == tenant, *_live(now))
-    query = paged(query, scope.c.id, behind=after, limit=limit)
+    """Return live scopes among ``names`` as stored, for a look-up in each of them."""
+    query = select(scope).where(scope.c.tenant == tenant, scope.c.id.in_(names), *live_scope(now))
     return [
         ScopeRow(
             *(row.id, row.generation, row.state, row.expires, row.counters),
@@ -339,7 +340,8 @@ async def lift_scopes(
     await tx.execute(done if after is None else done.where(name > after))
 
 
-def _live(now: datetime) -> tuple[Any, ...]:
+def live_scope(now: datetime) -> tuple[Any, ...]:
+    """Return the conditions under which the entries of a scope may be read."""
     return (scope.c.state == SCOPE_ACTIVE, or_(scope.c.expires.is_(None), scope.c.expires > now))
 
 

@@ -19,6 +19,7 @@ class Sizes:
     tokens: int
     events: int
     chunks: int
+    scopes: int
 
 
 FULL = Sizes(
@@ -34,6 +35,7 @@ FULL = Sizes(
     tokens=50_000,
     events=100_000,
     chunks=2_000,
+    scopes=100_000,
 )
 SMOKE = Sizes(
     rounds=1,
@@ -48,4 +50,5 @@ SMOKE = Sizes(
     tokens=200,
     events=20,
     chunks=5,
+    scopes=1_000,
 )
