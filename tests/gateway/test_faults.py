@@ -1,6 +1,7 @@
 """What goes wrong at a door: the provider, the client, the credentials, the body."""
 
 import asyncio
+import gzip
 import json
 import time
 
@@ -10,7 +11,7 @@ import openai
 import pytest
 from aiohttp import web
 
-from tests.gateway.provider import chat_chunk, data, zipped
+from tests.gateway.provider import chat_chunk, data, named, zipped
 from tests.gateway.test_chat import PLANTED, TEXT, assert_nothing_arrived
 
 CHAT = "/openai/v1/chat/completions"
@@ -224,3 +225,112 @@ def test_a_websocket_on_responses_is_told_to_use_http(gateway):
     headers |= {"sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==", "authorization": f"Bearer {gateway.key}"}
     answer = gateway.http.get("/openai/v1/responses", headers=headers)
     assert answer.status_code == 426 and "sluice" in answer.text
+
+
+HALF = "Dear [PERSON_1], and [PER"
+AT = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+BEGINNINGS = {
+    CHAT: [data(chat_chunk({"content": HALF}))],
+    "/openai/v1/responses": [
+        named("response.created", sequence_number=0, response={"id": "resp_half", "output": []}),
+        named("response.output_text.delta", sequence_number=1, delta=HALF, **AT),
+    ],
+    "/anthropic/v1/messages": [
+        named("message_start", message={"id": "msg_half", "type": "message", "content": []}),
+        named("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        named("content_block_delta", index=0, delta={"type": "text_delta", "text": HALF}),
+    ],
+}
+
+
+def streamed(path):
+    body = asked(stream=True, max_tokens=9)
+    if path.startswith("/anthropic"):
+        return {**body, "model": "claude-x"}
+    return {"model": "gpt-5-mini", "input": TEXT, "stream": True} if path.endswith("/responses") else body
+
+
+def read(content):
+    """Return the data of a stream's events, and all texts in them."""
+    events = [json.loads(line[6:]) for line in content.decode().splitlines() if line.startswith("data: {")]
+    texts = []
+    for event in events:
+        delta = event.get("delta", "")
+        texts.append(delta if isinstance(delta, str) else delta.get("text", ""))
+        texts += [choice["delta"].get("content", "") for choice in event.get("choices", [])]
+    return events, "".join(texts)
+
+
+@pytest.mark.parametrize("path", BEGINNINGS)
+@pytest.mark.parametrize("fault", ["aborts", "ends", "stalls"])
+def test_a_stream_that_dies_ends_as_its_family_ends(gateway, conversation, path, fault):
+    kind = {"kind": "anthropic"} if path.startswith("/anthropic") else {}
+    gateway.put_provider("halting", models=["halt-*"], limits={"idleS": 0.5}, **kind)
+
+    async def dies(request, _value):
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        await answer.write("".join(BEGINNINGS[path]).encode())
+        if fault == "stalls":
+            await asyncio.sleep(5)
+        if fault == "aborts":
+            await answer.write(b'data: {"type": "half of an eve')
+            await asyncio.sleep(0.1)
+            request.transport.abort()
+        return answer
+
+    gateway.provider.answer = dies
+    answer = gateway.post(path, {**streamed(path), "model": "halt-1"}, headers=conversation)
+    events, text = read(answer.content)
+    # What came is passed on, also what was held back for its end, and then that it is not whole.
+    assert answer.status_code == 200 and text == f"Dear {PLANTED[0]}, and [PER"
+    last = events[-1]
+    error = last if path.endswith("/responses") else last["error"]
+    assert error["code"] == "sluice_upstream_interrupted"
+    assert last.get("type") == (None if path == CHAT else "error")
+    assert last.get("sequence_number") == (2 if path.endswith("/responses") else None)
+    assert_nothing_arrived(gateway)
+
+
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_an_answer_that_is_no_json_is_refused_and_not_shown(gateway, conversation, path):
+    async def garbles(_request, _value):
+        return web.Response(body=b'{"content": "half of [PERS', content_type="application/json")
+
+    gateway.provider.answer = garbles
+    answer = gateway.post(path, {**streamed(path), "stream": False}, headers=conversation)
+    assert answer.status_code == 502 and "half of" not in answer.text
+    assert answer.json()["error"]["code"] == "sluice_upstream_unavailable"
+
+
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_a_stream_in_gzip_is_restored_all_the_same(gateway, conversation, path):
+    packed = gzip.compress("".join(BEGINNINGS[path]).encode())
+
+    async def packs(request, _value):
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Content-Encoding": "gzip"})
+        await answer.prepare(request)
+        for start in range(0, len(packed), 7):
+            await answer.write(packed[start : start + 7])
+        return answer
+
+    gateway.provider.answer = packs
+    _, text = read(gateway.post(path, streamed(path), headers=conversation).content)
+    assert text == f"Dear {PLANTED[0]}, and [PER"
+
+
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_odd_events_pass_in_every_family(gateway, conversation, path):
+    odd = (
+        b': comment\n\ndata: {not json\n\ndata: [1, 2]\n\nevent: odd\ndata\n\ndata: "\xff"\n\ndata: null\n\n'
+    )
+
+    async def malformed(request, _value):
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        await answer.write(odd + "".join(BEGINNINGS[path]).encode())
+        return answer
+
+    gateway.provider.answer = malformed
+    answer = gateway.post(path, streamed(path), headers=conversation)
+    assert answer.content.startswith(odd) and PLANTED[0] in answer.content.decode(errors="replace")
