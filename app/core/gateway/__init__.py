@@ -31,7 +31,7 @@ session values, text of the first user message, tools by who runs them), ``items
 pipelines), ``changed(items)`` (with what they made of them), ``leaves()`` (every text with path and ``LeafRole``),
 ``numbers(roles)`` (which items hold leaves of some roles, so that ``system`` and ``tools`` can take another scope),
 ``unscanned`` (counts for ``X-Sluice-Unscanned``), ``signed`` (``SignedBlock``: ``digest``, ``kind``, ``path``,
-``raw``), ``with_signed({digest: raw})``, ``with_model(name)``, ``with_note(text)``, ``with_tools(tools)``,
+``raw``), ``with_signed({digest: raw})``, ``with_model(name)``, ``with_note(text)``, ``without_tools(numbers)``,
 ``replaced({path: value})``, ``to_bytes()``. Bytes that no change touches are those that came.
 
 ``GatewayAnswer`` (immutable): the same ``items``, ``changed``, ``leaves()``, ``signed`` and ``to_bytes``, and

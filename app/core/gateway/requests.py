@@ -66,6 +66,15 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientTool:
+    """A function of the caller's: its place among the tools, its name, and its definition in MCP's form."""
+
+    number: int
+    name: str
+    definition: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationFacts:
     """What a request says beside its texts. ``sessions`` are by their dotted path; ``first_user_texts`` are raw."""
 
@@ -154,9 +163,29 @@ class GatewayRequest:
         """Return the request for another model."""
         return self.replaced({("model",): name})
 
-    def with_tools(self, tools: Sequence[Any]) -> "GatewayRequest":
-        """Return the request with other definitions of tools."""
-        return self.replaced({("tools",): list(tools)})
+    @property
+    def client_tools(self) -> list[ClientTool]:
+        """Return the functions that the caller's program runs, as they are now."""
+        runner, tools = self.table.runner, self.edited.written.value.get("tools")
+        return [
+            ClientTool(number, name, _definition(name, tool))
+            for number, tool in enumerate(tools if isinstance(tools, list) else ())
+            if isinstance(tool, dict)
+            and runner is not None
+            and runner(tool) is ToolRunner.CLIENT
+            and (name := _tool_name(tool)) is not None
+        ]
+
+    @property
+    def chosen_tools(self) -> set[str]:
+        """Return the names in ``tool_choice``."""
+        return set(_names(self.edited.body.value.get("tool_choice")))
+
+    def without_tools(self, numbers: Collection[int]) -> "GatewayRequest":
+        """Return the request without some of its definitions of tools."""
+        tools = self.edited.written.value["tools"]
+        left = [tool for number, tool in enumerate(tools) if number not in numbers]
+        return self.replaced({("tools",): left}) if len(left) < len(tools) else self
 
     def with_note(self, text: str) -> "GatewayRequest":
         """Return the request with a text for the model in front of its instructions."""
@@ -236,6 +265,25 @@ def _tool_name(tool: Mapping[str, Any]) -> str | None:
     inner = next((tool[kind] for kind in ("function", "custom") if isinstance(tool.get(kind), dict)), tool)
     name = inner.get("name") or tool.get("server_label") or tool.get("mcp_server_name")
     return name if isinstance(name, str) else None
+
+
+def _definition(name: str, tool: Mapping[str, Any]) -> dict[str, Any]:
+    inner = tool["function"] if isinstance(tool.get("function"), dict) else tool
+    schema = inner.get("parameters", inner.get("input_schema"))
+    description = inner.get("description")
+    return {
+        "name": name,
+        "description": description if isinstance(description, str) else "",
+        "inputSchema": schema if isinstance(schema, dict) else {"type": "object"},
+    }
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, list | dict):
+        for step, member in value.items() if isinstance(value, dict) else enumerate(value):
+            if step == "name" and isinstance(member, str):
+                yield member
+            yield from _names(member)
 
 
 def _first_user_texts(value: Mapping[str, Any], members: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.signed import SignedBlocks
 
 _STABLE: Final = frozenset({LeafRole.SYSTEM, LeafRole.TOOLS})
+_FILTER: Final = "tool_filter"
+_CONVERSATION: Final = frozenset({LeafRole.SYSTEM, LeafRole.USER, LeafRole.ASSISTANT, LeafRole.TOOL_RESULT})
 _UNTOUCHED: Final = frozenset({LeafRole.SIGNED, LeafRole.MACHINE})
 
 
@@ -34,11 +36,31 @@ class Outbound:
         ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
         are those that the provider signed; SignedBlockGoneError if one of them is gone.
         """
-        changed = request.changed(await self._items(request, steps))
+        hiding = [step for step in steps if step.name != _FILTER]
+        changed = request.changed(await self._items(request, hiding))
+        for step in steps:
+            if step.name == _FILTER:
+                changed = await self._filtered(changed, step)
         if not request.signed:
             return changed
         blocks = await self.signed.fetch(self.vault, [block.digest for block in request.signed])
         return changed.with_signed({digest: raw.decode() for digest, raw in blocks.items()})
+
+    async def _filtered(self, request: GatewayRequest, step: Step) -> GatewayRequest:
+        """Return the request with those of the client's tools that ``step`` finds relevant to the conversation.
+
+        Tools of the provider, those that ``tool_choice`` names, and all where none is relevant, stay.
+        """
+        offered = {tool.name: tool for tool in request.client_tools}
+        if not offered:
+            return request
+        definitions = [tool.definition for tool in offered.values()]
+        asked = step.model_copy(update={"arguments": {"availableTools": definitions, **step.arguments}})
+        items = [request.items[number] for number in request.numbers(_CONVERSATION)]
+        report = await self.use.report(asked, items, self.vault.scope.name)
+        kept = {*report["suggestedToolSet"], *request.chosen_tools}
+        dropped = {tool.number for name, tool in offered.items() if name not in kept}
+        return request.without_tools(dropped) if len(dropped) < len(offered) else request
 
     async def observed(self, request: GatewayRequest, steps: Sequence[Step]) -> None:
         """Count what ``steps`` would hide, and change nothing."""

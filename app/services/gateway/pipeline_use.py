@@ -16,7 +16,7 @@ from app.core.errors import InternalError, ServiceError
 from app.core.request import RequestInfo
 from app.services.invoke.calls import MiddlewareCall
 from app.services.invoke.invoke import InvokeService
-from app.services.invoke.outcomes import OutcomeRecorder
+from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder
 from app.services.invoke.pipeline_runs import PipelineRun
 from app.services.invoke.pipelines import PipelineVersion
 
@@ -56,6 +56,18 @@ class PipelineUse:
         """
         if not steps:
             return list(items)
+        return list((await self._answer(steps, items, scope, observe=observe)).content)
+
+    async def report(self, step: Step, items: Sequence[Any], scope: str) -> Mapping[str, Any]:
+        """Return what a step says of ``items`` beside changing them."""
+        answer = await self._answer([step], items, scope, observe=False)
+        return {
+            name: value for ran in answer.metadata["steps"] for name, value in ran.get("metadata", {}).items()
+        }
+
+    async def _answer(
+        self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool
+    ) -> InvokeAnswer:
         version = await self._version(steps)
         call = MiddlewareCall(
             self.invoke.audit,
@@ -84,7 +96,7 @@ class PipelineUse:
                 raise
             raise InternalError("The service failed; the log has the request id.") from error
         self.findings.update(run.counts)
-        return list(answer.content)
+        return answer
 
     async def _version(self, steps: Sequence[Step]) -> PipelineVersion:
         """Return one pipeline of all steps, so that they share handles and are on record once."""
