@@ -38,9 +38,10 @@ class Behind:
 
     def client(self, session: str | None = None) -> openai.OpenAI:
         headers = {"x-litellm-session-id": session} if session else {}
-        return openai.OpenAI(
+        client = openai.OpenAI(
             base_url=self.url, api_key=MASTER_KEY, max_retries=0, default_headers=headers, timeout=60
         )
+        return self.gateway.clients.enter_context(client)
 
     def said(self, session: str, text: str = TEXT, **members: Any) -> Any:
         messages: Any = [{"role": "user", "content": text}]
