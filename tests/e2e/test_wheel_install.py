@@ -17,6 +17,8 @@ from app.core.access import ApiKey
 from tests.artefacts import ROOT, environment, installed, run, wheel_of
 from tests.conftest import fresh_postgres
 from tests.e2e.running import await_ready
+from tests.gateway.provider import KEY as PROVIDER_KEY
+from tests.gateway.provider import provider
 from tests.unit.engines.documents.samples import pdf_of
 
 KEY = str(ApiKey.generate())
@@ -138,7 +140,27 @@ def test_the_bill_of_materials_and_the_licences_come_with_the_wheel(programs: Pa
     listed = run([str(programs / "python"), "-c", read]).stdout.splitlines()
     (bill,) = [Path(name) for name in listed if name.endswith(".dist-info/sboms/sluice-mcp.cdx.json")]
     assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "sluice-mcp"
-    assert any(name.endswith("licenses/docs/licences.md") for name in listed)
+    licences = {name.partition(".dist-info/licenses/")[2] for name in listed}
+    assert {"LICENSE", "docs/licences.md"} <= licences
+
+
+@pytest.mark.outside
+def test_a_program_changes_one_line_to_talk_through_the_wheels_gateway(
+    programs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    networks = {"SLUICE_UPSTREAMS__ALLOWED_NETWORKS": "127.0.0.0/8"}
+    with provider() as behind, served(programs, folder, **networks) as url:
+        entry = {"kind": "openai", "baseUrl": f"{behind.url}/v1", "allowedNetworks": ["127.0.0.0/8"]}
+        sent(url, "PUT", "providers/main", json={**entry, "apiKey": PROVIDER_KEY, "models": ["gpt-*"]})
+        lines = {"base_url": f"{behind.url}/v1"}, {"base_url": f"{url}/openai/v1", "api_key": KEY}
+        straight, through = [
+            run([str(programs / "python"), "-c", ONE_LINE, json.dumps(line)], cwd=folder) for line in lines
+        ]
+    assert straight.stdout == through.stdout == "You said: I am John Doe.\n" * 2
+    arrived = [request.body.decode() for request in behind.arrived]
+    assert ["John Doe" in body for body in arrived] == [True, True, False, False]
 
 
 @pytest.mark.outside
@@ -147,6 +169,16 @@ def test_the_migrations_come_with_a_file_for_alembic(programs: Path, tmp_path: P
     assert (tmp_path / "new.db").stat().st_size > 0
 
 
+ONE_LINE = """
+import json, sys
+import openai
+line = {"api_key": "sk-of-the-application", **json.loads(sys.argv[1])}
+with openai.OpenAI(**line) as client:
+    asked = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "I am John Doe."}]}
+    print(client.chat.completions.create(**asked).choices[0].message.content)
+    with client.chat.completions.create(**asked, stream=True) as stream:
+        print(*[chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices], sep="")
+"""
 LISTING = "import json; from importlib.metadata import version; print(json.dumps(version('sluice-mcp')))"
 ALEMBIC = """
 import sys

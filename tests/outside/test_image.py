@@ -28,9 +28,11 @@ INSIDE = """
 import json, os, pathlib, sys
 import app
 from importlib.metadata import files
-bills = [str(one.locate()) for one in files("sluice-mcp") if "/sboms/" in str(one)]
+shipped = [one for one in files("sluice-mcp") if ".dist-info/" in str(one)]
+bills = [str(one.locate()) for one in shipped if "/sboms/" in str(one)]
+licences = [str(one).partition("/licenses/")[2] for one in shipped if "/licenses/" in str(one)]
 print(json.dumps({
-    "user": os.geteuid(), "bills": bills, "package": app.__file__,
+    "user": os.geteuid(), "bills": bills, "licences": licences, "package": app.__file__,
     "writable": os.access(pathlib.Path(app.__file__).parent, os.W_OK),
 }))
 """
@@ -134,6 +136,7 @@ def test_the_image_holds_its_bill_and_runs_as_nobody_who_may_change_it(image: Im
     assert inside["user"] == 10001
     assert inside["package"].startswith("/opt/sluice/.venv/")
     assert not inside["writable"]
+    assert set(inside["licences"]) == {"LICENSE", "docs/licences.md"}
     (bill,) = inside["bills"]
     packages = {one["name"] for one in json.loads(image.answer("cat", bill))["components"]}
     frozen = json.loads(image.answer("python", "-m", "pip", "list", "--format", "json"))
