@@ -59,7 +59,7 @@ _SECURITY_HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
-"""Tells nginx to pass each event on as it comes, which its default settings would keep until a buffer is full."""
+"""Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
 
 
 class Drain:
