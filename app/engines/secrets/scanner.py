@@ -11,7 +11,7 @@ from app.core.offload import off_loop
 from app.engines.secrets.rules import FORMATS
 from app.engines.secrets.spotting import FormatFinder, SecretRule, Spot
 from app.engines.secrets.structures import STRUCTURES
-from app.engines.secrets.views import BETWEEN, is_decoded, places_of_views, views
+from app.engines.secrets.views import BETWEEN, changed_parts, is_decoded, places_of_views, views
 
 NAME: Final = "embedded-secrets"
 _GUESSED: Final = 0.6
@@ -70,11 +70,15 @@ class RuleScanner:
     ) -> Iterator[Spot]:
         """Yield what the views of ``text`` show, at its place in the text."""
         for view in views(text):
-            for spot in self._spots_of([view.text], wanted)[0]:
-                if spot.score <= _GUESSED and is_decoded(view, spot.start, spot.end):
-                    continue
-                if view.text[spot.start : spot.end] not in allowed:
-                    yield Spot(*view.original_span(spot.start, spot.end), spot.label, spot.score)
+            parts = changed_parts(view)
+            spots_of_parts = self._spots_of([view.text[low:high] for low, high in parts], wanted)
+            for (low, _), spots in zip(parts, spots_of_parts, strict=True):
+                for spot in spots:
+                    start, end = low + spot.start, low + spot.end
+                    if spot.score <= _GUESSED and is_decoded(view, start, end):
+                        continue
+                    if view.text[start:end] not in allowed:
+                        yield Spot(*view.original_span(start, end), spot.label, spot.score)
 
     def _spots_of(self, texts: Sequence[str], wanted: frozenset[int] | None) -> list[list[Spot]]:
         """Return the findings in each of ``texts``; one search for keywords serves all of them."""

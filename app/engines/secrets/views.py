@@ -9,7 +9,7 @@ from typing import Final
 from app.engines.views.mapping import Substitution, TextView, respelled
 
 _PART: Final = r"[A-Za-z0-9_.\-/+=]"
-_BREAK: Final = re.compile(rf"(?:\n|\\n)[ \t>#|*]{{0,8}}(?={_PART})")
+_BREAK: Final = re.compile(rf"(?<=[A-Za-z0-9_.\-/+= \t\\\r])(?:\n|\\n)[ \t>#|*]{{0,8}}(?={_PART})")
 """A line break, real or written; behind it there may be the margin of a quotation or a comment."""
 _LINES: Final = rf"{_PART}[ \t]{{0,2}}\\?\r?\n[ \t>#|*]{{0,8}}{_PART}"
 """The gate before broken lines; a written break opens others."""
@@ -18,6 +18,13 @@ BETWEEN: Final = "\v"
 _BEFORE_BREAK: Final = re.compile(r"(?:[ \t]{0,2}\\?\r?|\\r)\Z")
 _RUN: Final = re.compile(rf"{_PART}{{0,64}}+")
 _REACH: Final = 64
+_DIGIT: Final = re.compile("[0-9]")
+_LETTER: Final = re.compile("[A-Za-z]")
+_AROUND: Final = 512
+"""Characters around a change that belong to the same credential, or to the name beside it."""
+_LONG: Final = "-----BEGIN"
+_LONGEST: Final = 16_384
+"""Characters of the longest credential of many lines, which opens with `_LONG`."""
 _LEAST: Final = 16
 """Characters of the shortest credential that has a form of its own."""
 _ENCODINGS: Final = frozenset({"base64", "hex"})
@@ -47,10 +54,31 @@ def views(text: str) -> Iterator[TextView]:
 
     decoded = disguises(text)
     yield from decoded
-    for below in (None, *decoded[-1:]):
-        joined = _joined(text if below is None else below.text, below)
-        if joined is not None:
-            yield joined
+    if (joined := _joined(text, [(0, len(text))])) is not None:
+        yield joined
+    if decoded and (joined := _joined(decoded[-1].text, changed_parts(decoded[-1]), decoded[-1])) is not None:
+        yield joined
+
+
+def changed_parts(view: TextView) -> list[tuple[int, int]]:
+    """Return the parts of a view that may show a credential that the text below does not, with what is around them."""
+    parts: list[tuple[int, int]] = []
+    for start, end, _ in view.changed:
+        low, high = start - _AROUND, end + _AROUND
+        if parts and low <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], high)
+        else:
+            parts.append((low, high))
+    text = view.text
+    return [_whole(text, max(0, low), min(len(text), high)) for low, high in parts]
+
+
+def _whole(text: str, low: int, high: int) -> tuple[int, int]:
+    """Extend a part of a text to whole lines, and to all of a key that begins in it."""
+    low = max(text.rfind("\n", max(0, low - _AROUND), low) + 1, low - _AROUND, 0)
+    if text.find(_LONG, low, high) >= 0:
+        high = min(len(text), high + _LONGEST)
+    return low, high
 
 
 def is_decoded(view: TextView, start: int, end: int) -> bool:
@@ -58,24 +86,27 @@ def is_decoded(view: TextView, start: int, end: int) -> bool:
     return not _ENCODINGS.isdisjoint(view.way(start, end).split("+"))
 
 
-def _joined(text: str, below: TextView | None) -> TextView | None:
-    """Return ``text`` without the line breaks inside what may be a credential; None where there are none."""
+def _joined(text: str, parts: Sequence[tuple[int, int]], below: TextView | None = None) -> TextView | None:
+    """Return ``text`` without the line breaks of its ``parts`` inside what may be a credential; None without any."""
     if "\n" not in text and "\\n" not in text:
         return None
-    breaks = [change for line in _BREAK.finditer(text) if (change := _without(text, line)) is not None]
+    breaks = [
+        change
+        for low, high in parts
+        for line in _BREAK.finditer(text, low, high)
+        if (change := _without(text, line)) is not None
+    ]
     return respelled(text, breaks, below) if breaks else None
 
 
 def _without(text: str, line: re.Match[str]) -> Substitution | None:
     """Return the removal of a break if the letters and digits on both sides of it are long enough together."""
+    after = _run(text[line.end() : line.end() + _REACH])
     edge = _BEFORE_BREAK.search(text, max(0, line.start() - 4), line.start())
     start = line.start() if edge is None else edge.start()
-    before, after = (
-        _run(text[max(0, start - _REACH) : start][::-1]),
-        _run(text[line.end() : line.end() + _REACH]),
-    )
+    before = _run(text[max(0, start - _REACH) : start][::-1])
     run = before + after
-    holds = len(run) >= _LEAST and any(map(str.isdigit, run)) and any(map(str.isalpha, run))
+    holds = len(run) >= _LEAST and _DIGIT.search(run) and _LETTER.search(run)
     return Substitution(start, line.end(), "", "lines") if before and holds else None
 
 

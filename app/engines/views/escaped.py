@@ -28,9 +28,12 @@ _ESCAPE: Final = re.compile(
 )
 _WHITE: Final = {**dict.fromkeys("abefv0", " "), "n": "\n", "r": "\r", "t": "\t", "/": "/"}
 _QUOTED: Final = re.compile(
-    r"=(?:[0-9A-F]{2}(?:=[0-9A-F]{2}){2,}|(?<=\S=)(?:[0-9A-F]{2}(?:=[0-9A-F]{2})?|\r?\n)(?=\S))"
+    r"=(?:[0-9A-F]{2}(?:=[0-9A-F]{2}){2,}|(?<=\S=)(?![0-9]{2,6}(?![\w.@=-])|20[0-9]{2}-[0-9]{2}-|(?<!\d=)[01])"
+    r"(?:[0-9A-F]{2}(?:=[0-9A-F]{2})?|\r?\n)(?=\S))"
 )
+"""One or two escapes that are no small number, date or address: ``status=200``, ``ip=10.1.2.3``."""
 _QUOTED_BYTE: Final = re.compile(r"=([0-9A-F]{2})")
+_C1: Final = range(0x80, 0xA0)
 _QUOTED_LEAST: Final = 3
 """Mail programs never escape letters and digits, so one or two (``x=42``) mean something else."""
 
@@ -121,6 +124,9 @@ def _quoted_printable(text: str) -> Iterator[Substitution]:
         units = [
             (unit.start(), unit.end(), int(unit[1], 16)) for unit in _QUOTED_BYTE.finditer(text, *run.span())
         ]
+        # A lone byte of this range is no character, but a part of a number: ``id=92d0``.
+        if len(units) == 1 and units[0][2] in _C1:
+            continue
         if len(units) >= _QUOTED_LEAST or not bytes(value for _, _, value in units).isalnum():
             yield from _characters(units, "quoted-printable")
 

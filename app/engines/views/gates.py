@@ -24,7 +24,9 @@ _SIGNS: Final = r"[?\s\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
 
 CONTROLS: Final = r"[\x00-\x08\x0e-\x1f\x7f]|\^\["
 ESCAPES: Final = (
-    r"%[0-9A-Fa-fu]|&(?:#|[A-Za-z][A-Za-z0-9]{1,30};)|\\|=(?:[0-9A-F]{2}|\r?\n)"
+    r"%[0-9A-Fa-fu]|&(?:#|[A-Za-z][A-Za-z0-9]{1,30};)|\\|=\r?\n"
+    # What mail programs escape; small numbers (``status=200``) are none.
+    r"|=(?:[A-F][0-9A-F]|[0-9][A-F]|[2-9][0-9]{1,5}[A-Za-z_.@=?\-]|[0-9]{7}|[01][0-9]=)|[0-9]=[01][0-9]"
     rf"|(?i:[\[({{<] ?(?:@|\.|{_AT}|a(?: commercial)?|{_DOT}) ?[\])}}>])"
     r"| AT | @ |[0-9] (?:- )?[0-9] (?:- )?[0-9] "
 )
@@ -35,6 +37,11 @@ CODEPOINTS: Final = (
 _BEGIN: Final = r"(?:\A|[^A-Za-z0-9+/_\-])"
 _HEX_BEGIN: Final = r"(?:\A|[^0-9A-Fa-f])"
 _HEX: Final = "[0-9A-Fa-f]"
+_TEXT_BYTE: Final = rf"(?:[2-7]{_HEX}|0[09AaDd])"
+_NEXT_BYTE: Final = rf"[89ABab]{_HEX}"
+_UTF_8: Final = (
+    rf"(?:[CcDd]{_HEX}{_NEXT_BYTE}|[Ee]{_HEX}(?:{_NEXT_BYTE}){{2}}|[Ff]{_HEX}(?:{_NEXT_BYTE}){{3}})"
+)
 
 
 def _with_capital(size: int) -> list[str]:
@@ -59,9 +66,8 @@ RUNS: Final = "|".join(
         rf"[A-Za-z]{_OF_RUN}*\+|\+{_OF_RUN}*[A-Za-z]",
         # Lines of equal width.
         rf"{_OF_RUN}{{16}}=*[\r\n\\]",
-        # Hexadecimal; without a letter, most are fractions or identifiers, and text has no bytes but these.
-        *(rf"{_HEX_BEGIN}[0-9]{{{before}}}[A-Fa-f]{_HEX}{{{15 - before}}}" for before in range(16)),
-        rf"{_HEX_BEGIN}[0-9]{{16,}}[A-Fa-f]|(?:[2-7][0-9]|00|09){{8}}",
+        # Hexadecimal: pairs from the beginning of a run, some in a row of which are text; random ones seldom are.
+        rf"{_HEX_BEGIN}(?:{_HEX}{{2}})*(?:{_TEXT_BYTE}{{4}}|{_UTF_8}(?:{_TEXT_BYTE}|{_UTF_8}))",
     )
 )
 SPACED: Final = (
@@ -80,11 +86,18 @@ STRINGS: Final = (
 )
 
 
+_MEMORY: Final = 32 << 20
+"""Most bytes that one automaton may take. With the default of 8 MB, JSON full of identifiers fills that of the longest
+gates, and RE2 goes on without one, seventy times as slowly; with more, they take about 3 MB each."""
+
+
 @cache
 def _compiled(pattern: str) -> Any:
     import re2  # noqa: PLC0415 - loaded with the first text that is scanned
 
-    return re2.compile(pattern.encode("ascii"))
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    return re2.compile(pattern.encode("ascii"), options)
 
 
 def passed(data: bytes, gate: str) -> bool:

@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.contracts.engines import SecretOptions, Span
@@ -12,6 +12,7 @@ from app.engines.secrets import scanner
 from app.engines.secrets.scanner import RuleScanner
 from app.engines.secrets.views import places_of_views
 from app.engines.views import gates
+from app.engines.views.reading import disguises
 from tests.benchmarks.speed.corpora import dense, prose, records
 from tests.hostile_texts import HOSTILE
 
@@ -75,6 +76,7 @@ def scanned_without_gates(texts: list[str]) -> list[list[Span]]:
         return [findings for text in texts for findings in scanned([text])]
 
 
+@settings(deadline=None)  # the first example loads what scans
 @given(st.lists(TEXTS, max_size=8))
 def test_the_gates_hide_no_finding(texts: list[str]) -> None:
     assert scanned(texts) == scanned_without_gates(texts)
@@ -120,3 +122,31 @@ def test_ordinary_texts_are_read_once() -> None:
 def test_the_texts_with_another_reading_are_named_wherever_they_stand() -> None:
     texts = ["open", "%41%42", "", "café", "a", base64.b64encode(b"hello, world").decode(), "ab\ncd", "x"]
     assert {1, 3, 5, 6} <= places_of_views(texts) <= {0, 1, 2, 3, 4, 5, 6}
+
+
+CALM_LINE = "GET /items status=200 bytes=4096 ip=10.0.3.7 id=92d051474c10ff03 since=2024-05-06 pid=42\n"
+KEY_BODY = "\n".join(base64.b64encode(bytes(range(48))).decode() for _ in range(90))
+
+
+def found(text: str) -> list[str]:
+    [spans] = SCANNER._scan([text], SecretOptions())
+    return [text[span.start : span.end] for span in spans]
+
+
+@pytest.mark.parametrize("way", ["AKIA\\u0035KJ7QWERTZU2MNB3", "AKIA5KJ7QW\nERTZU2MNB3"])
+@pytest.mark.parametrize("lines", [0, 3, 40, 2_000])
+def test_a_disguised_key_is_found_wherever_it_stands_among_lines_of_a_log(way: str, lines: int) -> None:
+    text = CALM_LINE * lines + f"key {way} end\n" + CALM_LINE * lines
+    assert found(text) == [way]
+    assert found(CALM_LINE * lines) == []
+
+
+def test_a_long_key_is_found_as_a_whole_if_only_its_first_line_is_disguised() -> None:
+    key = f"-----BEGIN&#32;PRIVATE KEY-----\n{KEY_BODY}\n-----END PRIVATE KEY-----"
+    assert found(f"before\n{key}\nafter") == [key]
+
+
+def test_lines_of_a_log_have_no_other_reading() -> None:
+    assert disguises(CALM_LINE) == []
+    assert places_of_views(["GET /items status=200 bytes=4096 ip=10.0.3.7 pid=42"] * 3) == set()
+    assert disguises("kim=40example.org") != [] != disguises("card 4111=1011111111")
