@@ -1,6 +1,6 @@
-"""``sluice audit``: read the audit log of a tenant on this host."""
+"""``sluice audit``: read the audit log of a tenant on this host, and verify it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.terminal import fail, note, show_lines, show_table
+from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment
 
 if TYPE_CHECKING:
     from app.assembly import Services
+    from app.core.transparency.notes import VerifierKey
     from app.services.audit.audit import AuditQuery
+    from app.services.audit.findings import Verification
 
 commands = typer.Typer(
     help="Read the audit log: who did what, and how it ended. It never holds content. Reading it is recorded too.",
@@ -159,6 +161,146 @@ def export(
             fail(f"{output} cannot be written: {error.strerror}.")
 
     on_host(write)
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice audit verify
+  sluice audit verify --tenant acme --since 2026-11-01 --anchor checkpoint.txt --key KEY""",
+)
+def verify(
+    tenant: Annotated[str | None, typer.Option(help="Name of one tenant [default: all of them].")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(parser=moment, metavar="TIME", help="Compare only events at or after this time."),
+    ] = None,
+    anchor: Annotated[
+        list[Path] | None,
+        typer.Option(help="File with a checkpoint that was kept elsewhere; may be repeated."),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public key to trust, as sluice audit key showed it once; may be repeated [default: those in the "
+            "database, which its owner could have replaced]."
+        ),
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Recompute the whole log and name everything that was changed, removed, added, moved or set back.
+
+    Ends with 0 where all holds, with 1 where something does not.
+    """
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+    from app.services.audit.log_access import AuditLogService
+
+    anchors = [_checkpoint_in(file) for file in anchor or []]
+    trusted = _public_keys(key) if key else None
+    caller = caller_for(SYSTEM_TENANT)
+    result = on_host(
+        lambda host: AuditLogService(host.audit).verify(
+            caller, tenant, since=since, anchors=anchors, trusted=trusted
+        )
+    )
+    _show_verification(result, as_json=json)
+    if not result.holds:
+        raise typer.Exit(FAILED)
+
+
+@commands.command(
+    epilog="""Example:
+
+\b
+  sluice audit checkpoint --output checkpoint.txt"""
+)
+def checkpoint(
+    output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
+) -> None:
+    """Print the newest signed checkpoint: kept out of reach of the database's owner, it proves the past later."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+    from app.services.audit.log_access import AuditLogService
+
+    caller = caller_for(SYSTEM_TENANT)
+    newest = on_host(lambda host: AuditLogService(host.audit).checkpoint(caller))
+    if output is None:
+        print(newest.note, end="")
+        return
+    try:
+        with output.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(newest.note)
+    except FileExistsError:
+        fail(f"{output} already exists: choose another name.")
+    except OSError as error:
+        fail(f"{output} cannot be written: {error.strerror}.")
+
+
+@commands.command(
+    "key",
+    epilog="""Examples:
+
+\b
+  sluice audit key > audit-key.txt
+  sluice audit key --renew""",
+)
+def show_key(
+    *,
+    renew: Annotated[
+        bool, typer.Option("--renew", help="Make a new key first; it signs from the next checkpoint on.")
+    ] = False,
+) -> None:
+    """Show the public keys that sign the log's checkpoints, oldest first: the last one signs now."""
+    from app.cli.host import caller_for, on_host
+    from app.core.access import SYSTEM_TENANT
+    from app.services.audit.log_access import AuditLogService
+
+    caller = caller_for(SYSTEM_TENANT)
+
+    async def shown(host: "Services") -> "Sequence[tuple[VerifierKey, datetime]]":
+        log = AuditLogService(host.audit)
+        if renew:
+            await log.renew_key(caller)
+        return await log.keys(caller)
+
+    for public, _made in on_host(shown):
+        print(public)
+
+
+def _show_verification(result: "Verification", *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    if as_json:
+        keys = [str(public) for public in result.keys]
+        show_json({"holds": result.holds, **asdict(result), "keys": keys})
+        return
+    if result.findings:
+        rows = [(finding.kind, finding.tenant, finding.place, finding.meaning) for finding in result.findings]
+        show_table(("FINDING", "TENANT", "PLACE", "MEANING"), rows)
+    note(
+        f"{result.events} events of {result.tenants} tenants, {result.checkpoints} checkpoints and "
+        f"{result.anchors} anchors: {'all hold' if result.holds else f'{len(result.findings)} findings'}."
+    )
+
+
+def _public_keys(texts: Sequence[str]) -> "list[VerifierKey]":
+    from app.core.transparency.notes import NoteError, VerifierKey
+
+    try:
+        return [VerifierKey.parse(text) for text in texts]
+    except NoteError as error:
+        fail(f"--key is no public key of a log: {error}", USAGE)
+
+
+def _checkpoint_in(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        fail(f"The anchor {file} cannot be read: {reason}.", USAGE)
 
 
 def _filters(

@@ -127,7 +127,11 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments: tuple[str, ...],
 def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
     environment = environment_of(tmp_path)
     commands = ["serve", "invoke", "middleware", "config", "db upgrade", "db current", "db downgrade"]
-    for group in ("keys create list revoke rotate", "tenants create list", "audit query export"):
+    for group in (
+        "keys create list revoke rotate",
+        "tenants create list",
+        "audit query export verify checkpoint key",
+    ):
         name, *inner = group.split()
         commands += [f"{name} {one}" for one in inner]
     commands += [

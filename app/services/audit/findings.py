@@ -1,0 +1,49 @@
+"""What the verification of the audit log says: how much was compared, and what does not hold."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.core.transparency.notes import VerifierKey
+
+FindingKind = Literal[
+    "changed",
+    "missing",
+    "inserted",
+    "reordered",
+    "rolled_back",
+    "fork",
+    "bad_signature",
+    "bad_tile",
+    "bad_checkpoint",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LogFinding:
+    """Something that does not hold: what kind, in whose log (None: the log of heads), where, and what it means."""
+
+    kind: FindingKind
+    tenant: str | None
+    place: str
+    meaning: str
+
+
+@dataclass(slots=True)
+class Verification:
+    """What was compared with what ``keys`` signed, and what was found wrong."""
+
+    keys: tuple[VerifierKey, ...]
+    tenants: int = 0
+    events: int = 0
+    checkpoints: int = 0
+    anchors: int = 0
+    findings: list[LogFinding] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Return whether nothing was found wrong."""
+        return not self.findings
+
+    def add(self, kind: FindingKind, tenant: str | None, place: str, meaning: str) -> None:
+        """Note something that does not hold."""
+        self.findings.append(LogFinding(kind, tenant, place, meaning))

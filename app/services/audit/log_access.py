@@ -1,0 +1,84 @@
+"""What administrators and auditors do with the audit log: verify it, show and renew its keys; each is on record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
+from app.core.errors import ForbiddenError, NotFoundError
+from app.core.request import RequestInfo
+from app.core.transparency.notes import VerifierKey
+from app.services.audit.audit import AuditService
+from app.services.audit.findings import Verification
+from app.services.audit.log_keys import LogKeyService
+from app.services.audit.verification import LogVerifier
+from app.store.audit.log import SignedCheckpoint, newest_checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLogService:
+    """The log over a record. Auditors see their own tenant's; those of the tenant ``system`` see all."""
+
+    audit: AuditService
+
+    async def verify(
+        self,
+        caller: Caller,
+        tenant: str | None,
+        request: RequestInfo | None = None,
+        *,
+        since: datetime | None = None,
+        anchors: Sequence[str] = (),
+        trusted: Sequence[VerifierKey] | None = None,
+    ) -> Verification:
+        """Verify the log of a tenant, or all of them (None); see `LogVerifier.verify`."""
+        async with self.audit.refusals(caller, "audit.verify", request):
+            caller.require(Role.AUDITOR)
+            if caller.tenant not in {tenant, SYSTEM_TENANT}:
+                raise ForbiddenError("Only auditors of the tenant system verify the logs of others.")
+            verifier = LogVerifier(self.audit, trusted)
+            result = await verifier.verify(tenant, since=since, anchors=anchors)
+        details = {
+            "verified": tenant or "*",
+            "events": result.events,
+            "checkpoints": result.checkpoints,
+            "anchors": result.anchors,
+            "findings": len(result.findings),
+        }
+        outcome = OUTCOME_OK if result.holds else OUTCOME_FAILED
+        await self.audit.record(
+            self.audit.new_event(caller, "audit.verify", outcome, request, details=details)
+        )
+        return result
+
+    async def checkpoint(self, caller: Caller, request: RequestInfo | None = None) -> SignedCheckpoint:
+        """Return the newest signed checkpoint, which holds no name and no content; NotFoundError before the first."""
+        async with self.audit.refusals(caller, "audit.checkpoint", request):
+            caller.require(Role.AUDITOR)
+            async with self.audit.database.transaction(caller.tenant, write=False) as tx:
+                checkpoint = await newest_checkpoint(tx)
+            if checkpoint is None:
+                raise NotFoundError("Nothing is sealed yet: a running service seals within ten seconds.")
+        return checkpoint
+
+    async def keys(
+        self, caller: Caller, request: RequestInfo | None = None
+    ) -> Sequence[tuple[VerifierKey, datetime]]:
+        """Return the public keys that ever signed checkpoints, oldest first, and when each was made."""
+        async with self.audit.refusals(caller, "audit.keys", request):
+            caller.require(Role.AUDITOR)
+        return await LogKeyService.over(self.audit).public()
+
+    async def renew_key(self, caller: Caller, request: RequestInfo | None = None) -> VerifierKey:
+        """Make a new signing key; the checkpoints before it still verify with the earlier ones."""
+        async with self.audit.refusals(caller, "audit.renew_key", request):
+            caller.require(Role.KEY_CUSTODIAN)
+            if caller.tenant != SYSTEM_TENANT:
+                raise ForbiddenError("Only key custodians of the tenant system renew the log's key.")
+            key = await LogKeyService.over(self.audit).renew()
+        details = {"key": str(key)}
+        await self.audit.record(
+            self.audit.new_event(caller, "audit.renew_key", OUTCOME_OK, request, details=details)
+        )
+        return key

@@ -1,0 +1,316 @@
+"""Whoever owns the database changes the record or its log: the verifier names what was done, and is silent else."""
+
+# ruff: noqa: S608 - the statements are the test's own
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.errors import NotFoundError
+from app.core.transparency.notes import Note
+from app.engines.signing import SigningKey
+from app.services.audit.findings import Verification
+from app.services.audit.log_keys import LogKeyService
+from app.services.audit.sealer import LogSealer
+from app.services.audit.verification import LogVerifier
+from app.store.database import Database
+from app.store.dialects import async_url
+from app.store.migrate import upgrade
+from tests.conftest import ENGINES, PATIENT, fresh_postgres
+from tests.integration.access_setup import Replica, replica_on
+from tests.sampling import SEED
+
+TENANTS = ("acme", "borealis")
+TABLES = ("audit_event", "log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "installation")
+ROUNDS = 4
+
+Do = Callable[[str], Awaitable[Any]]
+
+
+class Tampered:
+    """A sealed record, its owner's access to the database, and how to put everything back."""
+
+    def __init__(self, replica: Replica, owner: Do, postgres: bool) -> None:
+        self.replica = replica
+        self.do = owner
+        self.postgres = postgres
+        self.anchor = ""
+        self.random = random.Random()
+
+    async def verify(self, **options: Any) -> Verification:
+        return await LogVerifier(self.replica.audit).verify(**options)
+
+    async def record(self, tenant: str, count: int) -> None:
+        caller = Caller(tenant, "00000001", frozenset({Role.INVOKER}))
+        for number in range(count):
+            event = self.replica.audit.new_event(
+                caller, "middleware.invoke", OUTCOME_OK, None, details={"number": number}
+            )
+            await self.replica.audit.record(event)
+
+    async def seal(self) -> None:
+        await LogSealer.over(self.replica.audit).seal()
+
+    async def checkpoint(self) -> str:
+        (row,) = await self.do("SELECT note FROM log_checkpoint ORDER BY size DESC LIMIT 1")
+        return str(row[0])
+
+    async def event_of(self, tenant: str) -> str:
+        """Return a condition that chooses one sealed event at random, the newest excepted."""
+        rows = await self.do(f"SELECT id FROM audit_event WHERE tenant = '{tenant}' ORDER BY id")
+        return f"'{self.random.choice(rows[:-1])[0]}'"
+
+    async def copy(self) -> None:
+        for table in TABLES:
+            await self.do(f"DROP TABLE IF EXISTS copy_{table}")
+            await self.do(f"CREATE TABLE copy_{table} AS SELECT * FROM {table}")
+
+    async def restore(self, tables: tuple[str, ...] = TABLES) -> None:
+        for table in tables:
+            await self.do(f"DELETE FROM {table}")
+            await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return a migrated database of this module's own."""
+    if request.param == "sqlite":
+        file = f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db"
+        upgrade(file)
+        yield file
+        return
+    with fresh_postgres(request.getfixturevalue("postgres_url")) as made:
+        upgrade(made)
+        yield made
+
+
+@pytest.fixture
+async def sealed(url: str) -> AsyncIterator[Tampered]:
+    """Return a record that was sealed three times, with an anchor of the second checkpoint."""
+    engine = create_async_engine(async_url(url), poolclass=NullPool)
+
+    async def do(statement: str) -> Any:
+        async with engine.begin() as owner:
+            result = await owner.exec_driver_sql(statement)
+            return result.all() if result.returns_rows else []
+
+    database = Database(url, patience=PATIENT)
+    async with replica_on(database) as replica:
+        tampered = Tampered(replica, do, not database.embedded)
+        if not await do("SELECT 1 FROM log_head"):
+            for count in (3, 260, 5):
+                for tenant in TENANTS:
+                    await tampered.record(tenant, count if tenant == TENANTS[0] else 3)
+                await tampered.seal()
+            await tampered.copy()
+        await tampered.restore()
+        tampered.anchor = await tampered.checkpoint()
+        yield tampered
+        await tampered.restore()
+    await database.close()
+    await engine.dispose()
+
+
+async def changed(log: Tampered) -> str:
+    column, value = log.random.choice(
+        [("actor", "'00000002'"), ("outcome", "'refused'"), ("action", "'nothing'"), ("duration_us", "7")]
+    )
+    await log.do(f"UPDATE audit_event SET {column} = {value} WHERE id = {await log.event_of('acme')}")
+    return "changed"
+
+
+async def deleted(log: Tampered) -> str:
+    await log.do(f"DELETE FROM audit_event WHERE id = {await log.event_of('acme')}")
+    return "missing"
+
+
+async def deleted_with_its_leaf(log: Tampered) -> str:
+    event = await log.event_of("acme")
+    await log.do(f"DELETE FROM audit_event WHERE id = {event}")
+    await log.do(f"DELETE FROM log_leaf WHERE event = {event}")
+    return "missing"
+
+
+async def inserted(log: Tampered) -> str:
+    columns = [
+        row[0]
+        for row in await log.do(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'audit_event'"
+            if log.postgres
+            else "SELECT name FROM pragma_table_info('audit_event')"
+        )
+    ]
+    made = {"id": "gen_random_uuid()" if log.postgres else "lower(hex(randomblob(16)))"}
+    made["at"] = "at - interval '1 hour'" if log.postgres else "datetime(at, '-1 hour') || '.000000'"
+    values = ", ".join(made.get(name, name) for name in columns)
+    event = await log.event_of("acme")
+    await log.do(
+        f"INSERT INTO audit_event ({', '.join(columns)}) SELECT {values} FROM audit_event WHERE id = {event}"
+    )
+    return "inserted"
+
+
+async def put_behind_the_end(log: Tampered) -> str:
+    event = await log.event_of("acme")
+    await log.do(
+        f"UPDATE log_leaf SET position = 268 WHERE tenant = 'acme' AND event = {event}"
+        if log.random.random() < 0.5
+        else "INSERT INTO log_leaf SELECT 'acme', 268, event, at FROM log_leaf "
+        "WHERE tenant = 'borealis' AND position = 0"
+    )
+    return "inserted"
+
+
+async def cut_by_one_head(log: Tampered) -> str:
+    size = (await log.do("SELECT size FROM log_head WHERE tenant = '*'"))[0][0]
+    await log.do(f"DELETE FROM log_checkpoint WHERE size = {size}")
+    await log.do(f"DELETE FROM log_entry WHERE position = {size - 1}")
+    await log.do(f"UPDATE log_head SET size = {size - 1} WHERE tenant = '*'")
+    return "rolled_back"
+
+
+async def reordered(log: Tampered) -> str:
+    first, second = log.random.sample(range(260), 2)
+    for source, target in ((first, 10**6), (second, first), (10**6, second)):
+        await log.do(f"UPDATE log_leaf SET position = {target} WHERE tenant = 'acme' AND position = {source}")
+    return "reordered"
+
+
+async def truncated(log: Tampered) -> str:
+    await log.do(
+        "DELETE FROM audit_event WHERE tenant = 'acme' AND id IN "
+        "(SELECT event FROM log_leaf WHERE tenant = 'acme' AND position >= 263)"
+    )
+    await log.do("DELETE FROM log_leaf WHERE tenant = 'acme' AND position >= 263")
+    await log.do("UPDATE log_head SET size = 263 WHERE tenant = 'acme'")
+    return "rolled_back"
+
+
+async def rolled_back(log: Tampered) -> str:
+    await log.do("DELETE FROM log_checkpoint WHERE size > 2")
+    await log.do("DELETE FROM log_entry WHERE position >= 2")
+    await log.do("DELETE FROM log_leaf WHERE position >= 3")
+    await log.do("DELETE FROM audit_event WHERE id NOT IN (SELECT event FROM log_leaf)")
+    await log.do("UPDATE log_head SET size = 2 WHERE tenant = '*'")
+    return "rolled_back"
+
+
+async def sealed_anew(log: Tampered) -> None:
+    """Forget the log and seal what is in the record now, until it has as many heads as the anchor's."""
+    for table in TABLES[1:-1]:
+        await log.do(f"DELETE FROM {table}")
+    await log.do("DELETE FROM installation WHERE name = 'audit_log_sealed'")
+    await log.seal()
+    while (await log.do("SELECT count(*) FROM log_entry"))[0][0] < 6:
+        await log.record("acme", 1)
+        await log.seal()
+
+
+async def forked(log: Tampered) -> str:
+    """Write another history, and seal it with the log's own key."""
+    await log.do(f"DELETE FROM audit_event WHERE id = {await log.event_of('acme')}")
+    await sealed_anew(log)
+    return "fork"
+
+
+async def forged_signature(log: Tampered) -> str:
+    note = Note.parse(await log.checkpoint())
+    (made,) = note.signatures
+    at = log.random.randrange(64)
+    forged = bytearray(made.signature)
+    forged[at] ^= 1 << log.random.randrange(8)
+    text_ = str(Note(note.text, (made._replace(signature=bytes(forged)),)))
+    await log.do(f"UPDATE log_checkpoint SET note = '{text_}' WHERE note = '{note}'")
+    return "bad_signature"
+
+
+async def foreign_key(log: Tampered) -> str:
+    note = await log.checkpoint()
+    parsed = Note.parse(note)
+    forged = SigningKey.create(parsed.signatures[0].name).signed(parsed.text)
+    await log.do(f"UPDATE log_checkpoint SET note = '{forged}' WHERE note = '{note}'")
+    return "bad_signature"
+
+
+async def replayed_checkpoint(log: Tampered) -> str:
+    rows = await log.do("SELECT size, note FROM log_checkpoint ORDER BY size")
+    await log.do(f"UPDATE log_checkpoint SET note = '{rows[0][1]}' WHERE size = {rows[-1][0]}")
+    return "bad_checkpoint"
+
+
+async def tampered_tile(log: Tampered) -> str:
+    rows = await log.do("SELECT log, level, number, hashes FROM log_tile")
+    name, level, number, hashes = log.random.choice(rows)
+    forged = bytearray(hashes)
+    forged[log.random.randrange(len(forged))] ^= 1
+    literal = f"'\\x{forged.hex()}'" if log.postgres else f"x'{forged.hex()}'"
+    await log.do(
+        f"UPDATE log_tile SET hashes = {literal} WHERE log = '{name}' AND level = {level} AND number = {number}"
+    )
+    return "bad_tile"
+
+
+KINDS = (
+    *(changed, deleted, deleted_with_its_leaf, inserted, put_behind_the_end, reordered),
+    *(cut_by_one_head, truncated, rolled_back, forked),
+    *(forged_signature, foreign_key, replayed_checkpoint, tampered_tile),
+)
+
+
+async def test_a_log_that_nobody_touched_holds(sealed: Tampered) -> None:
+    result = await sealed.verify(anchors=[sealed.anchor])
+    assert result.findings == []
+    assert (result.tenants, result.events, result.checkpoints, result.anchors) == (2, 277, 3, 1)
+
+
+@pytest.mark.parametrize("tamper", KINDS, ids=lambda tamper: tamper.__name__)
+async def test_what_was_done_is_named(sealed: Tampered, tamper: Callable[[Tampered], Awaitable[str]]) -> None:
+    sealed.random = random.Random(f"{SEED} {tamper.__name__}")
+    for _ in range(
+        1 if tamper in {rolled_back, truncated, forked, replayed_checkpoint, cut_by_one_head} else ROUNDS
+    ):
+        expected = await tamper(sealed)
+        result = await sealed.verify(anchors=[sealed.anchor])
+        assert expected in {finding.kind for finding in result.findings}, result.findings[:5]
+        assert not result.holds
+        await sealed.restore()
+
+
+async def test_one_changed_event_is_one_finding_that_names_it(sealed: Tampered) -> None:
+    event = await sealed.event_of("acme")
+    await sealed.do(f"UPDATE audit_event SET actor = '00000002' WHERE id = {event}")
+    result = await sealed.verify()
+    ((kind, tenant, place),) = [(made.kind, made.tenant, made.place) for made in result.findings]
+    assert (kind, tenant) == ("changed", "acme")
+    assert place.replace("-", "") == f"event {event.strip(chr(39))}".replace("-", "")
+
+
+async def test_who_rewrites_everything_is_found_by_an_anchor_only(sealed: Tampered) -> None:
+    await forked(sealed)
+    assert (await sealed.verify()).holds
+    result = await sealed.verify(anchors=[sealed.anchor])
+    assert {finding.kind for finding in result.findings} == {"fork"}
+
+
+async def test_a_key_that_the_owner_put_into_the_database_is_not_trusted(sealed: Tampered) -> None:
+    """A verifier who brings the public key does not ask the database for it."""
+    ((key, _),) = await LogKeyService.over(sealed.replica.audit).public()
+    await sealed.do("DELETE FROM installation WHERE name = 'audit_log_keys'")
+    await sealed_anew(sealed)
+    assert (await sealed.verify()).holds
+    result = await LogVerifier(sealed.replica.audit, trusted=[key]).verify()
+    assert {finding.kind for finding in result.findings} == {"bad_signature"}
+
+
+async def test_one_tenant_is_verified_alone(sealed: Tampered) -> None:
+    await changed(sealed)
+    assert (await sealed.verify(tenant="borealis")).holds
+    assert not (await sealed.verify(tenant="acme")).holds
+    with pytest.raises(NotFoundError):
+        await sealed.verify(tenant="nobody")
