@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.way import ROOT, Way, ways
+from tests.way import ROOT, Entry, Way, common, ways
 
 PAGE = (Path(__file__).parents[2] / "docs/architecture.md").read_text("utf-8")
 PICTURE = PAGE.partition("```mermaid")[2].partition("```")[0]
@@ -48,3 +48,11 @@ def test_wiring_does_no_work_for_a_request(found):
     assert not {"main.py", "assembly.py", "engine_wiring.py"} & {
         name for way in found for name in way.entries
     }
+
+
+def test_a_watcher_that_runs_during_some_traces_is_no_part_of_the_way():
+    def traced(*files):
+        return Way({file: Entry(file, "f", 1) for file in files}, len(files))
+
+    tries = [traced("a.py", "watcher.py", "b.py"), traced("other.py", "a.py", "b.py"), traced("a.py", "b.py")]
+    assert common(tries) == traced("a.py", "b.py")

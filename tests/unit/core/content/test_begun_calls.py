@@ -140,11 +140,16 @@ def test_an_object_too_long_to_wait_for_keeps_its_handles_until_it_ends(cut: int
 def test_a_hostile_object_takes_linear_time(unit: str) -> None:
     def spent(size: int, cut: int) -> float:
         text = '{"a":"' + unit * (size // len(unit))
-        begun = time.process_time()
+        begun = time.thread_time()
         streamed(text, list(range(0, len(text), cut)))
-        return time.process_time() - begun
+        return time.thread_time() - begun
 
-    for cut in (13, 1 << 30):
+    def ratio(cut: int) -> float:
         spent(2_000, cut)
         small, large = spent(8_000, cut), spent(64_000, cut)
-        assert large < max(0.3, 25 * small), (cut, small, large)
+        return large / max(small, 0.3 / 25)
+
+    # What runs beside may make one measurement twice as long; eight times the text in quadratic time is 64 times.
+    for cut in (13, 1 << 30):
+        ratios = (ratio(cut) for _ in range(3))
+        assert any(each < 25 for each in ratios), cut
