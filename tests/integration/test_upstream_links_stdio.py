@@ -120,6 +120,27 @@ async def test_a_dead_child_whose_own_child_holds_the_output_open_is_noticed(tmp
     await until(lambda: not runs(int(note.read_text().split()[1])))
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("setsid sleep 6 & exec sleep 60", id="a session of its own holds the output"),
+        pytest.param("yes '{}' | head -c 4000000; exec sleep 60", id="more output than is read"),
+    ],
+)
+async def test_leaving_closes_the_pipes_whatever_holds_the_output_open(script):
+    before = open_pipes()
+    with pytest.raises(DeadlineExceededError):
+        async with linked({"command": "sh", "args": ["-c", script]}, connect_timeout_s=0.5):
+            pass
+    assert open_pipes() == before
+
+
+def open_pipes():
+    """Return how many pipes and sockets this process has open."""
+    targets = [file.readlink() for file in Path("/proc/self/fd").iterdir() if file.is_symlink()]
+    return sum(str(target).startswith(("pipe:", "socket:")) for target in targets)
+
+
 async def test_a_line_that_is_too_long_fails_its_call_and_the_next_is_answered():
     async with linked(child_settings(), max_result_bytes=MIB) as link:
         with pytest.raises(TooLargeError):

@@ -39,6 +39,7 @@ class Reply:
 
     @property
     def result(self) -> Any:
+        assert "result" in self.message, self.message
         return self.message["result"]
 
     @property

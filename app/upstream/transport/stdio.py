@@ -24,6 +24,9 @@ from app.upstream.transport.roots import options_without_roots
 _GRACE_S: Final = 2.0
 """How long a server may take to end by itself, and again after SIGTERM."""
 
+_KILLED_S: Final = 10.0
+"""How long the news of a killed process may take on a machine that is short of CPU."""
+
 _POLL_S: Final = 0.01
 _WATCH_S: Final = 0.5
 _CHUNK: Final = 65_536
@@ -93,16 +96,19 @@ class Child:
     async def end(self) -> None:
         """Ask the child to end, then kill it and every process that it started."""
         self._stdin.close()
-        if not await self._ended():
+        if not await self._ended(_GRACE_S):
             self._signal(signal.SIGTERM)
-            await self._ended()
+            await self._ended(_GRACE_S)
         self._signal(signal.SIGKILL)
-        await self._ended()
+        await self._ended(_KILLED_S)
+        # asyncio closes the pipes only at the end of the output: of output that nobody reads any more, or that a
+        # process in a session of its own holds open, that end never comes. There is no public way to close them.
+        self._process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
         with suppress(OSError, RuntimeError):
             await self._stdin.wait_closed()
 
-    async def _ended(self) -> bool:
-        until = asyncio.get_running_loop().time() + _GRACE_S
+    async def _ended(self, within_s: float) -> bool:
+        until = asyncio.get_running_loop().time() + within_s
         # Process.wait() would also wait for every process that inherited the pipes.
         while self._process.returncode is None:
             if asyncio.get_running_loop().time() >= until:
