@@ -50,13 +50,17 @@ def test_the_typescript_client_works_from_its_package(tmp_path: Path) -> None:
     user.mkdir()
     (user / "package.json").write_text('{"type": "module"}')
     package = str(source / packed["filename"])
-    run([*npm, "install", package, "typescript@5.9.3", "@types/node@24"], cwd=user, **settings)
-    shutil.copy2(Path(__file__).with_name("client.ts"), user / "client.ts")
+    providers = json.loads((ROOT / "tests/outside/clients/node/package.json").read_text())["dependencies"]
+    wrapped = [f"{name}@{providers[name]}" for name in ("openai", "@anthropic-ai/sdk")]
+    run([*npm, "install", package, "typescript@5.9.3", "@types/node@24", *wrapped], cwd=user, **settings)
+    for program in ("client.ts", "wrapped.mjs"):
+        shutil.copy2(Path(__file__).with_name(program), user / program)
     options = ["--module", "nodenext", "--target", "es2022", "--strict", "--noUncheckedIndexedAccess"]
     run([str(user / "node_modules/.bin/tsc"), *options, "client.ts"], cwd=user, **settings)
     with running(tmp_path) as service:
-        done = run([str(BIN / "node"), "client.js"], cwd=user, **settings, **service.client)
-    assert done.stdout == "all is well\n"
+        for program in ("client.js", "wrapped.mjs"):
+            done = run([str(BIN / "node"), program], cwd=user, **settings, **service.client)
+            assert done.stdout == "all is well\n", program
 
 
 def test_the_lock_of_the_typescript_client_names_no_registry() -> None:

@@ -1,7 +1,9 @@
 /** The client: the same calls, under the same names, as the Python client. */
 import { Audit, Erasures, Keys, Policies } from "./admin.js";
 import { ProtocolError } from "./errors.js";
+import { restoredEvents, type Event } from "./events.js";
 import { Http, type Options } from "./http.js";
+import { SHAPES, type Family } from "./shapes.js";
 import { restoredStream } from "./stream.js";
 
 export type Item = string | { [member: string]: unknown };
@@ -152,6 +154,25 @@ export class Sluice {
     given: RestoreArguments,
   ): AsyncGenerator<string, void, undefined> {
     return restoredStream(this.#http, chunks, { ...given });
+  }
+
+  /**
+   * Restore the events of a model's stream, of one family, as JSON.
+   *
+   * Texts come as they arrive, each channel for itself. The arguments of `tools` come whole, when the call is complete;
+   * other arguments keep their handles.
+   */
+  restoreEvents(
+    events: AsyncIterable<Event> | Iterable<Event>,
+    { family, scope, tools = [] }: { family: Family; scope: string; tools?: readonly string[] },
+  ): AsyncGenerator<Event, void, undefined> {
+    const whole = async (tool: string, args: string): Promise<string> => {
+      const call = { type: "function_call", call_id: "call", name: tool, arguments: args };
+      const restored = await this.restore([call], { scope, tools: [tool] });
+      return String((restored.content[0] as Event)["arguments"]);
+    };
+    const stream = (chunks: AsyncIterable<string>) => this.restoreStream(chunks, { scope });
+    return restoredEvents(events, new SHAPES[family](tools), stream, whole);
   }
 
   /** Whether the service is ready. */

@@ -36,6 +36,13 @@ export class ClientTimeoutError extends SluiceError {
   }
 }
 
+/** A wrapped client has no such call: what it sends would pass unredacted. */
+export class NotCoveredError extends SluiceError {
+  constructor(message: string) {
+    super(message, "not_covered");
+  }
+}
+
 /** The answer is not from Sluice: another service or a proxy answered. */
 export class ProtocolError extends SluiceError {
   constructor(message: string) {
