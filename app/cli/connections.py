@@ -22,6 +22,7 @@ class TimedConnection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._head_awaited = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer: a new connection must send a request."""
@@ -35,16 +36,20 @@ class TimedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of a head that is not complete yet."""
-        if self._head_timer is not None:
+        if self._head_awaited:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._head_timer is not None and self._head_bytes > LARGEST_HEAD:
+        if not self._head_awaited:
+            return
+        if self._head_timer is None:  # most heads come whole, and need none
+            self._await_head()
+        if self._head_bytes > LARGEST_HEAD:
             self._give_up()
 
     def on_message_begin(self) -> None:
-        """Start the timer for the next request on a kept-alive connection."""
-        if self._head_timer is None:
-            self._await_head()
+        """Wait for the head of the next request on a kept-alive connection."""
+        if not self._head_awaited:
+            self._head_awaited, self._head_bytes = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -53,10 +58,10 @@ class TimedConnection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def _await_head(self) -> None:
-        self._head_bytes = 0
         self._head_timer = self.loop.call_later(self.header_timeout_s, self._give_up)
 
     def _head_complete(self) -> None:
+        self._head_awaited = False
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

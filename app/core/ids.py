@@ -61,6 +61,16 @@ def uuid7() -> UUID:
 
     Within one millisecond the random part grows by a random step (section 6.2, method 2).
     """
+    return UUID(int=_next())
+
+
+def uuid7_text() -> str:
+    """Return the text of such a UUID, for where nothing needs the object."""
+    digits = f"{_next():032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _next() -> int:
     millis, random = _clock.advance()
     high, low = random >> _LOW_BITS, random & ((1 << _LOW_BITS) - 1)
-    return UUID(int=millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low)
+    return millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.core.access import Caller
-from app.core.ids import uuid7
+from app.core.ids import uuid7_text
 from app.core.request import RequestInfo
 
 MCP_PATH: Final = "/mcp"
@@ -89,7 +89,7 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
     client, path = scope.get("client"), scope["path"]
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
-        request_id=str(uuid7()),
+        request_id=uuid7_text(),
         client_request_id=wanted if _REQUEST_ID.fullmatch(wanted) else None,
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,

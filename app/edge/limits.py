@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 PROBES: Final = frozenset({"/livez", "/readyz"})
 """Probes come under the address of the pod or host and tell nothing, so any Host may ask."""
 
+_REMEMBERED_HOSTS: Final = 256
 _DECLARED: Final = "sluice_route_limits"
 _NEEDED: Final = "sluice_route_needs"
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -224,6 +226,8 @@ def check_origin(headers: Headers, path: str, limits: EdgeLimits) -> None:
 
 def check_type(headers: Headers, accepted: frozenset[str]) -> None:
     """Refuse encodings and media types that the route did not declare."""
+    if headers.get(b"content-type") in accepted and not headers.get(b"content-encoding"):
+        return
     if headers.get(b"content-encoding").strip().lower() not in {"", "identity"}:
         raise Refused(
             InvalidRequestError("Send the body without a content encoding."),
@@ -243,6 +247,7 @@ def has_body(method: str) -> bool:
     return method not in _BODILESS
 
 
+@lru_cache(_REMEMBERED_HOSTS)
 def _listed(value: str, allowed: tuple[str, ...]) -> bool:
     if not value:
         return False

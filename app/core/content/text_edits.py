@@ -39,7 +39,7 @@ def rendered(value: ContextValue, edits: Sequence[RawEdit]) -> str:
         if edit.start < position:
             raise ValueError("edits overlap")
         text = f'"{edit.replacement}"' if edit.quoted else edit.replacement
-        pieces += [value.text[position : edit.start], json_escaped(text, edit.depth)]
+        pieces += [value.text[position : edit.start], json_escaped(text, edit.depth) if edit.depth else text]
         position = edit.end
     pieces.append(value.text[position:])
     text = "".join(pieces)

@@ -28,6 +28,9 @@ IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_.\-]*[0-9]{0,4}")
 _PICTURES = frozenset({"image", "audio", "video"})
 _LEAST_CODE = 64
 """A shorter string is text, unless something says that it is encoded."""
+_JSON_ENDS = frozenset('}]" \t\r\n')
+"""A text that ends with none of these is no JSON object, array or string."""
+
 _MIN_DIGITS = 7
 """Numbers with fewer digits identify nobody, unless the name of their member says what they are."""
 _MIN_NAMED_DIGITS = 2
@@ -234,7 +237,7 @@ class ValueReader:
         """Add a text, or the parts of a JSON text, and return its value."""
         value = ContextValue(path, text, encoding, codec)
         pointer = pointer_of(path)
-        parts = read_json_text(text)
+        parts = read_json_text(text) if text[-1:] in _JSON_ENDS else None
         if parts is None:
             self.reading.leaves.append(Leaf(value, text, pointer, place, role, tool))
         else:

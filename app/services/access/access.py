@@ -125,10 +125,10 @@ class AccessService:
         if known_key is None:
             hmac.compare_digest(key.digest, _NO_DIGEST)
             raise _refusal()
-        moment = self.now()
-        if not known_key.admits(key, address, moment):
+        caller = known_key.caller_of(key, address, self.now())
+        if caller is None:
             raise _refusal()
-        return known_key.caller_of(key, moment)
+        return caller
 
     async def create_key(
         self,

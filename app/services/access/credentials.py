@@ -1,5 +1,6 @@
 """Check a presented key against the stored one, and the properties of a new key."""
 
+import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -50,21 +51,23 @@ class KnownKey:
             networks=tuple(ip_network(cidr) for cidr in info.cidrs),
         )
 
-    def admits(self, key: ApiKey, address: str | None, moment: datetime) -> bool:
-        """Return whether ``key`` is valid now from this address; secrets are compared in constant time."""
-        current = key.matches(self.digest)
-        older = self.previous_digest is not None and key.matches(self.previous_digest)
-        overlapping = self.previous_expires is not None and moment < self.previous_expires
-        return (
-            (current or (older and overlapping))
-            and not self.ended
-            and (self.expires is None or moment < self.expires)
-            and self._allows_address(address)
-        )
+    def caller_of(self, key: ApiKey, address: str | None, moment: datetime) -> Caller | None:
+        """Return who presents ``key``, with the roles of that secret at this moment; None where it is not valid now.
 
-    def caller_of(self, key: ApiKey, moment: datetime) -> Caller:
-        """Return who presents ``key``, which is admitted, with the roles of that secret at this moment."""
-        if not key.matches(self.digest):
+        Secrets are compared in constant time.
+        """
+        digest = key.digest
+        current = hmac.compare_digest(digest, self.digest)
+        older = self.previous_digest is not None and hmac.compare_digest(digest, self.previous_digest)
+        overlapping = self.previous_expires is not None and moment < self.previous_expires
+        if (
+            not (current or (older and overlapping))
+            or self.ended
+            or (self.expires is not None and moment >= self.expires)
+            or not self._allows_address(address)
+        ):
+            return None
+        if not current:
             return self.previous_caller
         waits = self.pending_until is not None and moment < self.pending_until
         return self.caller if waits else self.settled_caller

@@ -15,6 +15,7 @@ _DATA_PLACES = frozenset({LeafPlace.TOOL_INPUT, LeafPlace.STRUCTURED})
 _FOREIGN_PLACES = frozenset({LeafPlace.TOOL_RESULT, LeafPlace.DEFINITION})
 _PLAIN = Shape()
 _TEXT_PART = Shape(opens="text")
+_TEXT_MEMBERS = 2
 _LONG_CODE = 255
 """In a block of an image or a file, a longer string may be its contents, whatever its member is called."""
 
@@ -63,6 +64,9 @@ class BlockReader:
             raise fault((*path, "text"), "A text block needs a string in text.")
         if kind == "resource" and not isinstance(block.get("resource"), dict):
             raise fault((*path, "resource"), "An embedded resource needs an object in resource.")
+        if kind == "text" and len(block) == _TEXT_MEMBERS:
+            self._read_text((*path, "text"), block["text"], place, role, opens=opens, in_message=in_message)
+            return
         shape = tables.TYPED.get(kind) if kind is not None else None
         if kind == "tool_result" or (
             kind is None and (isinstance(block.get("content"), list) or "structuredContent" in block)
@@ -83,6 +87,15 @@ class BlockReader:
         else:
             self._count_unknown(path, kind)
             self._read_whole(path, block, tables.guessed_shape(kind), around)
+
+    def _read_text(
+        self, path: Path, text: str, place: LeafPlace, role: str | None, *, opens: bool, in_message: bool
+    ) -> None:
+        """Read the text of a block that has nothing else, as most do; its shape would come to the same."""
+        self.values.check_depth(path)
+        value = self.values.add_text(path, text, place, role)
+        if opens:
+            self.openings.append((value, in_message))
 
     def read_content(
         self, path: Path, content: Any, place: LeafPlace, role: str | None, *, opens: bool = False

@@ -212,3 +212,42 @@ def test_originals_are_told_in_the_order_of_the_text_whatever_the_order_of_the_e
         Edit(first, 7, 11, Conceal("PERSON")),
     ]
     assert [one.original.text for one in context.edited(edits).conceals] == ["Jane", "Ada", "Bob"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Hello", '{"a": "b"}', " [1, 2] \n", '"x"', "}", "data:;base64,AAAA", "\ud800"]
+)
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda block: block,
+        lambda block: {"role": "user", "content": [block]},
+        lambda block: {"role": "tool", "content": [block]},
+        lambda block: {"type": "tool_result", "content": [block]},
+    ],
+)
+def test_a_block_with_nothing_but_a_text_is_read_as_one_with_more(text, around):
+    plain, more = (
+        Context.parse([around({"type": "text", "text": text, **members})])
+        for members in ({}, {"annotations": None})
+    )
+    shown = [
+        (
+            [
+                (leaf.pointer, leaf.text, leaf.place, leaf.role, leaf.depth, leaf.offsets)
+                for leaf in context.leaves
+            ],
+            [(value.path, value.text) for value in context.user_texts],
+            *(context.blocks, context.skipped, context.unscanned),
+        )
+        for context in (plain, more)
+    ]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("members", [{}, {"annotations": None}])
+def test_a_text_that_lies_too_deep_is_refused_whatever_is_beside_it(members):
+    item = {"role": "user", "content": [{"type": "text", "text": "x", **members}]}
+    assert Context.parse([item], max_depth=4).leaves
+    with pytest.raises(TooLargeError):
+        Context.parse([item], max_depth=3)
