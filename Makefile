@@ -85,9 +85,11 @@ $(LITELLM): tests/benchmarks/rivals/litellm.txt
 	.venv-rivals/litellm/bin/python -m pip --disable-pip-version-check --quiet install -r $<
 	touch $@
 
+# A file stays in one process: what its tests share, such as an image or a proxy, is built once. Files come in their
+# order, the longest among the first.
 outside: $(TESTING) $(LITELLM) $(CLIENTS)
 	$(BIN)/python -m tests.outside.debian
-	$(PYTEST) -n 2 --dist worksteal -m "outside and not soak" --timeout 900 --durations=10
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "outside and not soak" --timeout 900 --durations=10
 
 # Frameworks that talk through the gateway, each in an environment of its own and with all it needs pinned.
 $(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/package-lock.json | $(TESTING)
