@@ -67,6 +67,7 @@ from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
+from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
@@ -91,6 +92,7 @@ class Services:
     audit: AuditService
     access: AccessService
     tenants: TenantService
+    tenant_erasure: TenantErasure
     policies: PolicyService
     pipelines: PipelineService
     groups: GroupService
@@ -230,6 +232,7 @@ async def opened(
             policies=policies,
             marks=marks,
         )
+        tenant_erasure = TenantErasure(TenantService(access), vault.sink, marks)
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
         for listener in (
             access.changed,
@@ -251,14 +254,6 @@ async def opened(
             await stack.enter_async_context(catalogs.watching())
         traffic = Traffic(slots=settings.traffic.max_concurrency)
         listing = ListingService(catalogs, policies, audit, traffic)
-        groups = GroupService(
-            database=database,
-            audit=audit,
-            trees=trees,
-            middlewares=registry.middlewares,
-            now=now,
-            catalog=catalogs.get,
-        )
         invoke = InvokeService(
             registry=registry,
             policies=policies,
@@ -286,12 +281,13 @@ async def opened(
             keyring=keyring,
             audit=audit,
             access=access,
-            tenants=TenantService(access),
+            tenants=tenant_erasure.tenants,
+            tenant_erasure=tenant_erasure,
             policies=policies,
             pipelines=pipelines,
             descriptions=descriptions,
             disclosure=disclosure,
-            groups=groups,
+            groups=GroupService(database, audit, trees, registry.middlewares, now=now, catalog=catalogs.get),
             concerns=concerns,
             upstreams=upstreams,
             servers=servers,
@@ -320,6 +316,7 @@ async def opened(
                     *housekeeping(
                         purge_scopes=vault.purge_expired,
                         index_values=vault.index.fill,
+                        empty_tenants=tenant_erasure.empty,
                         purge_every_s=settings.vault.purge_interval_s,
                         sessions=sessions,
                         access=access,

@@ -200,6 +200,7 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
     return RouteServices(
         access=services.access,
         tenants=services.tenants,
+        tenant_erasure=services.tenant_erasure,
         invoke=services.invoke,
         policies=services.policies,
         pipelines=services.pipelines,

@@ -30,6 +30,7 @@ from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
+from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
 
 _BEARER = HTTPBearer(
@@ -48,6 +49,7 @@ class RouteServices:
 
     access: AccessService
     tenants: TenantService
+    tenant_erasure: TenantErasure
     invoke: InvokeService
     policies: PolicyService
     groups: GroupService

@@ -46,6 +46,8 @@ class TenantAnswer(AnswerBody):
     created: datetime
     created_by: str
     disabled: datetime | None
+    erased: datetime | None = Field(default=None, description="When its erasure was ordered.")
+    emptied: datetime | None = Field(default=None, description="When nothing was left to delete.")
 
 
 @router.get("", summary="List tenants")
@@ -86,3 +88,16 @@ async def change_tenant(
     """Disable or enable a tenant other than `system`. Needs the role operator in the tenant `system`."""
     switch = services.tenants.disable if body.disabled else services.tenants.enable
     return TenantAnswer.model_validate(await switch(caller, tenant, info))
+
+
+@router.delete("/{tenant}", status_code=202, summary="Erase a tenant")
+@needs(Role.OPERATOR, action="tenant.erase")
+async def erase_tenant(
+    tenant: TenantPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> TenantAnswer:
+    """Delete all that a disabled tenant has, permanently; its name and its record stay.
+
+    The background begins within a minute; `emptied` says when it is done. Needs the role operator in the tenant
+    `system`.
+    """
+    return TenantAnswer.model_validate(await services.tenant_erasure.erase(caller, tenant, info))

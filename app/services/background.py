@@ -85,6 +85,7 @@ def housekeeping(
     purge_scopes: Callable[[], Awaitable[object]],
     purge_every_s: float,
     index_values: Callable[[], Awaitable[object]],
+    empty_tenants: Callable[[], Awaitable[object]],
     sessions: SessionService,
     access: AccessService,
     purge_disclosures: Callable[[], Awaitable[object]],
@@ -105,6 +106,7 @@ def housekeeping(
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),
         Job("index-values", _MINUTE_S, index_values),
+        Job("empty-erased-tenants", _MINUTE_S, empty_tenants),
         Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
         Job("purge-disclosures", _MINUTE_S, purge_disclosures),
         Job("purge-ingestions", _MINUTE_S, purge_ingestions),

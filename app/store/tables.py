@@ -97,7 +97,7 @@ tenant = Table(
     _text("id"),
     _moment("created"),
     _text("created_by"),
-    _moment("disabled", nullable=True),
+    *(_moment(name, nullable=True) for name in ("disabled", "erased", "emptied")),
     PrimaryKeyConstraint("id"),
 )
 

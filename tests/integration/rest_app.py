@@ -39,6 +39,7 @@ from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
+from app.services.vault.tenant_erasure import TenantErasure
 from app.store.database import Database
 from app.upstream.providers.client import ProviderClient
 from tests.factories import PATIENT, Vault, open_vault
@@ -138,6 +139,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
     return RouteServices(
         access=access,
         tenants=TenantService(access),
+        tenant_erasure=TenantErasure(TenantService(access), vault.service.sink),
         invoke=invoke,
         pipelines=pipelines,
         policies=policies,

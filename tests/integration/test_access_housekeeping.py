@@ -32,6 +32,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def index_values() -> None:
         purged.append("values")
 
+    async def empty_tenants() -> None:
+        purged.append("tenants")
+
     async def purge_disclosures() -> None:
         purged.append("disclosures")
 
@@ -44,6 +47,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     listed = housekeeping(
         purge_scopes=purge_scopes,
         index_values=index_values,
+        empty_tenants=empty_tenants,
         purge_every_s=60,
         sessions=replica.sessions,
         access=replica.access,
@@ -61,7 +65,9 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
         assert await background.once(job)
         assert await background.once(job)
     assert purged == [
-        name for name in ("scopes", "values", "disclosures", "ingestions", "vectors") for _ in range(2)
+        name
+        for name in ("scopes", "values", "tenants", "disclosures", "ingestions", "vectors")
+        for _ in range(2)
     ]
 
 

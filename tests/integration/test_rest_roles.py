@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "POST /api/v1/tenants": set(),
     "GET /api/v1/tenants/{tenant}": set(),
     "PATCH /api/v1/tenants/{tenant}": set(),
+    "DELETE /api/v1/tenants/{tenant}": set(),
     "GET /api/v1/policies": OPERATOR,
     "PUT /api/v1/policies": OPERATOR,
     "PATCH /api/v1/policies": OPERATOR,

@@ -22,7 +22,7 @@ class TenantService:
         """Create a tenant; a name that was ever used stays taken."""
         audit = self.access.audit
         async with audit.refusals(caller, "tenant.create", request):
-            self._check(caller)
+            self.check(caller)
             tenant = Tenant(check_tenant(name), self.access.now(), caller.key_id)
             async with self.access.database.system_transaction() as tx:
                 if not await add_tenant(tx, tenant):
@@ -41,14 +41,14 @@ class TenantService:
     ) -> Sequence[Tenant]:
         """Return tenants ordered by name, those after the name ``after``."""
         async with self.access.audit.refusals(caller, "tenant.list", request):
-            self._check(caller)
+            self.check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
             return await list_tenants(tx, after=after, limit=limit)
 
     async def get(self, caller: Caller, name: str, request: RequestInfo | None = None) -> Tenant:
         """Return one tenant, or raise NotFoundError."""
         async with self.access.audit.refusals(caller, "tenant.get", request):
-            self._check(caller)
+            self.check(caller)
         async with self.access.database.system_transaction(write=False) as tx:
             tenant = await find_tenant(tx, name)
         if tenant is None:
@@ -69,13 +69,15 @@ class TenantService:
         audit = self.access.audit
         action = "tenant.disable" if disabled else "tenant.enable"
         async with audit.refusals(caller, action, request):
-            self._check(caller)
+            self.check(caller)
             if name == SYSTEM_TENANT:
                 raise ConflictError("The tenant system administers the others and cannot be disabled.")
             async with self.access.database.system_transaction() as tx:
                 tenant = await find_tenant(tx, name, lock=True)
                 if tenant is None:
                     raise NotFoundError("There is no such tenant.")
+                if tenant.erased is not None and not disabled:
+                    raise ConflictError("An erased tenant cannot be enabled again.")
                 if (tenant.disabled is not None) == disabled:
                     return tenant
                 changed = replace(tenant, disabled=self.access.now() if disabled else None)
@@ -85,7 +87,8 @@ class TenantService:
         self.access.changed(Changed(TENANT_CHANGED, name))
         return changed
 
-    def _check(self, caller: Caller) -> None:
+    def check(self, caller: Caller) -> None:
+        """Raise ForbiddenError unless ``caller`` may administer tenants."""
         caller.require(Role.OPERATOR)
         if not self.access.authority.reaches_all(caller):
             raise ForbiddenError("Tenants are administered by an operator of the tenant system.")

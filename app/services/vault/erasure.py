@@ -39,7 +39,7 @@ VAULT_CHANGED = "vault"
 Its name is that of the scope; None: any scope of the tenant.
 """
 
-Kind = Literal["scope", "handle", "value"]
+Kind = Literal["scope", "handle", "value", "tenant"]
 
 
 @dataclass(frozen=True, slots=True)

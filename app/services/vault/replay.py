@@ -20,6 +20,7 @@ from app.services.audit.audit import AuditService
 from app.services.vault.erasure import VAULT_CHANGED
 from app.services.vault.mark import COMMAND, DatabaseBehindError, MarkKeeper, Standing
 from app.services.vault.restore_epoch import begin_epoch
+from app.store.access.tenants import mark_erased
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
@@ -165,6 +166,10 @@ class ReplayService:
 
     async def _erase(self, caller: Caller, line: ErasureLine, request: RequestInfo | None) -> dict[str, int]:
         """Repeat one erasure, with its receipt and an event, in one transaction; return what was still there."""
+        if line.kind == "tenant":
+            # The order comes first: where the rest fails, the next start repeats both.
+            async with self.database.system_transaction() as tx:
+                await mark_erased(tx, line.tenant, line.at)
         async with self.database.transaction(line.tenant) as tx:
             counts = await remove_older(
                 tx, line.tenant, line.scope if line.kind == "scope" else None, line.places, line.at + _SKEW

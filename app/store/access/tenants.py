@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
@@ -15,12 +15,17 @@ from app.store.tables import tenant
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One customer of this service; a disabled tenant keeps its data, but its requests are refused."""
+    """One customer of this service; a disabled tenant keeps its data, but its requests are refused.
+
+    ``erased`` is when its erasure was ordered, ``emptied`` when nothing was left to delete.
+    """
 
     name: str
     created: datetime
     created_by: str
     disabled: datetime | None = None
+    erased: datetime | None = None
+    emptied: datetime | None = None
 
 
 async def add_tenant(tx: AsyncConnection, added: Tenant) -> bool:
@@ -47,5 +52,25 @@ async def update_tenant(tx: AsyncConnection, name: str, *, disabled: datetime | 
     await tx.execute(update(tenant).where(tenant.c.id == name).values(disabled=disabled))
 
 
+async def mark_erased(tx: AsyncConnection, name: str, at: datetime) -> None:
+    """Order the erasure of a tenant, which stays disabled for ever; one that was ordered before keeps its moment."""
+    await tx.execute(
+        update(tenant)
+        .where(tenant.c.id == name, tenant.c.erased.is_(None))
+        .values(erased=at, disabled=func.coalesce(tenant.c.disabled, at))
+    )
+
+
+async def mark_emptied(tx: AsyncConnection, name: str, at: datetime) -> None:
+    """Note that nothing was left to delete of an erased tenant."""
+    await tx.execute(update(tenant).where(tenant.c.id == name).values(emptied=at))
+
+
+async def list_unemptied(tx: AsyncConnection) -> list[Tenant]:
+    """Return the tenants whose erasure was ordered and is not done, in order of name."""
+    query = select(tenant).where(tenant.c.erased.is_not(None), tenant.c.emptied.is_(None))
+    return [_tenant(row) for row in await tx.execute(query.order_by(tenant.c.id))]
+
+
 def _tenant(row: Row[Any]) -> Tenant:
-    return Tenant(row.id, row.created, row.created_by, row.disabled)
+    return Tenant(row.id, row.created, row.created_by, row.disabled, row.erased, row.emptied)
