@@ -28,8 +28,10 @@ def migrate(connection: Connection) -> None:
         include_name=is_table_of_ours,
         compare_type=True,
         render_as_batch=connection.dialect.name == "sqlite",
-        # Indexes are built concurrently between transactions. On SQLite the one transaction is also the lock.
+        # Indexes are built concurrently between transactions. On SQLite the one transaction is also the lock, which
+        # Alembic would give up after each migration, because it takes SQLite's for unable to hold changes of tables.
         transaction_per_migration=connection.dialect.name == "postgresql",
+        transactional_ddl=True,
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -9,7 +9,7 @@ from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Moment, Word
 from app.core.strictjson import dumps
 from app.services.audit.audit import MAX_PAGE, AuditQuery
-from app.services.audit.export import described
+from app.services.audit.export import described, moment_text
 
 _MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _EVENT: Final[dict[str, Any]] = {
@@ -29,12 +29,17 @@ _EVENT: Final[dict[str, Any]] = {
 }
 _PAGE: Final = {
     "type": "object",
-    "required": ["items", "next"],
+    "required": ["items", "next", "since"],
     "properties": {
         "items": {"type": "array", "items": _EVENT, "description": "Newest first."},
         "next": {
             "type": ["string", "null"],
             "description": "Cursor of the next page; null: this was the last page.",
+        },
+        "since": {
+            "type": "string",
+            "format": "date-time",
+            "description": "Where the time begins that was searched: `since`, or 30 days before `until` or now.",
         },
     },
 }
@@ -44,7 +49,11 @@ router = new_router("/audit", "audit")
 
 async def audit_filters(
     since: Annotated[
-        Moment | None, Query(description="Only events at or after this time, with zone.")
+        Moment | None,
+        Query(
+            description="Only events at or after this time, with zone. Without it a page is of the 30 days before "
+            "`until` or now, and an export begins with the first event."
+        ),
     ] = None,
     until: Annotated[Moment | None, Query(description="Only events before this time, with zone.")] = None,
     actor: Annotated[Word | None, Query(description="Id of the API key that acted.")] = None,
@@ -92,9 +101,13 @@ async def list_audit_events(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="Events per page.")] = 100,
     cursor: Annotated[Word | None, Query(description="`next` of the previous page.")] = None,
 ) -> Response:
-    """Return events, newest first. Needs the role auditor; reading is recorded too."""
+    """Return events, newest first. Needs the role auditor; reading is recorded too.
+
+    A query for which too many events would have to be read is refused with 422, and says how to narrow it.
+    """
     page = await services.audit.query(caller, query, info, limit=limit, cursor=cursor)
-    body = dumps({"items": [described(event) for event in page.items], "next": page.next})
+    items = [described(event) for event in page.items]
+    body = dumps({"items": items, "next": page.next, "since": moment_text(page.since)})
     return Response(body, media_type="application/json")
 
 

@@ -44,6 +44,14 @@ Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Since = Annotated[
     datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events at or after this time.")
 ]
+SinceRecently = Annotated[
+    datetime | None,
+    typer.Option(
+        parser=moment,
+        metavar="TIME",
+        help="Only events at or after this time [default: 30 days before --until or now].",
+    ),
+]
 Until = Annotated[
     datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events before this time.")
 ]
@@ -67,7 +75,7 @@ ClientRequest = Annotated[
 )
 def query(
     tenant: Tenant = "default",
-    since: Since = None,
+    since: SinceRecently = None,
     until: Until = None,
     actor: Actor = None,
     middleware: Middleware = None,
@@ -107,6 +115,8 @@ def query(
                 for event in page.items
             ],
         )
+    if since is None:
+        note(f"Searched since {page.since:%Y-%m-%d %H:%M} UTC. Give --since to look further back.")
     if page.next:
         note(f"There are more events. Continue with --cursor {page.next}")
 

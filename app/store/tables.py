@@ -24,8 +24,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
 WRITTEN_BY = "written_by"
-SCOPE_ACTIVE = "active"
-SCOPE_ERASED = "erased"
+SCOPE_ACTIVE, SCOPE_ERASED = "active", "erased"
 
 
 class Instant(TypeDecorator[datetime]):
@@ -228,7 +227,8 @@ audit_event = Table(
     # PostgreSQL requires the partition column in the key.
     PrimaryKeyConstraint("tenant", "id", "at"),
     Index(None, "tenant", "request_id"),
-    Index(None, "tenant", "scope_ref"),
+    *(Index(None, "tenant", name, "id") for name in ("actor", "action", "outcome")),
+    *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref")),
     Index(
         None,
         WRITTEN_BY,

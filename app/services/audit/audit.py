@@ -5,8 +5,6 @@ withholds its result. (``audit.on_failure = spool`` will replace that error in `
 """
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -16,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from app.core.access import Caller, Role
@@ -35,6 +33,7 @@ from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
+from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
 from app.store.audit.audit import (
     AuditFilters,
     Transaction,
@@ -50,7 +49,6 @@ _EXPORT_PAGE = 500
 _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
-_CURSOR_VERSION = b"\x01"
 _CONTENT = b"content"
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -60,13 +58,6 @@ class AuditQuery(AuditFilters):
     """What an auditor asks for; ``scope`` is the name of a vault scope, which sets ``scope_ref``."""
 
     scope: str | None = None
-
-
-class AuditPage(NamedTuple):
-    """Events, newest first, and the cursor of the next page (None: this is the last)."""
-
-    items: list[AuditEvent]
-    next: str | None
 
 
 def payload(event: AuditEvent) -> bytes:
@@ -201,7 +192,9 @@ class AuditService:
     ) -> AuditPage:
         """Return a page of the caller's own tenant; needs the role auditor and is itself recorded.
 
-        The pages from the first on hold every event whose writing had begun before it was asked for.
+        A query without ``since`` looks 30 days back from ``until`` or now, on all its pages. The pages from the first
+        on hold every event whose writing had begun before it was asked for. Raises InvalidArgumentsError where too many
+        events would have to be read.
         """
         async with self.refusals(caller, "audit.query", request):
             caller.require(Role.AUDITOR)
@@ -209,17 +202,25 @@ class AuditService:
                 raise InvalidArgumentsError(
                     f"A page has 1 to {MAX_PAGE} events.", details={"pointer": "/limit", "maximum": MAX_PAGE}
                 )
-            before = _position(cursor) if cursor is not None else None
+            place = place_of(cursor) if cursor is not None else None
             filters = self._store_filters(caller.tenant, query)
-        if before is None:
-            await self._horizon(caller.tenant)
-        async with self.database.transaction(caller.tenant, write=False) as tx:
-            recorded_events = await list_events(tx, caller.tenant, filters, before=before, limit=limit + 1)
-        page, following = page_of(recorded_events, limit, lambda recorded: _cursor(recorded.event.id))
+            named = ",".join(filters.named())
+            since = filters.since or (place and place.since) or beginning(filters.until, self.now())
+            filters = replace(filters, since=since)
+            if place is None:
+                await self._horizon(caller.tenant)
+            before = place.before if place is not None else None
+            async with self.database.transaction(caller.tenant, write=False) as tx:
+                recorded_events = await list_events(
+                    tx, caller.tenant, filters, before=before, limit=limit + 1
+                )
+        page, following = page_of(
+            recorded_events, limit, lambda recorded: cursor_of(Place(recorded.event.id, since))
+        )
         items = [recorded.event for recorded in page]
-        details = {"filters": ",".join(filters.named()), "returned": len(items)}
+        details = {"filters": named, "returned": len(items)}
         await self.record(self.new_event(caller, "audit.query", OUTCOME_OK, request, details=details))
-        return AuditPage(items, following)
+        return AuditPage(items, following, since)
 
     async def export(
         self, caller: Caller, query: AuditQuery, form: ExportFormat, request: RequestInfo | None = None
@@ -296,7 +297,8 @@ class AuditService:
                 recorded_events = await list_events(tx, tenant, filters, before=before, limit=_EXPORT_PAGE)
             events = [recorded.event for recorded in recorded_events if recorded.event.id != own]
             if events:
-                yield write_page(events)
+                # A page of events takes milliseconds to encode, for which other requests do not wait.
+                yield await asyncio.to_thread(write_page, events)
             if recorded_events:
                 before = recorded_events[-1].event.id
             if len(recorded_events) < _EXPORT_PAGE:
@@ -309,18 +311,3 @@ class AuditService:
                 raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": f"/{name}"})
         reference = self.scope_ref(tenant, query.scope) if query.scope is not None else None
         return replace(query, scope_ref=reference)
-
-
-def _cursor(last: UUID) -> str:
-    return base64.urlsafe_b64encode(_CURSOR_VERSION + last.bytes).rstrip(b"=").decode()
-
-
-def _position(cursor: str) -> UUID:
-    """Return the event after which a cursor continues; a forged cursor still reads only the caller's own tenant."""
-    try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        if raw[:1] == _CURSOR_VERSION:
-            return UUID(bytes=raw[1:])
-    except (ValueError, binascii.Error):
-        pass
-    raise InvalidArgumentsError("The cursor was not issued by this service.", details={"pointer": "/cursor"})

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from app.core.audit import AuditEvent
@@ -53,7 +53,7 @@ def described(event: AuditEvent) -> dict[str, Any]:
     """Return ``event`` as a JSON object; sealed content is only mentioned (``content_kept``)."""
     return {
         "id": str(event.id),
-        "at": event.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "at": moment_text(event.at),
         "tenant": event.tenant,
         "actor": event.actor,
         "roles": sorted(event.roles),
@@ -75,6 +75,11 @@ def described(event: AuditEvent) -> dict[str, Any]:
         "details": dict(sorted(event.details.items())),
         "content_kept": event.sealed is not None,
     }
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a moment as it is written everywhere in the record: UTC, with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def exporter(form: ExportFormat) -> tuple[bytes, Callable[[Sequence[AuditEvent]], bytes]]:

@@ -2,23 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import Select, select, text
+from sqlalchemy import ColumnElement, Select, and_, literal_column, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import CLIENT_REQUEST_ID, AuditEvent
+from app.core.errors import InvalidArgumentsError
+from app.store.bulk import fetch
+from app.store.effort import TooMuchEffortError, limited
 from app.store.paging import paged
 from app.store.tables import WRITTEN_BY, audit_event
 
 Transaction: TypeAlias = AsyncConnection
 """An open transaction, for services that pass it on without using it."""
 
+QUERY_S = 2.0
+"""How long one page may take to be found, in seconds, before the query is refused as too wide."""
+
+_DRIFT = timedelta(days=1)
+"""How far the time in an event's id may be from its own: both are read at once, but ids never go back."""
+_THEIRS = 1_000
+"""How many events with a client's request id are looked at in one step."""
 _EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
+# Row-level security would keep PostgreSQL from using the index of this expression.
+_CLIENT_EVENTS = "SELECT id, at FROM sluice_client_events($1, $2, $3, $4, $5)"
+_CLIENT_ID: ColumnElement[str] = literal_column(f"json_extract(details, '$.{CLIENT_REQUEST_ID}')")
 _WRITERS = text(
     """SELECT virtualtransaction FROM pg_locks
     WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND relation = 'audit_event'::regclass
@@ -46,6 +59,19 @@ class AuditFilters:
         return [name for name in names if getattr(self, name) is not None]
 
 
+class TooWideError(InvalidArgumentsError):
+    """The query would have to read too many events; the message says how to narrow it."""
+
+    def __init__(self, filters: AuditFilters) -> None:
+        missing = [name for name in ("since", "until") if getattr(filters, name) is None]
+        narrower = "shorter" if not missing else "short"
+        super().__init__(
+            f"Too many events would have to be read to answer this in {QUERY_S:.0f} s. Give a {narrower} time between "
+            "since and until, or a filter that few events pass, such as a scope, an actor or a request id.",
+            details={"pointer": f"/{(missing or ['since'])[0]}", "reason": "too_wide"},
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
     """An event as stored in the record, with the MAC over its payload."""
@@ -67,11 +93,37 @@ async def list_events(
     """Return the events whose ids are below ``before`` (None: all), the highest first.
 
     Ids are unique and never change, so that pages which follow each other hold every event that was there when the
-    first was read, whatever the clocks did that made them.
+    first was read, whatever the clocks did that made them. Raises ``TooWideError`` where too many events would have to
+    be read to find them.
     """
-    query = select(audit_event).where(audit_event.c.tenant == tenant)
-    query = paged(_filtered(query, filters), audit_event.c.id, behind=before, limit=limit, newest_first=True)
-    return [recorded(row._asdict()) for row in await tx.execute(query)]
+    try:
+        async with limited(tx, QUERY_S):
+            if filters.client_request_id is not None and tx.dialect.name == "postgresql":
+                return await _list_client_events(tx, tenant, filters, before, limit)
+            query = _filtered(tenant, filters)
+            if filters.client_request_id is not None:
+                query = query.where(_CLIENT_ID.in_([filters.client_request_id]))
+            query = paged(query, audit_event.c.id, behind=before, limit=limit, newest_first=True)
+            return [recorded(row._asdict()) for row in await tx.execute(query)]
+    except TooMuchEffortError:
+        raise TooWideError(filters) from None
+
+
+async def _list_client_events(
+    tx: AsyncConnection, tenant: str, filters: AuditFilters, before: UUID | None, limit: int
+) -> Sequence[RecordedEvent]:
+    """Find events by the client's request id first, then read those of them that the other filters leave."""
+    events: list[RecordedEvent] = []
+    while True:
+        asked = (filters.client_request_id, filters.since, filters.until, before, _THEIRS)
+        places = [(row[0], row[1]) for row in await fetch(tx, _CLIENT_EVENTS, asked)]
+        if places:
+            query = _filtered(tenant, filters).where(tuple_(audit_event.c.id, audit_event.c.at).in_(places))
+            query = paged(query, audit_event.c.id, limit=limit - len(events), newest_first=True)
+            events += [recorded(row._asdict()) for row in await tx.execute(query)]
+        if len(places) < _THEIRS or len(events) == limit:
+            return events
+        before = places[-1][0]
 
 
 async def unfinished_writers(tx: AsyncConnection) -> frozenset[str]:
@@ -90,19 +142,31 @@ async def make_partitions(tx: AsyncConnection, months: int = 3) -> None:
         await tx.execute(text("SELECT sluice_make_audit_partitions(:months)"), {"months": months})
 
 
-def _filtered(query: Select[Any], filters: AuditFilters) -> Select[Any]:
+def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
+    """Return the query of a tenant's events, without the client's request id."""
+    query = select(audit_event).where(audit_event.c.tenant == tenant)
     for name in _EQUAL:
         wanted = getattr(filters, name)
         if wanted is not None:
             query = query.where(audit_event.c[name] == wanted)
-    if filters.client_request_id is not None:
-        theirs = audit_event.c.details[CLIENT_REQUEST_ID].as_string()
-        query = query.where(theirs == filters.client_request_id)
+    # The time alone chooses partitions; within them the indexes are in the order of the ids.
     if filters.since is not None:
-        query = query.where(audit_event.c.at >= filters.since)
+        query = query.where(
+            and_(audit_event.c.at >= filters.since, _id() >= _first_id(filters.since, -_DRIFT))
+        )
     if filters.until is not None:
-        query = query.where(audit_event.c.at < filters.until)
+        query = query.where(and_(audit_event.c.at < filters.until, _id() < _first_id(filters.until, _DRIFT)))
     return query
+
+
+def _id() -> ColumnElement[UUID]:
+    return audit_event.c.id
+
+
+def _first_id(moment: datetime, shift: timedelta) -> UUID:
+    """Return the lowest id of a moment."""
+    millis = int((moment.timestamp() + shift.total_seconds()) * 1000)
+    return UUID(int=min(max(millis, 0), 2**48 - 1) << 80)
 
 
 def recorded(row: Mapping[str, Any]) -> RecordedEvent:

@@ -23,14 +23,17 @@ STEP = 500_000
 
 _EVENTS = """
 SELECT CASE WHEN i % 10 = 0 THEN 'large' ELSE 'tenant-' || (i * 7919 % {tenants}) END, {id}, {at},
-    CASE WHEN h % 50021 = 0 THEN 'key-rare' WHEN h % 10 < 8 THEN 'key-0' ELSE 'key-' || h % 29 END,
+    CASE WHEN h % 50021 = 0 THEN 'key-rare' WHEN h % 10 < 8 THEN 'key-0' ELSE 'key-' || (h % 29) END,
     '["invoker"]',
     CASE WHEN h % 40009 = 1 THEN 'key.revoke' WHEN h % 12 = 0 THEN 'tools/call' ELSE 'middleware.invoke' END,
     CASE WHEN h % 30011 = 2 THEN 'failed' WHEN h % 40 = 0 THEN 'refused' ELSE 'ok' END,
     CASE WHEN h % 20011 = 3 THEN 'content_moderation' WHEN h % 12 = 0 THEN NULL ELSE 'pii_redaction' END,
     1, NULL, {scope}, {digest}, {digest}, 1, 400, 420, '{{"PERSON": 2}}', 2500, {request}, NULL,
-    CASE WHEN h % 5 = 0 THEN '{{"client_request_id": "theirs-' || i / 5 || '"}}' ELSE '{{}}' END{json}, NULL, {mac}
-FROM (SELECT i, i * 2654435761 % 4294967291 AS h, {now} - ({total} - i) * {step_ms} AS ms FROM {numbers}) AS event
+    CASE WHEN h % 5 = 0 THEN '{{"client_request_id": "theirs-' || (i / 5) || '"}}' ELSE '{{}}' END{json}, NULL, {mac}
+FROM (
+    SELECT i, i * 2654435761 % 4294967291 * 1103515245 % 2147483647 AS h, {now} - ({total} - i) * {step_ms} AS ms
+    FROM {numbers}
+) AS event
 """
 _COLUMNS = (
     "tenant, id, at, actor, roles, action, outcome, middleware, policy_version, error_code, scope_ref, in_hmac, "
