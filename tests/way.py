@@ -5,8 +5,8 @@ behind it. Each request is sent once before it is traced, so that caches are fil
 files of ``app`` in the order in which they are entered, each with the first function that is called there, and three
 figures: files, rooms (the folders and files directly in ``app``), and moves (calls from a function of one room to a
 function of another, whatever libraries lie between them). Work in other threads and processes is not seen. Of several
-traces only the files of all count: on a busy machine watchers in the background run during one or the other, and they
-are no part of a request.
+traces only the files of all count, and nothing that the service does again and again in the background: on a busy
+machine such work runs during a request, and it is no part of it.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from typing import Any, Final
 import httpx2
 
 import app
+from app.services.background import Background
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, Wire, client
 from tests.protocol.passing_service import call, passing
@@ -64,6 +65,12 @@ def room_of(file: str) -> str:
     return file.partition("/")[0]
 
 
+def is_in_the_background(task: asyncio.Task[Any] | None) -> bool:
+    """Return whether the task does something again and again, whatever requests come."""
+    coroutine = task.get_coro() if task is not None else None
+    return getattr(coroutine, "cr_code", None) is Background._repeat.__code__
+
+
 @contextmanager
 def traced(way: Way) -> Iterator[None]:
     """Write into ``way`` what this thread calls meanwhile."""
@@ -79,6 +86,8 @@ def traced(way: Way) -> Iterator[None]:
 
     def profile(frame: FrameType, event: str, _argument: Any) -> None:
         if event != "call" or frame in begun or not frame.f_code.co_filename.startswith(prefix):
+            return
+        if is_in_the_background(asyncio.current_task()):
             return
         begun.add(frame)
         file = frame.f_code.co_filename.removeprefix(prefix)
