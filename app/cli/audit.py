@@ -1,10 +1,11 @@
 """``sluice audit``: read the audit log of a tenant on this host, and verify it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
@@ -145,32 +146,14 @@ def export(
     output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
 ) -> None:
     """Export all matching events, newest first, as JSON Lines or CSV."""
-    import sys
-
-    from app.cli.host import caller_for, on_host
+    from app.cli.host import caller_for
 
     filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id, client_request_id)
 
-    async def open_export(host: "Services") -> AsyncIterator[bytes]:
+    async def pieces(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), filters, form.value)
 
-    async def write(host: "Services") -> None:
-        pieces = await open_export(host)
-        if output is None:
-            async for piece in pieces:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
-            return
-        try:
-            with output.open("xb") as file:
-                async for piece in pieces:
-                    file.write(piece)
-        except FileExistsError:
-            fail(f"{output} already exists: choose another name.")
-        except OSError as error:
-            fail(f"{output} cannot be written: {error.strerror}.")
-
-    on_host(write)
+    _write(pieces, output)
 
 
 @commands.command(
@@ -231,22 +214,49 @@ def checkpoint(
     output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
 ) -> None:
     """Print the newest signed checkpoint: kept out of reach of the database's owner, it proves the past later."""
-    from app.cli.host import caller_for, on_host
+    from app.cli.host import caller_for
     from app.core.access import SYSTEM_TENANT
     from app.services.audit.log_access import AuditLogService
 
     caller = caller_for(SYSTEM_TENANT)
-    newest = on_host(lambda host: AuditLogService(host.audit).checkpoint(caller))
-    if output is None:
-        print(newest.note, end="")
-        return
-    try:
-        with output.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(newest.note)
-    except FileExistsError:
-        fail(f"{output} already exists: choose another name.")
-    except OSError as error:
-        fail(f"{output} cannot be written: {error.strerror}.")
+
+    async def pieces(host: "Services") -> AsyncIterator[bytes]:
+        newest = await AuditLogService(host.audit).checkpoint(caller)
+        return _once(newest.note.encode())
+
+    _write(pieces, output)
+
+
+async def _once(piece: bytes) -> AsyncIterator[bytes]:
+    yield piece
+
+
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice audit prove --tenant acme --since 2026-11-01 --output november.jsonl
+  sluice audit prove 0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11 > event.jsonl
+  python verify_audit.py event.jsonl --key KEY"""
+)
+def prove(
+    events: Annotated[
+        list[UUID] | None, typer.Argument(metavar="[EVENT]...", help="Ids of events [default: all].")
+    ] = None,
+    tenant: Tenant = "default",
+    since: Since = None,
+    until: Until = None,
+    output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
+) -> None:
+    """Write events with proofs that they are in the signed log; deploy/verify_audit.py checks them anywhere."""
+    from app.cli.host import caller_for
+    from app.services.audit.log_access import AuditLogService
+
+    async def pieces(host: "Services") -> AsyncIterator[bytes]:
+        log = AuditLogService(host.audit)
+        return await log.prove(caller_for(tenant), tenant, events or None, since=since, until=until)
+
+    _write(pieces, output)
 
 
 @commands.command(
@@ -311,6 +321,31 @@ def _checkpoint_in(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         fail(f"The anchor {file} cannot be read: {reason}.", USAGE)
+
+
+def _write(pieces: "Callable[[Services], Awaitable[AsyncIterator[bytes]]]", output: Path | None) -> None:
+    """Write what comes to a new file, or to standard output."""
+    import sys
+
+    from app.cli.host import on_host
+
+    async def written(host: "Services") -> None:
+        coming = await pieces(host)
+        if output is None:
+            async for piece in coming:
+                sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+            return
+        try:
+            with output.open("xb") as file:
+                async for piece in coming:
+                    file.write(piece)
+        except FileExistsError:
+            fail(f"{output} already exists: choose another name.")
+        except OSError as error:
+            fail(f"{output} cannot be written: {error.strerror}.")
+
+    on_host(written)
 
 
 def _filters(

@@ -30,7 +30,11 @@ class SigningKey:
 
     def signed(self, text: str) -> Note:
         """Return ``text`` as a note with this key's signature."""
-        return Note(text).signed(self.public, self._private().sign)
+        return Note(text).signed(self.public, self.sign)
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the signature of a message, 64 bytes."""
+        return self._private().sign(message)
 
     def _private(self) -> Ed25519PrivateKey:
         return Ed25519PrivateKey.from_private_bytes(self.seed)

@@ -15,6 +15,7 @@ READING = (
     "audit verify",
     "audit checkpoint",
     "audit key",
+    "audit prove",
     "vault scopes",
     "vault show talk",
     "servers list",

@@ -1,8 +1,9 @@
 """What administrators and auditors do with the audit log: verify it, show and renew its keys; each is on record."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
@@ -12,6 +13,7 @@ from app.core.transparency.notes import VerifierKey
 from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
+from app.services.audit.proofs import Proofs
 from app.services.audit.verification import LogVerifier
 from app.store.audit.log import SignedCheckpoint, newest_checkpoint
 
@@ -61,6 +63,30 @@ class AuditLogService:
             if checkpoint is None:
                 raise NotFoundError("Nothing is sealed yet: a running service seals within ten seconds.")
         return checkpoint
+
+    async def prove(
+        self,
+        caller: Caller,
+        tenant: str,
+        events: Collection[UUID] | None = None,
+        request: RequestInfo | None = None,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> AsyncIterator[bytes]:
+        """Return the lines of a file that proves events of a tenant, or all of them; see `Proofs`."""
+        async with self.audit.refusals(caller, "audit.prove", request):
+            caller.require(Role.AUDITOR)
+            if caller.tenant not in {tenant, SYSTEM_TENANT}:
+                raise ForbiddenError("Only auditors of the tenant system prove events of others.")
+            proofs = await Proofs.of(self.audit, tenant)
+            chosen = await proofs.leaves_of(events) if events is not None else None
+        details = {"events": len(events) if events is not None else proofs.entry.size}
+        event = self.audit.new_event(
+            caller, "audit.prove", OUTCOME_OK, request, tenant=tenant, details=details
+        )
+        await self.audit.record(event)
+        return proofs.lines(chosen, since=since, until=until)
 
     async def keys(
         self, caller: Caller, request: RequestInfo | None = None

@@ -227,27 +227,25 @@ async def list_entries(tx: AsyncConnection, start: int, limit: int) -> list[Head
     return [HeadEntry(*row) for row in await tx.execute(query.limit(limit))]
 
 
+async def last_entry(tx: AsyncConnection, tenant: str, size: int) -> HeadEntry | None:
+    """Return a tenant's newest entry among the first ``size`` of the log of heads."""
+    query = select(log_entry).where(log_entry.c.tenant == tenant, log_entry.c.position < size)
+    row = (await tx.execute(query.order_by(log_entry.c.size.desc()).limit(1))).one_or_none()
+    return HeadEntry(*row) if row is not None else None
+
+
 async def list_leaves(
     tx: AsyncConnection, tenant: str, start: int, limit: int
 ) -> list[tuple[LogLeaf, RecordedEvent | None]]:
     """Return what stands from the position ``start`` on, each with its event, or None where that is not stored."""
-    same = and_(
-        audit_event.c.tenant == log_leaf.c.tenant,
-        audit_event.c.id == log_leaf.c.event,
-        audit_event.c.at == log_leaf.c.at,
-    )
-    query = (
-        select(log_leaf.c.position, log_leaf.c.event, log_leaf.c.at.label("leaf_at"), audit_event)
-        .select_from(log_leaf.outerjoin(audit_event, same))
-        .where(log_leaf.c.tenant == tenant, log_leaf.c.position >= start)
-        .order_by(log_leaf.c.position)
-    )
-    leaves = []
-    for row in await tx.execute(query.limit(limit)):
-        values = row._asdict()
-        leaf = LogLeaf(tenant, values.pop("position"), values.pop("event"), values.pop("leaf_at"))
-        leaves.append((leaf, recorded(values) if values["id"] is not None else None))
-    return leaves
+    return await _leaves(tx, _with_events(tenant).where(log_leaf.c.position >= start).limit(limit))
+
+
+async def list_leaves_of(
+    tx: AsyncConnection, tenant: str, events: Collection[UUID]
+) -> list[tuple[LogLeaf, RecordedEvent | None]]:
+    """Return where events stand, in order; those that are not in the log are left out."""
+    return await _leaves(tx, _with_events(tenant).where(log_leaf.c.event.in_(events)))
 
 
 async def count_unsealed(tx: AsyncConnection, tenant: str, before: datetime) -> int:
@@ -256,6 +254,31 @@ async def count_unsealed(tx: AsyncConnection, tenant: str, before: datetime) -> 
     query = select(func.count()).select_from(audit_event)
     query = query.where(audit_event.c.tenant == tenant, audit_event.c.at < before, ~in_log)
     return int((await tx.execute(query)).scalar_one())
+
+
+def _with_events(tenant: str) -> Select[Any]:
+    same = and_(
+        audit_event.c.tenant == log_leaf.c.tenant,
+        audit_event.c.id == log_leaf.c.event,
+        audit_event.c.at == log_leaf.c.at,
+    )
+    columns = (
+        log_leaf.c.tenant.label("owner"),
+        log_leaf.c.position,
+        log_leaf.c.event,
+        log_leaf.c.at.label("leaf_at"),
+    )
+    query = select(*columns, audit_event).select_from(log_leaf.outerjoin(audit_event, same))
+    return query.where(log_leaf.c.tenant == tenant).order_by(log_leaf.c.position)
+
+
+async def _leaves(tx: AsyncConnection, query: Select[Any]) -> list[tuple[LogLeaf, RecordedEvent | None]]:
+    leaves = []
+    for row in await tx.execute(query):
+        values = row._asdict()
+        leaf = LogLeaf(*(values.pop(name) for name in ("owner", "position", "event", "leaf_at")))
+        leaves.append((leaf, recorded(values) if values["id"] is not None else None))
+    return leaves
 
 
 async def _goes_on(tx: AsyncConnection, progress: Progress, end: int) -> bool:

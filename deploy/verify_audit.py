@@ -1,0 +1,170 @@
+"""Verify a file of Sluice's audit proofs (``sluice audit prove``) without Sluice: needs Python 3.11 and cryptography.
+
+    python verify_audit.py proofs.jsonl --key "sluice/0123456789abcdef+01234567+AQ..."
+
+The key is what ``sluice audit key`` printed, or a witness's that cosigned the checkpoint. Prints what is proven.
+Exit codes: 0 all holds, 1 something does not, 2 the file or a key cannot be read.
+
+Read this file before you trust it: it is short on purpose. Trees and proofs are those of RFC 6962 and RFC 9162,
+checkpoints and signatures those of C2SP's signed-note, tlog-checkpoint and tlog-cosignature.
+"""
+
+import argparse
+import base64
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+FORM = "sluice audit proofs 1"
+SIGNATURE, COSIGNATURE = 1, 4
+VERSION = b"\x01"
+
+
+class Key(NamedTuple):
+    """A public key: whose, which kind of signatures, and its bytes."""
+
+    name: str
+    kind: int
+    public: bytes
+
+    @property
+    def id(self) -> bytes:
+        """Return what its signatures begin with."""
+        text = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
+        return hashlib.sha256(text).digest()[:4]
+
+
+class Checkpoint(NamedTuple):
+    """The head of the log of heads."""
+
+    origin: str
+    size: int
+    root: bytes
+
+
+class NotProvenError(Exception):
+    """Something does not hold."""
+
+
+def parse_key(text: str) -> Key:
+    """Return the key that a line such as ``name+01234567+AQ...`` names, or raise ValueError."""
+    name, identifier, encoded = text.strip().split("+", 2)
+    material = base64.b64decode(encoded, validate=True)
+    key = Key(name, material[0], material[1:])
+    if key.id.hex() != identifier or key.kind not in {SIGNATURE, COSIGNATURE}:
+        raise ValueError("The key does not fit its own name and id.")
+    return key
+
+
+def open_checkpoint(note: str, keys: Sequence[Key]) -> Checkpoint:
+    """Return the checkpoint, or raise NotProvenError unless one of the keys signed it."""
+    text, _, lines = note.rpartition("\n\n")
+    text += "\n"
+    signers = [key for key in keys if any(_signed(text, line, key) for line in lines.splitlines())]
+    if not signers:
+        raise NotProvenError("No key that you gave signed the checkpoint.")
+    origin, size, root = text.split("\n")[:3]
+    return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
+
+
+def _signed(text: str, line: str, key: Key) -> bool:
+    name, _, encoded = line.removeprefix("\u2014 ").partition(" ")
+    raw = base64.b64decode(encoded, validate=True)
+    if name != key.name or raw[:4] != key.id:
+        return False
+    message, signature = text.encode(), raw[4:]
+    if key.kind == COSIGNATURE:
+        moment = int.from_bytes(signature[:8], "big")
+        message, signature = f"cosignature/v1\ntime {moment}\n{text}".encode(), signature[8:]
+    try:
+        Ed25519PublicKey.from_public_bytes(key.public).verify(signature, message)
+    except InvalidSignature:
+        raise NotProvenError(f"The signature of {key.name} on the checkpoint is wrong.") from None
+    return True
+
+
+def root_of(entry: bytes, position: int, size: int, proof: Sequence[bytes]) -> bytes:
+    """Return the root of the tree that has ``entry`` at ``position``, by its proof (RFC 9162, 2.1.3.2)."""
+    if not 0 <= position < size:
+        raise NotProvenError(f"A log of {size} entries has none at {position}.")
+    at, last = position, size - 1
+    computed = hashlib.sha256(b"\x00" + entry).digest()
+    for sibling in proof:
+        if last == 0:
+            raise NotProvenError(f"The proof of position {position} is too long.")
+        if at & 1 or at == last:
+            computed = hashlib.sha256(b"\x01" + sibling + computed).digest()
+            while not at & 1 and at:
+                at, last = at >> 1, last >> 1
+        else:
+            computed = hashlib.sha256(b"\x01" + computed + sibling).digest()
+        at, last = at >> 1, last >> 1
+    if last:
+        raise NotProvenError(f"The proof of position {position} is too short.")
+    return computed
+
+
+def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
+    """Return in one sentence what the file proves, or raise NotProvenError."""
+    head = json.loads(lines[0])
+    if head.get("form") != FORM:
+        raise ValueError(f"The first line is not the head of {FORM!r}.")
+    checkpoint = open_checkpoint(head["checkpoint"], keys)
+    entry = bytes.fromhex(head["entry"])
+    if root_of(entry, head["position"], checkpoint.size, _hashes(head["proof"])) != checkpoint.root:
+        raise NotProvenError("The tenant's head is not in the log of heads that was signed.")
+    stated = json.loads(entry.removeprefix(VERSION))
+    if (stated["tenant"], stated["size"]) != (head["tenant"], head["size"]):
+        raise NotProvenError("The signed head is of another tenant or size than the file says.")
+    root, seen = bytes.fromhex(stated["root"]), -1
+    for number, line in enumerate(lines[1:], 2):
+        proven = json.loads(line)
+        if proven["position"] <= seen:
+            raise NotProvenError(f"Line {number}: an event twice, or in another order than the log's.")
+        leaf = VERSION + proven["event"].encode()
+        if root_of(leaf, proven["position"], stated["size"], _hashes(proven["proof"])) != root:
+            raise NotProvenError(
+                f"Line {number}: this event is not at position {proven['position']} of the log."
+            )
+        if json.loads(proven["event"])["tenant"] != stated["tenant"]:
+            raise NotProvenError(f"Line {number}: this event is of another tenant.")
+        seen = proven["position"]
+    count = len(lines) - 1
+    whole = "all of them" if count == stated["size"] else "not all of them: others may say more"
+    return (
+        f"{count} events of {stated['tenant']} are in its log of {stated['size']} events ({whole}), "
+        f"whose head {checkpoint.origin} signed at size {checkpoint.size}."
+    )
+
+
+def _hashes(proof: Sequence[str]) -> list[bytes]:
+    return [bytes.fromhex(sibling) for sibling in proof]
+
+
+def main() -> NoReturn:
+    """Read the arguments and the file, and say what is proven."""
+    parser = argparse.ArgumentParser(description="Verify a file of Sluice's audit proofs.")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--key", action="append", required=True, help="public key to trust; may be repeated")
+    arguments = parser.parse_args()
+    try:
+        keys = [parse_key(text) for text in arguments.key]
+        said = verify(arguments.file.read_text("utf-8").splitlines(), keys)
+    except NotProvenError as error:
+        print(f"NOT PROVEN: {error}")
+        sys.exit(1)
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        print(f"cannot be read: {type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"PROVEN: {said}")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
