@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "2026_11_28_tenant_erasure"
-down_revision = "2026_11_27_audit_log"
+down_revision = "2026_11_27_audit_indexes"
 branch_labels = None
 depends_on = None
 

@@ -313,3 +313,10 @@ def test_tests_run_on_the_versions_that_are_shipped():
 
     build_only = {pin for pin in versions("requirements.lock") if pin.startswith("setuptools==")}
     assert versions("requirements.lock") - build_only <= versions("tests/requirements.lock")
+
+
+def test_migrations_stand_in_one_line():
+    """Two changes that each add a migration to the same one would leave a database without a newest schema."""
+    from app.store.migrate import head
+
+    assert head() == max(path.stem for path in (ROOT / "migrations/versions").glob("*.py"))
