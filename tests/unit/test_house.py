@@ -14,6 +14,7 @@ from app.core.errors import all_errors
 from app.edge.problems import PROBLEMS
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.settings import walk
+from app.store.migrate import head
 
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE = 400
@@ -320,3 +321,8 @@ def test_migrations_stand_in_one_line():
     from app.store.migrate import head
 
     assert head() == max(path.stem for path in (ROOT / "migrations/versions").glob("*.py"))
+
+
+def test_migrations_follow_one_another_in_one_line() -> None:
+    """Two that follow the same one, written side by side, would stop every start."""
+    assert head()
