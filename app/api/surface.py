@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from app.api import (
     access,
     audit,
+    audit_log,
     collections,
     concerns,
     descriptions,
@@ -38,6 +39,7 @@ _ROUTERS: Final = (
     pii.router,
     vault.router,
     audit.router,
+    audit_log.router,
     access.router,
     tenants.router,
     pipelines.router,
