@@ -51,6 +51,7 @@ _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CONTENT = b"content"
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,11 @@ def leaf_of(event: AuditEvent) -> bytes:
     return _LEAF_VERSION + payload(event)
 
 
+def payload_of(leaf: bytes) -> bytes:
+    """Return the event's payload, over which its authentication code is computed, in the bytes of its leaf."""
+    return leaf.removeprefix(_LEAF_VERSION)
+
+
 def head_leaf(entry: HeadEntry) -> bytes:
     """Return the bytes of a tenant's head as an entry of the log of heads: a version byte and JSON, names sorted."""
     document = {

@@ -17,10 +17,10 @@ from app.core.transparency.notes import Checkpoint, Note, NoteError, VerifierKey
 from app.core.transparency.replay import Replay
 from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.signing import checker
-from app.services.audit.audit import AuditService, event_mac
+from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.sealer import head_leaf, leaf_of
+from app.services.audit.sealer import head_leaf, leaf_of, payload_of
 from app.store.audit.audit import RecordedEvent, Transaction
 from app.store.audit.log import (
     HEADS,
@@ -229,10 +229,11 @@ class _Comparison:
 
     def _compare(self, leaf: LogLeaf, recorded: RecordedEvent, expected: bytes) -> None:
         self.result.events += 1
-        computed = leaf_hash(leaf_of(recorded.event))
+        leaf_bytes = leaf_of(recorded.event)
+        computed = leaf_hash(leaf_bytes)
         if computed != expected:
             self.mismatches.append(_Mismatch(leaf.position, str(leaf.event), expected, computed))
-        elif recorded.mac != event_mac(self.audit.keys, recorded.event):
+        elif recorded.mac != self.audit.keys.mac(self.tenant, payload_of(leaf_bytes)):
             meaning = "Its authentication code is not its own."
             self.result.add("changed", self.tenant, f"event {leaf.event}", meaning)
 
