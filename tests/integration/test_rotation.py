@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from app.core.access import Role
 from app.core.content.handles import Handle
@@ -98,6 +98,34 @@ async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> 
     await KeyringService(database, ring).check()
     with pytest.raises(KeyRingError):
         await KeyringService(database, grown).check()
+    await database.close()
+
+
+async def test_a_start_counts_no_keys_however_many_there_are(own_url: str) -> None:
+    first = random_ring()
+    both = first.with_new_version().activated(2)
+    database = Database(own_url, patience=PATIENT)
+    for ring in (KeyRing(both.keys, 1), both):
+        async with open_vault(database, ring=ring) as vault:
+            for number in range(3):
+                await vault.store(caller_of("acme"), f"talk {ring.active} {number}", "a name")
+    statements: list[str] = []
+    event.listen(
+        database._engine.sync_engine,
+        "before_cursor_execute",
+        lambda *given: statements.append(" ".join(given[2].split())),
+    )
+    await KeyringService(database, both).start()
+    about_scopes = [statement for statement in statements if "FROM scope" in statement]
+    # One look for each of the two versions, and one that finds no more.
+    assert len(about_scopes) == 3
+    assert all("LIMIT" in statement and "count(" not in statement for statement in about_scopes)
+    for missing in (1, 2):
+        ring = KeyRing(
+            {version: key for version, key in both.keys.items() if version != missing}, 3 - missing
+        )
+        with pytest.raises(KeyRingError, match=f"version {missing} is not in the key ring, but [34] keys"):
+            await KeyringService(database, ring).start()
     await database.close()
 
 

@@ -20,13 +20,15 @@ from app.store.database import Database
 from app.store.vault.keys import (
     add_canary,
     add_tenant_key,
+    count_keys,
     find_tenant_key,
     list_canaries,
+    list_versions,
     remove_canary,
     rewrap_tenant_keys,
 )
 from app.store.vault.processes import ServingProcess, announce_process, list_processes, remove_process
-from app.store.vault.vault import count_by_version, rewrap_scopes
+from app.store.vault.vault import rewrap_scopes
 
 AUDIT_PURPOSE = "audit"
 REREAD_S: Final = 5.0
@@ -34,13 +36,18 @@ REREAD_S: Final = 5.0
 _LOOKS_PER_WORD: Final = 4
 """After so many looks, the process says again that it lives."""
 _BATCH = 500
+_COUNTED: Final = 10_000
+"""Where to stop counting the keys of a version: they can be millions."""
 
 log = logging.getLogger("sluice.vault")
 
 
 @dataclass(frozen=True, slots=True)
 class RewrapReceipt:
-    """The result of a re-wrap: keys that moved, and keys that still depend on a version other than the active one."""
+    """The result of a re-wrap: keys that moved, and keys that still depend on a version other than the active one.
+
+    Of each version, ``left`` counts up to 10,000.
+    """
 
     active: int
     rewrapped: int
@@ -70,11 +77,10 @@ class KeyringService:
         """Check that ``provider`` has every key in use, as it was, and store the canary of its active version."""
         async with self.database.system_transaction() as tx:
             stored = await list_canaries(tx)
-            used = await count_by_version(tx)
-            for version in sorted(used.keys() - provider.versions):
-                raise KeyRingError(
-                    f"Key version {version} is not in the key ring, but {used[version]} keys depend on it."
-                )
+            for version in sorted(await list_versions(tx) - provider.versions):
+                count = await count_keys(tx, version, most=_COUNTED)
+                many = f"{_COUNTED:,} keys or more" if count == _COUNTED else f"{count} keys"
+                raise KeyRingError(f"Key version {version} is not in the key ring, but {many} depend on it.")
             for version, wrapped in stored.items():
                 if version not in provider.versions:
                     await remove_canary(tx, version)
@@ -152,10 +158,13 @@ class KeyringService:
             raise KeyRingError("The active key has no canary in this database.")
 
     async def left(self) -> int:
-        """Return how many keys depend on a version other than the active one; at 0, old versions may be removed."""
+        """Return how many keys depend on a version other than the active one; at 0, old versions may be removed.
+
+        At 10,000 keys of a version it stops counting them.
+        """
         async with self.database.system_transaction(write=False) as tx:
-            used = await count_by_version(tx)
-        return sum(count for version, count in used.items() if version != self.provider.active)
+            others = await list_versions(tx) - {self.provider.active}
+            return sum([await count_keys(tx, version, most=_COUNTED) for version in others])
 
     async def rewrap(self) -> RewrapReceipt:
         """Wrap every key with the active version in short batches, while the service keeps running.

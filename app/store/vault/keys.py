@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
+from app.store.tables import scope
 from app.store.vault.tables import key_canary, tenant_key
 
 
@@ -24,6 +25,29 @@ async def add_canary(tx: AsyncConnection, version: int, wrapped: bytes, created:
 async def remove_canary(tx: AsyncConnection, version: int) -> None:
     """Delete the canary of a version that wraps nothing any more."""
     await tx.execute(delete(key_canary).where(key_canary.c.version == version))
+
+
+async def list_versions(tx: AsyncConnection) -> frozenset[int]:
+    """Return the versions of the ring that wrap a key.
+
+    Each version of scopes takes one look into their index, however many there are: a start does not count them.
+    """
+    versions = set((await tx.execute(select(tenant_key.c.kek_version).distinct())).scalars())
+    query = select(scope.c.kek_version).where(scope.c.kek_version.is_not(None)).order_by(scope.c.kek_version)
+    version = (await tx.execute(query.limit(1))).scalar_one_or_none()
+    while version is not None:
+        versions.add(version)
+        higher = query.where(scope.c.kek_version > version).limit(1)
+        version = (await tx.execute(higher)).scalar_one_or_none()
+    return frozenset(versions)
+
+
+async def count_keys(tx: AsyncConnection, version: int, *, most: int) -> int:
+    """Return how many data keys and tenant keys a version of the ring wraps; stop at ``most``."""
+    scopes = select(literal(1)).where(scope.c.kek_version == version)
+    tenants = select(literal(1)).where(tenant_key.c.kek_version == version)
+    keys = scopes.union_all(tenants).limit(most).subquery()
+    return int((await tx.execute(select(func.count()).select_from(keys))).scalar_one())
 
 
 async def find_tenant_key(tx: AsyncConnection, tenant: str, purpose: str) -> tuple[int, bytes] | None:

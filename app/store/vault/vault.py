@@ -22,7 +22,7 @@ from app.store.tables import (
 )
 from app.store.vault.allocation import LOOKUP_NAMES, ORDINALS, remove_contents
 from app.store.vault.numbering import EPOCH_STRIDE, ScopeRow
-from app.store.vault.tables import gateway_binding, gateway_signed, tenant_key
+from app.store.vault.tables import gateway_binding, gateway_signed
 
 _ENTRIES = (
     "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires, s.owner "
@@ -292,16 +292,6 @@ async def find_places(
     wanted = [(tenant, *lookup) for lookup in lookups]
     rows = await rows_matching(tx, ORDINALS, LOOKUP_NAMES, wanted)
     return [EntryPlace(name, label, ordinal) for _, name, label, _, ordinal in rows]
-
-
-async def count_by_version(tx: AsyncConnection) -> dict[int, int]:
-    """Return how many data keys and tenant keys each version of the ring wraps."""
-    counts: dict[int, int] = {}
-    for table in (scope, tenant_key):
-        query = select(table.c.kek_version, func.count()).where(table.c.kek_version.is_not(None))
-        for version, count in await tx.execute(query.group_by(table.c.kek_version)):
-            counts[version] = counts.get(version, 0) + count
-    return counts
 
 
 async def find_highest_ordinal(
