@@ -1,13 +1,16 @@
 """Chat completions through the door with OpenAI's own client: handles at the provider, originals at the caller."""
 
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
 import openai
 import pytest
+from aiohttp import web
 
 from tests.gateway.conftest import Gateway
+from tests.gateway.provider import chat_chunk, data, events, said
 
 PLANTED = ("Ottilie Brandstätter", "ottilie.brandstaetter@example.org", "DE89370400440532013000")
 TEXT = f"I am {PLANTED[0]}, write to {PLANTED[1]}; my account is {PLANTED[2]}."
@@ -134,3 +137,31 @@ def test_a_model_that_nobody_has_is_refused_in_the_providers_shape(gateway):
         gateway.openai().chat.completions.create(model="llama", messages=[{"role": "user", "content": TEXT}])
     assert refused.value.code == "sluice_not_found"
     assert not gateway.provider.arrived
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_left_out_of_an_answer_is_on_record(gateway, conversation, stream):
+    async def probable(request, value):
+        text = said(value)
+        tokens = {
+            "content": [{"token": "I", "logprob": -0.1, "bytes": [73], "top_logprobs": []}],
+            "refusal": None,
+        }
+        if value.get("stream"):
+            chunk = chat_chunk({"content": text}, finish="stop")
+            chunk["choices"][0]["logprobs"] = tokens
+            return await events(gateway.provider, request, [data(chunk), "data: [DONE]\n\n"])
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": tokens}
+        return web.json_response({"id": "c", "object": "chat.completion", "choices": [choice]})
+
+    gateway.provider.answer = probable
+    for text, dropped in ((TEXT, 1), ("Hello there.", None)):
+        before = gateway.events("gateway.answer")[0]["id"]
+        body = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}], "stream": stream}
+        answer = gateway.post("/openai/v1/chat/completions", body, headers=conversation)
+        assert (b"-0.1" in answer.content) is (dropped is None)
+        until = time.monotonic() + 20  # the event is stored after the client has heard the end
+        while (ended := gateway.events("gateway.answer")[0])["id"] == before and time.monotonic() < until:
+            time.sleep(0.05)
+        assert ended["id"] != before and ended["details"].get("logprobs_dropped") == dropped

@@ -287,6 +287,7 @@ def test_a_stream_that_dies_ends_as_its_family_ends(gateway, conversation, path,
     last = events[-1]
     error = last if path.endswith("/responses") else last["error"]
     assert error["code"] == "sluice_upstream_interrupted"
+    assert len(gateway.provider.arrived) == 1  # nothing is sent again
     assert last.get("type") == (None if path == CHAT else "error")
     assert last.get("sequence_number") == (2 if path.endswith("/responses") else None)
     assert_nothing_arrived(gateway)

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from json import JSONDecoder
 from typing import Any, Final, Protocol
 
 from app.core.content.handles import Handle
@@ -29,6 +30,8 @@ SCOPE: Final = "X-Sluice-Scope"
 UNSCANNED: Final = "X-Sluice-Unscanned"
 _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
+_USAGE: Final = b'"usage"'
+_LONGEST_USAGE: Final = 2_000
 _MODEL: Final = "models.get"
 _DELETES: Final = ".delete"
 
@@ -44,6 +47,11 @@ class Gleaned(Protocol):
     @property
     def ids(self) -> Mapping[str, str]:
         """Return the ids of the answer and its conversation."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, int]:
+        """Return how often something was left out, by what it was."""
         ...
 
 
@@ -87,6 +95,8 @@ class AnswerRun:
         body = await answer.whole()
         if self.operation.answers and body and self._media_type == _JSON:
             body = await self._restored(body)
+        elif self._media_type == _JSON:
+            self.record.usage = _usage_in(body)
         return self._whole(body)
 
     async def _passed_on(self) -> DoorAnswer:
@@ -169,7 +179,7 @@ class AnswerRun:
             changed = await off_loop(len(body) // LIGHT, changed.rewritten, restoration)
         if self.checks is not None:  # they read what the caller would
             changed = await self.checks.passed(changed, self.vault.scope.name)
-        await self._before(came.signed, came)
+        await self._before(came.signed, replace(came, notes=changed.notes))
         return changed.to_bytes()
 
     async def _events(self) -> AsyncIterator[bytes]:
@@ -209,13 +219,26 @@ class AnswerRun:
         if self.restoration is not None and self.restoration.restored and not self._announced:
             self._announced = True
             await self.record.restoring()
-        self.record.usage = gleaned.usage
+        self.record.usage, self.record.notes = gleaned.usage, gleaned.notes
 
     def _left(self, chunk: bytes) -> None:
         self.record.begun()
         self.record.bytes_out += len(chunk)
         if self.restoration is not None:
             self.record.restored = Counter(self.restoration.restored)
+
+
+def _usage_in(body: bytes) -> Mapping[str, Any]:
+    """Return the numbers of tokens in an answer without texts, of which only that part is read."""
+    place = body.rfind(_USAGE)
+    if place < 0:
+        return {}
+    text = body[place + len(_USAGE) :][:_LONGEST_USAGE].decode(errors="replace").lstrip(": \t\r\n")
+    try:
+        usage, _ = JSONDecoder().raw_decode(text)
+    except ValueError:
+        return {}
+    return usage if isinstance(usage, dict) else {}
 
 
 def _unchanged(_channel: TextChannel) -> None:

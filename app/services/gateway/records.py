@@ -36,7 +36,8 @@ class GatewayRecord:
     """What is known of a request so far: names, numbers and digests, never content.
 
     ``findings`` counts what redaction hides, by label; ``egress`` what only the egress check noticed. ``usage`` are the
-    provider's numbers of tokens. ``error_code`` tells why an answer ended before its end.
+    provider's numbers of tokens, ``notes`` what was left out of the answer. ``error_code`` tells why an answer ended
+    before its end.
     """
 
     audit: AuditService
@@ -57,6 +58,7 @@ class GatewayRecord:
     egress: Counter[str] = field(default_factory=Counter)
     restored: Counter[str] = field(default_factory=Counter)
     usage: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
     unscanned: int = 0
     prefix_changed: int = 0
     sent: bool = False
@@ -90,6 +92,7 @@ class GatewayRecord:
             "status": self.status,
             "stream": self.streams,
             **_tokens(self.usage),
+            **+Counter(self.notes),
         }
         if self.first_ns:
             details["first_byte_us"] = (self.first_ns - self.sent_ns) // 1000
