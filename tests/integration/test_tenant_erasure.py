@@ -12,11 +12,16 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from app.core.access import SYSTEM_TENANT
-from app.services.vault.erasure import ErasureSink
+from app.core.ids import uuid7
+from app.services.access.access import HOST
+from app.services.vault.erasure import ErasureReceipt, ErasureSink
+from app.services.vault.mark import MarkKeeper
+from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import SETTLED_S, TenantErasure
 from app.store.database import Database
 from app.store.insertion import insert_absent
 from app.store.schema import metadata
+from app.store.vault.mark_files import MarkFolder
 from tests.factories import PATIENT, as_owner
 from tests.integration.rest_app import Rest, open_rest
 from tests.integration.test_rls import PRIMITIVES, row_of
@@ -187,3 +192,22 @@ async def test_the_database_refuses_to_empty_a_tenant_that_is_not_erased(postgre
         async with database.system_transaction() as tx:
             with pytest.raises(DBAPIError, match="permission denied"):
                 await tx.execute(text("DELETE FROM audit_event"))
+
+
+async def test_a_tenant_that_came_back_with_a_backup_is_erased_again(rest: Rest, tmp_path: Path) -> None:
+    await settle(rest, rest.tenant)
+    receipt = ErasureReceipt(uuid7(), "tenant", datetime.now(UTC), "0516edb4", None, {})
+    file = tmp_path / "erasures.jsonl"
+    # The database is that of the backup: the line outside is all that is left of the erasure.
+    await ErasureSink(file).append(rest.tenant, receipt, [])
+    database, vault = rest.vault.database, rest.vault
+    marks = MarkKeeper(database, MarkFolder(tmp_path, shared=False), database.address)
+    replay = ReplayService(database, vault.audit, vault.custodian, marks, [file])
+    done = await replay.replay(HOST, [file])
+    assert done.repeated == 1
+    seen = (await system(rest, "GET", rest.tenant)).json()
+    assert datetime.fromisoformat(seen["erased"]) == receipt.at
+    assert seen["disabled"] is not None
+    await rest.services.tenant_erasure.empty()
+    assert set(await counts(rest, rest.tenant)) <= STAY
+    assert (await replay.replay(HOST, [file])).repeated == 0
