@@ -248,3 +248,27 @@ def test_what_is_nested_too_deeply_passes_as_it_came(name):
     before = GatewayAnswer.read(JsonBody.lenient(body), ANSWERS[name][1])
     out = before.rewritten(HandleRestoration(originals)).to_bytes().decode()
     assert deep in out and json.loads(out)["b"] == f"of {ORIGINAL} now"
+
+
+def test_a_citation_that_cuts_an_original_covers_all_of_it():
+    text = f"To {HANDLE}, as said."
+    begin = text.index(HANDLE)
+    citation = {"start_index": begin + 2, "end_index": begin + 5, "title": "t", "url": "https://a"}
+    message = {"content": text, "annotations": [{"type": "url_citation", "url_citation": citation}]}
+    body = {"id": "c", "choices": [{"index": 0, "message": {"role": "assistant", **message}}]}
+    read = GatewayAnswer.read(JsonBody.parse(json.dumps(body).encode()), openai_chat.ANSWER)
+    moved = json.loads(read.rewritten(HandleRestoration(originals)).to_bytes())["choices"][0]["message"]
+    place = moved["annotations"][0]["url_citation"]
+    assert moved["content"][place["start_index"] : place["end_index"]] == ORIGINAL
+
+
+@pytest.mark.parametrize(("first", "last"), [(2, 5), (0, 10), (9, 10)])
+def test_a_citation_of_a_document_that_cuts_an_original_covers_all_of_it(first, last):
+    offsets = compared(f"By {HANDLE}, then.", f"By {ORIGINAL}, then.")
+    citation = {"type": "char_location", "document_index": 0, "cited_text": "x", "document_title": None}
+    citation |= {"start_char_index": 3 + first, "end_char_index": 3 + last}
+    body = {"content": [{"type": "text", "text": "So.", "citations": [citation]}]}
+    read = GatewayAnswer.read(JsonBody.parse(json.dumps(body).encode()), anthropic_messages.ANSWER, [offsets])
+    moved = json.loads(read.rewritten(HandleRestoration(originals)).to_bytes())["content"][0]["citations"][0]
+    cited = f"By {ORIGINAL}, then."[moved["start_char_index"] : moved["end_char_index"]]
+    assert cited == ORIGINAL
