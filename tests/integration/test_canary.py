@@ -28,7 +28,7 @@ STREAM = "/api/v1/middleware/pii_restoration/stream"
 SCOPE = "the-scope"
 SENT = [
     value
-    for start in sample("canaries", range(0, COUNT, len(KINDS)), examples(-(-COUNT // len(KINDS)), 4))
+    for start in sample("canaries", range(0, COUNT, len(KINDS)), examples(-(-COUNT // len(KINDS)), 2))
     for value in CANARIES[start : start + len(KINDS)]
 ]
 """All of them, or a few of each kind in `make test`."""
