@@ -86,6 +86,7 @@ class ProviderDoor:
             headers=headers,
             query=_query(scope),
             body=facts.body or b"",
+            value=facts.json,
             caller_key=foreign_key(scope["headers"]),
             end_user=named.get(_USER),
             scope=named.get(_SCOPE),

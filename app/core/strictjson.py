@@ -33,7 +33,7 @@ def loads(body: bytes, *, max_depth: int = 64) -> Any:
     """
     if body.startswith(b"\xef\xbb\xbf"):
         raise _invalid("The body starts with a byte order mark; send plain UTF-8.", 0)
-    _check_depth(body, max_depth)
+    check_depth(body, max_depth)
     text = _decode_text(body)
     value = _parse_text(text)
     if b"\\u0000" in body or b"\\ud" in body or b"\\uD" in body:
@@ -62,7 +62,8 @@ def depth_exceeds(body: bytes, limit: int) -> bool:
     return brackets.count(b"[") > limit or b"[]" in brackets
 
 
-def _check_depth(body: bytes, max_depth: int) -> None:
+def check_depth(body: bytes, max_depth: int) -> None:
+    """Raise TooLargeError if ``body``, which may be no JSON at all, nests deeper than ``max_depth``."""
     if depth_exceeds(body, max_depth):
         raise TooLargeError(
             f"The JSON nests deeper than {max_depth} levels.",

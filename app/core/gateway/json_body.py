@@ -40,6 +40,12 @@ class JsonBody:
         return cls(body.decode(), value)
 
     @classmethod
+    def parsed(cls, body: bytes, value: Any, *, max_depth: int = 64) -> "JsonBody":
+        """Return a body that was parsed strictly before, into ``value``; raise TooLargeError."""
+        strictjson.check_depth(body, max_depth)
+        return cls(body.decode(), value)
+
+    @classmethod
     def lenient(cls, text: str) -> "JsonBody | None":
         """Parse what a provider sent, or return None; of members of one name, the last one counts."""
         try:

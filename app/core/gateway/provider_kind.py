@@ -67,10 +67,14 @@ class ApiFamily:
     answers: AnswerTable
     streams: type[EventStream] | None = None
 
-    def request(self, operation: "Operation", body: bytes) -> GatewayRequest:
-        """Return a parsed request; raise InvalidRequestError, InvalidArgumentsError or TooLargeError."""
+    def request(self, operation: "Operation", body: bytes, value: Any = None) -> GatewayRequest:
+        """Return a parsed request; raise InvalidRequestError, InvalidArgumentsError or TooLargeError.
+
+        ``value`` is the body's, where it was parsed strictly before.
+        """
         table = self.requests.get(operation.name) or self.requests[""]
-        return GatewayRequest.read(JsonBody.parse(body), table)
+        parsed = JsonBody.parse(body) if value is None else JsonBody.parsed(body, value)
+        return GatewayRequest.read(parsed, table)
 
     def answer(
         self, _operation: "Operation", body: bytes, documents: Sequence[OffsetMap] = ()

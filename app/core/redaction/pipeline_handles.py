@@ -91,13 +91,7 @@ class PipelineHandles:
 
     def metadata_with_vault_handles(self, value: Any, handles: Mapping[Handle, Handle]) -> Any:
         """Return a JSON value of metadata with temporary handles replaced, as ``handles`` maps them."""
-        if isinstance(value, str):
-            return _replace_handles(value, {handle: str(final) for handle, final in handles.items()})
-        if isinstance(value, Mapping):
-            return {key: self.metadata_with_vault_handles(member, handles) for key, member in value.items()}
-        if isinstance(value, Sequence):
-            return [self.metadata_with_vault_handles(element, handles) for element in value]
-        return value
+        return _with_texts(value, {handle: str(final) for handle, final in handles.items()})
 
     def _matches(self, leaf: Leaf) -> Iterable[HandleMatch]:
         if leaf.place is LeafPlace.KEY:
@@ -183,6 +177,16 @@ def _with_replacement(edit: RawEdit, text: str) -> RawEdit:
 def _is_temporary_handle(pending: PendingConceal, temporary: Collection[Handle]) -> bool:
     handle = Handle.parse(pending.original.text) if pending.original.text.startswith("[") else None
     return pending.label == LITERAL and handle is not None and handle in temporary
+
+
+def _with_texts(value: Any, texts: Mapping[Handle, str]) -> Any:
+    if isinstance(value, str):
+        return _replace_handles(value, texts)
+    if isinstance(value, Mapping):
+        return {key: _with_texts(member, texts) for key, member in value.items()}
+    if isinstance(value, Sequence):
+        return [_with_texts(element, texts) for element in value]
+    return value
 
 
 def _replace_handles(text: str, texts: Mapping[Handle, str]) -> str:

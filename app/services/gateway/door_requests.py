@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from app.core.access import Caller, Role
 from app.core.contracts.policy import Policy
@@ -17,7 +17,10 @@ _LONGEST_USER: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class DoorRequest:
-    """One request as it came to a door; ``caller_key`` is the caller's own key of the provider."""
+    """One request as it came to a door; ``caller_key`` is the caller's own key of the provider.
+
+    ``value`` is that of the body, where it was parsed on the way here; nobody may change it.
+    """
 
     kind: ProviderKind
     operation: Operation
@@ -25,6 +28,7 @@ class DoorRequest:
     headers: Sequence[tuple[str, str]] = field(default=(), repr=False)
     query: Sequence[tuple[str, str]] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
+    value: Any = field(default=None, repr=False)
     caller_key: str | None = field(default=None, repr=False)
     end_user: str | None = field(default=None, repr=False)
     scope: str | None = None
@@ -45,7 +49,7 @@ async def read(incoming: DoorRequest) -> GatewayRequest | None:
     family, body = incoming.operation.family, incoming.body
     if family is None or not body:
         return None
-    return await off_loop(len(body) // LIGHT, family.request, incoming.operation, body)
+    return await off_loop(len(body) // LIGHT, family.request, incoming.operation, body, incoming.value)
 
 
 def hints(incoming: DoorRequest, request: GatewayRequest | None) -> ScopeHints:

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.bulk import document, fetch, moment
+from app.store.bulk import document, fetch, moment, storable
 from app.store.database import Database
 from app.store.insertion import insert_absent
-from app.store.tables import SCOPE_ACTIVE, entry, scope
+from app.store.tables import SCOPE_ACTIVE, scope
 from app.store.vault.tables import gateway_binding, gateway_signed
 from app.store.vault.vault import SealedEntry
 
@@ -20,6 +20,14 @@ _STATE = (
     "SELECT s.generation, s.state, s.expires, s.counters, s.owner, "
     "(SELECT e.id FROM erasure e WHERE e.tenant = {0} ORDER BY e.id DESC LIMIT 1) "
     "FROM scope s WHERE s.tenant = {1} AND s.id = {2}"
+)
+
+
+_NEWER = (
+    "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped "
+    "FROM scope s JOIN entry e ON e.tenant = s.tenant AND e.scope = s.id "
+    "WHERE s.tenant = $1 AND s.id = $2 AND s.state = $3 AND (s.expires IS NULL OR s.expires > $4) AND ({}) "
+    "ORDER BY e.type, e.ordinal LIMIT $5"
 )
 
 
@@ -93,19 +101,20 @@ async def list_newer(
     tx: AsyncConnection, tenant: str, name: str, after: Mapping[str, int], now: datetime, *, limit: int
 ) -> list[SealedEntry]:
     """Return the entries of a live scope whose ordinal is above ``after``, by label."""
-    newer = [and_(entry.c.type == label, entry.c.ordinal > ordinal) for label, ordinal in after.items()]
-    query = (
-        select(
-            *(entry.c.type, entry.c.ordinal, entry.c.ciphertext),
-            *(scope.c.generation, scope.c.kek_version, scope.c.dek_wrapped),
-        )
-        .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
-        .where(entry.c.tenant == tenant, entry.c.scope == name, scope.c.state == SCOPE_ACTIVE, or_(*newer))
-        .where(or_(scope.c.expires.is_(None), scope.c.expires > now))
-        .order_by(entry.c.type, entry.c.ordinal)
-        .limit(limit)
-    )
-    return [SealedEntry(*row) for row in await tx.execute(query)]
+    embedded = tx.dialect.name == "sqlite"
+    values: list[Any] = [tenant, name, SCOPE_ACTIVE, storable(now) if embedded else now, limit]
+    labels: list[str] = []
+    for label, ordinal in after.items():
+        labels.append(f"(e.type = ${len(values) + 1} AND e.ordinal > ${len(values) + 2})")
+        values += [label, ordinal]
+    query = _NEWER.format(" OR ".join(labels) or "FALSE")
+    # SQLite writes the numbers of parameters as ?1.
+    rows = await fetch(tx, query.replace("$", "?") if embedded else query, values)
+    return [
+        SealedEntry(label, ordinal, bytes(sealed), generation, version, bytes(key))
+        for label, ordinal, sealed, generation, version, key in rows
+        if key is not None
+    ]
 
 
 async def find_binding(tx: AsyncConnection, tenant: str, lookup: bytes, now: datetime) -> Binding | None:

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core import strictjson
+from app.core.errors import TooLargeError
 from app.core.gateway.json_body import JsonBody, RawJson, json_text
 
 SPELLED = '{ "a" : 1.00 ,\n "b":["x\\u00e9", {"c" :"y"} , 1e5],"d":{}, "e":[ ] }'
@@ -83,3 +85,15 @@ def test_a_replaced_value_is_the_only_difference(value, data, indent, plain):
     changed = body.replaced({path: "§new§"})
     before, mark, after = changed.text.partition('"§new§"')
     assert mark and before + raw + after == text
+
+
+def test_a_body_that_was_parsed_before_is_the_same_body():
+    raw = '{"model":"m", "messages": [{"content": "é", "n": 1.50}]}'.encode()
+    value = strictjson.loads(raw)
+    body = JsonBody.parsed(raw, value)
+    assert body.value is value and body.text.encode() == raw
+    changed = body.replaced({("messages", 0, "content"): "ü"})
+    assert changed.text == '{"model":"m", "messages": [{"content": "ü", "n": 1.50}]}'
+    deep = b"[" * 65 + b"]" * 65
+    with pytest.raises(TooLargeError):
+        JsonBody.parsed(deep, [[]])
