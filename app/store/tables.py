@@ -228,7 +228,7 @@ audit_event = Table(
     PrimaryKeyConstraint("tenant", "id", "at"),
     Index(None, "tenant", "request_id"),
     *(Index(None, "tenant", name, "id") for name in ("actor", "action", "outcome")),
-    *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref")),
+    *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref", "at")),
     Index(
         None,
         WRITTEN_BY,

@@ -16,7 +16,7 @@ depends_on = None
 
 APP, SYSTEM = "sluice_app", "sluice_system"
 WAITS = ("lock_timeout", "statement_timeout")
-COLUMNS = ("actor", "action", "middleware", "outcome", "scope_ref")
+COLUMNS = ("at", "actor", "action", "middleware", "outcome", "scope_ref")
 OLD = "ix_audit_event_tenant_scope_ref"
 CLIENT = "ix_audit_event_client_request_id"
 THEIRS = {
