@@ -4,9 +4,11 @@ import asyncio
 import functools
 import gc
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +18,8 @@ import fastapi.dependencies.models
 import pytest
 from sqlalchemy import make_url
 
+from app.core.contracts import plugins
+from app.core.contracts.plugins import ENTRY_POINT_GROUP
 from app.store.database import Database
 from app.store.migrate import upgrade
 from tests.factories import PATIENT
@@ -91,6 +95,23 @@ def applications_are_freed() -> Iterator[None]:
     for cached in vars(fastapi.dependencies.models).values():
         if isinstance(cached, functools._lru_cache_wrapper):
             cached.cache_clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plug_ins_are_looked_up_once() -> Iterator[None]:
+    """Read the entry points of two hundred distributions once, instead of 25 ms for each application.
+
+    A test that installs a plug-in changes ``sys.path``, and they are read for it.
+    """
+    path, points = list(sys.path), entry_points(group=ENTRY_POINT_GROUP)
+
+    def looked_up(*, group: str) -> EntryPoints:
+        is_same = group == ENTRY_POINT_GROUP and sys.path == path
+        return points if is_same else entry_points(group=group)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "entry_points", looked_up)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -82,6 +82,41 @@ def redacted(url: str, text: str) -> str:
     return str(answer["content"][0]["text"])
 
 
+# First, since the first test also builds the wheel and installs it.
+def test_the_version_is_the_one_of_the_distribution(programs: Path) -> None:
+    printed = run([str(programs / "sluice"), "--version"]).stdout
+    listed = run([str(programs / "python"), "-c", LISTING]).stdout
+    assert printed == f"sluice {json.loads(listed)}\n"
+
+
+def test_the_bill_of_materials_and_the_licences_come_with_the_wheel(programs: Path) -> None:
+    read = "from importlib.metadata import files; print(*[one.locate() for one in files('sluice-mcp')], sep='\\n')"
+    listed = run([str(programs / "python"), "-c", read]).stdout.splitlines()
+    (bill,) = [Path(name) for name in listed if name.endswith(".dist-info/sboms/sluice-mcp.cdx.json")]
+    assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "sluice-mcp"
+    licences = {name.partition(".dist-info/licenses/")[2] for name in listed}
+    assert {"LICENSE", "docs/licences.md"} <= licences
+
+
+@pytest.mark.outside
+def test_a_program_changes_one_line_to_talk_through_the_wheels_gateway(
+    programs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    networks = {"SLUICE_UPSTREAMS__ALLOWED_NETWORKS": "127.0.0.0/8"}
+    with provider() as behind, served(programs, folder, **networks) as url:
+        entry = {"kind": "openai", "baseUrl": f"{behind.url}/v1", "allowedNetworks": ["127.0.0.0/8"]}
+        sent(url, "PUT", "providers/main", json={**entry, "apiKey": PROVIDER_KEY, "models": ["gpt-*"]})
+        lines = {"base_url": f"{behind.url}/v1"}, {"base_url": f"{url}/openai/v1", "api_key": KEY}
+        straight, through = [
+            run([str(programs / "python"), "-c", ONE_LINE, json.dumps(line)], cwd=folder) for line in lines
+        ]
+    assert straight.stdout == through.stdout == "You said: I am John Doe.\n" * 2
+    arrived = [request.body.decode() for request in behind.arrived]
+    assert ["John Doe" in body for body in arrived] == [True, True, False, False]
+
+
 def test_the_wheel_serves_from_an_empty_folder(programs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
@@ -127,40 +162,6 @@ def test_workers_start_where_the_folder_has_modules_of_the_library(
         run([str(programs / "sluice"), "db", "upgrade"], cwd=folder, **settings)
         with served(programs, folder, "--workers", "2", **settings) as url:
             assert redacted(url, "My name is John Doe") == "My name is [PERSON_1]"
-
-
-def test_the_version_is_the_one_of_the_distribution(programs: Path) -> None:
-    printed = run([str(programs / "sluice"), "--version"]).stdout
-    listed = run([str(programs / "python"), "-c", LISTING]).stdout
-    assert printed == f"sluice {json.loads(listed)}\n"
-
-
-def test_the_bill_of_materials_and_the_licences_come_with_the_wheel(programs: Path) -> None:
-    read = "from importlib.metadata import files; print(*[one.locate() for one in files('sluice-mcp')], sep='\\n')"
-    listed = run([str(programs / "python"), "-c", read]).stdout.splitlines()
-    (bill,) = [Path(name) for name in listed if name.endswith(".dist-info/sboms/sluice-mcp.cdx.json")]
-    assert json.loads(bill.read_text())["metadata"]["component"]["name"] == "sluice-mcp"
-    licences = {name.partition(".dist-info/licenses/")[2] for name in listed}
-    assert {"LICENSE", "docs/licences.md"} <= licences
-
-
-@pytest.mark.outside
-def test_a_program_changes_one_line_to_talk_through_the_wheels_gateway(
-    programs: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    networks = {"SLUICE_UPSTREAMS__ALLOWED_NETWORKS": "127.0.0.0/8"}
-    with provider() as behind, served(programs, folder, **networks) as url:
-        entry = {"kind": "openai", "baseUrl": f"{behind.url}/v1", "allowedNetworks": ["127.0.0.0/8"]}
-        sent(url, "PUT", "providers/main", json={**entry, "apiKey": PROVIDER_KEY, "models": ["gpt-*"]})
-        lines = {"base_url": f"{behind.url}/v1"}, {"base_url": f"{url}/openai/v1", "api_key": KEY}
-        straight, through = [
-            run([str(programs / "python"), "-c", ONE_LINE, json.dumps(line)], cwd=folder) for line in lines
-        ]
-    assert straight.stdout == through.stdout == "You said: I am John Doe.\n" * 2
-    arrived = [request.body.decode() for request in behind.arrived]
-    assert ["John Doe" in body for body in arrived] == [True, True, False, False]
 
 
 @pytest.mark.outside

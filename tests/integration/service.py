@@ -3,6 +3,7 @@
 import io
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Service:
 def running_service(
     directory: Path, *, database_url: str | None = None, warm: bool = False, **server: Any
 ) -> Iterator[Service]:
-    """Run the service with its files in ``directory``; ``warm`` waits for the detector's model.
+    """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
     Without ``database_url`` the database is a SQLite file there.
     """
@@ -69,6 +70,8 @@ def running_service(
     try:
         app = create_app(settings)
         with serving(app, **server) as port:
+            while warm and not app.state.services.detector.ready:
+                time.sleep(0.02)
             headers = {"authorization": f"Bearer {key}"}
             with Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as http:
                 yield Service(port, key, directory, log, http)

@@ -42,7 +42,8 @@ async def aggregated(
     file.write_text(json.dumps({"mcpServers": servers, **(declared or {})}))
     database = with_schema(database_url or f"sqlite:///{folder}/aggregated.db")
     settings = settings_of(database, required=required)
-    upstream = UpstreamsSettings(config=file, **upstreams)
+    # A busy machine may keep a server waiting for seconds.
+    upstream = UpstreamsSettings(**{"config": file, "connect_timeout_s": 30, **upstreams})
     settings = settings.model_copy(update={"upstreams": upstream, **(sections or {})})
     with unchanged_logging():
         app = create_app(settings)

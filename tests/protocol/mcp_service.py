@@ -56,11 +56,16 @@ def surface_of(app: FastAPI) -> Mcp:
 async def service(
     database_url: str, *, required: bool = True, warm: bool = False, primitives: Primitives | None = None
 ) -> AsyncIterator[tuple[str, FastAPI]]:
-    """Serve the whole application and yield the URL of /mcp; ``warm`` is for tests that look for personal data."""
+    """Serve the whole application and yield the URL of /mcp.
+
+    ``warm`` is for tests that look for personal data: it waits for the detector, as /readyz tells a load balancer to.
+    """
     settings = settings_of(with_schema(database_url), required=required, warm=warm)
     with unchanged_logging():
         app = create_app(settings, primitives=primitives)
         async with listening(app) as url:
+            while warm and not app.state.services.detector.ready:
+                await asyncio.sleep(0.02)
             yield url, app
 
 
