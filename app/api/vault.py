@@ -26,6 +26,10 @@ ScopePath = Annotated[
         examples=["conversation-1"],
     ),
 ]
+OccurrenceCursor = Annotated[
+    str | None,
+    Query(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$", description="`next` of the previous page."),
+]
 HandlePath = Annotated[
     str, Path(max_length=200, description="A handle, with or without brackets.", examples=["PERSON_1"])
 ]
@@ -42,7 +46,7 @@ class ExpiryBody(Body):
 
 
 class ErasureBody(Body):
-    """The value to erase."""
+    """The value to find or to erase."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": "jane.smith@example.com"}]})
 
@@ -68,6 +72,13 @@ class EntryAnswer(AnswerBody):
     original: str | None = Field(
         default=None, description="The original; only with `originals=true` and the role restorer."
     )
+
+
+class OccurrenceAnswer(AnswerBody):
+    """A place in which a value occurs."""
+
+    scope: str
+    handle: str
 
 
 class ReceiptAnswer(AnswerBody):
@@ -149,6 +160,25 @@ async def erase_scope(
 ) -> ReceiptAnswer:
     """Destroy the data key and all originals of a scope permanently. Needs the role eraser."""
     return ReceiptAnswer.model_validate(await services.vault.erase_scope(caller, scope, info))
+
+
+@router.post("/occurrences", summary="Find a value")
+@needs(Role.ERASER, action="vault.find_value")
+async def find_value(
+    body: ErasureBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: OccurrenceCursor = None,
+) -> Page[OccurrenceAnswer]:
+    """Return where live scopes of the caller's tenant have a value. On record. Needs the role eraser."""
+    page = await services.vault.erasures.find_value(caller, body.value, info, limit=limit, cursor=cursor)
+    items = [
+        OccurrenceAnswer(scope=place.scope, handle=Handle(place.label, place.ordinal).name)
+        for place in page.items
+    ]
+    return Page(items=items, next=page.next)
 
 
 @router.post("/erasures", status_code=201, summary="Erase a value everywhere")

@@ -208,6 +208,33 @@ def rewrap() -> None:
         note("Older versions are needed only for database backups made before now.")
 
 
+@commands.command(epilog="Example:\n\n\b\n  sluice vault find < value.txt")
+def find(tenant: Tenant = "default") -> None:
+    """List where a tenant's live scopes have the value on standard input: what an erasure of it would delete."""
+    import sys
+
+    from app.assembly import Services
+    from app.cli.host import caller_for, on_host
+    from app.cli.terminal import USAGE
+    from app.core.content.handles import Handle
+
+    text = sys.stdin.read().removesuffix("\n")
+    if not text:
+        fail("Standard input is empty.", USAGE)
+
+    async def work(host: Services) -> list[tuple[str, str]]:
+        rows: list[tuple[str, str]] = []
+        cursor: str | None = None
+        while True:
+            page = await host.vault.erasures.find_value(caller_for(tenant), text, limit=1000, cursor=cursor)
+            rows += [(place.scope, Handle(place.label, place.ordinal).name) for place in page.items]
+            cursor = page.next
+            if cursor is None:
+                return rows
+
+    show_table(("SCOPE", "HANDLE"), on_host(work))
+
+
 @commands.command(epilog="Example, after an upgrade:\n\n\b\n  sluice vault index")
 def index() -> None:
     """Fill the blind index with values of older releases, which the service otherwise does in the background.

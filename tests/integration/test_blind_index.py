@@ -14,6 +14,7 @@ from app.services.vault.blind_index import blind_digest
 from app.store.database import Database
 from app.store.tables import entry
 from tests.factories import Vault, as_owner, caller_of, open_vault
+from tests.integration.rest_app import open_rest
 
 CANONICAL = VaultOptions(canonical=True)
 
@@ -151,3 +152,39 @@ async def test_an_erased_value_leaves_no_digest(vault: Vault, tenant: str) -> No
         rows = await tx.execute(select(entry.c.blind).where(entry.c.tenant == tenant))
         (left,) = rows.scalars().all()
     assert left == blind_digest(vault.audit.keys, tenant, "Bob", canonical=False)
+
+
+async def test_a_value_is_found_page_by_page_also_while_the_index_is_filled(database_url: str) -> None:
+    async with open_rest(database_url) as rest:
+        for number in range(5):
+            await rest.invoke(
+                "pii_redaction",
+                ["Write to jane@example.com and joe@example.com"],
+                {"scope": f"talk-{number}"},
+            )
+        async with rest.vault.database.transaction(rest.tenant, write=False) as tx:
+            query = text("SELECT count(*) FROM entry WHERE tenant = :tenant AND blind IS NULL")
+            assert (await tx.execute(query, {"tenant": rest.tenant})).scalar_one() == 0
+        await as_owner(
+            rest.vault.database,
+            "UPDATE entry SET blind = NULL WHERE tenant = :tenant AND scope IN ('talk-1', 'talk-3')",
+            tenant=rest.tenant,
+        )
+        path, body = "/api/v1/vault/occurrences", {"value": "joe@example.com"}
+        items: list[dict[str, str]] = []
+        query_: dict[str, Any] = {"limit": 2}
+        while True:
+            answer = await rest.call("POST", path, body, roles=["eraser"], params=query_)
+            assert answer.status_code == 200
+            items += answer.json()["items"]
+            if answer.json()["next"] is None:
+                break
+            query_["cursor"] = answer.json()["next"]
+        assert items == [{"scope": f"talk-{number}", "handle": "EMAIL_2"} for number in range(5)]
+        stranger = await rest.call("POST", path, {"value": "jo@example.com"}, roles=["eraser"])
+        assert stranger.json() == {"items": [], "next": None}
+        events = await rest.call("GET", "/api/v1/audit/events?action=vault.find_value", roles=["auditor"])
+        assert "joe@" not in events.text
+        assert [event["details"]["returned"] for event in events.json()["items"]] == [0, 1, 2, 2]
+        broken = await rest.call("POST", path, body, roles=["eraser"], params={"cursor": "x"})
+        assert broken.json()["code"] == "invalid_arguments"

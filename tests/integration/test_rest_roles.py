@@ -26,6 +26,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "DELETE /api/v1/vault/scopes/{scope}": ERASER,
     "GET /api/v1/vault/scopes/{scope}/entries": READERS,
     "DELETE /api/v1/vault/scopes/{scope}/entries/{handle}": ERASER,
+    "POST /api/v1/vault/occurrences": ERASER,
     "POST /api/v1/vault/erasures": ERASER,
     "GET /api/v1/audit/events": AUDITOR,
     "GET /api/v1/audit/export": AUDITOR,

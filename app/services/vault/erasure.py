@@ -17,6 +17,7 @@ from app.core.content.handles import Handle
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.events import Changed
 from app.core.ids import uuid7
+from app.core.paging import page_of
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper
 from app.services.audit.audit import AuditService
@@ -25,7 +26,7 @@ from app.services.vault.mark import MarkKeeper
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
-from app.store.vault.blind import remove_by_digest
+from app.store.vault.blind import list_by_digest, remove_by_digest
 from app.store.vault.vault import (
     EntryPlace,
     add_erasure,
@@ -52,6 +53,14 @@ class ErasureReceipt:
     actor: str
     scope: str | None
     counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrencePage:
+    """Where a value occurs, in the order of scopes, and the cursor of the next page (None: this is the last)."""
+
+    items: list[EntryPlace]
+    next: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +164,39 @@ class ErasureService:
         await self._count()
         return receipt
 
+    async def find_value(
+        self,
+        caller: Caller,
+        value: str,
+        request: RequestInfo | None = None,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> OccurrencePage:
+        """Return a page of the places in which live scopes have ``value``: what an erasure of it would delete."""
+        async with self.audit.refusals(caller, "vault.find_value", request):
+            caller.require(Role.ERASER)
+            if not value:
+                raise InvalidArgumentsError(
+                    "The value is empty; send the value to find.", details={"pointer": "/value"}
+                )
+            after = _place_of(cursor)
+        tenant, now = caller.tenant, self.now()
+        places = set(await self.index.unindexed_places(tenant, value, now))
+        digests = self.index.digests(tenant, value)
+        async with self.database.transaction(tenant, write=False) as tx:
+            places |= set(await list_by_digest(tx, tenant, digests, now, after=after, limit=limit + 1))
+        ordered = sorted((place for place in places if after is None or _key(place) > _key(after)), key=_key)
+        page, following = page_of(
+            ordered, limit, lambda place: f"{place.label}_{place.ordinal}@{place.scope}"
+        )
+        await self.audit.record(
+            self.audit.new_event(
+                caller, "vault.find_value", OUTCOME_OK, request, details={"returned": len(page)}
+            )
+        )
+        return OccurrencePage(page, following)
+
     async def _history(self) -> str | None:
         """Return the name of the database's history, or raise where the database lacks earlier erasures."""
         return None if self.marks is None else await self.marks.admit_erasure()
@@ -201,6 +243,23 @@ class ErasureService:
         await announce(tx, Changed(VAULT_CHANGED, caller.tenant, scope))
         await self.audit.record_with(tx, event)
         await self.sink.append(caller.tenant, receipt, removed, history)
+
+
+def _key(place: EntryPlace) -> tuple[bytes, bytes, int]:
+    """Return what orders places as both databases do."""
+    return place.scope.encode(), place.label.encode(), place.ordinal
+
+
+def _place_of(cursor: str | None) -> EntryPlace | None:
+    if cursor is None:
+        return None
+    name, _, scope = cursor.partition("@")
+    handle = Handle.parse(name)
+    if handle is None or not scope:
+        raise InvalidArgumentsError(
+            "The cursor was not issued by this service.", details={"pointer": "/cursor"}
+        )
+    return EntryPlace(scope, handle.label, handle.ordinal)
 
 
 def _append_durably(path: Path, line: bytes) -> None:

@@ -39,10 +39,14 @@ async def list_by_digest(
     after: EntryPlace | None,
     limit: int,
 ) -> list[EntryPlace]:
-    """Return entries of live scopes with one of ``digests``, in the order of scope, label and ordinal."""
-    place = (entry.c.scope, entry.c.type, entry.c.ordinal)
+    """Return entries of live scopes with one of ``digests``, by the bytes of scope and label, and by ordinal."""
+    texts = (entry.c.scope, entry.c.type)
+    place = (
+        *(texts if tx.dialect.name == "sqlite" else (name.collate("C") for name in texts)),
+        entry.c.ordinal,
+    )
     query = (
-        select(*place)
+        select(entry.c.scope, entry.c.type, entry.c.ordinal)
         .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
         .where(entry.c.tenant == tenant, entry.c.blind.in_(digests), *live_scope(now))
         .order_by(*place)
