@@ -230,7 +230,7 @@ def test_moderations_read_handles(gateway, conversation):
 @pytest.fixture
 def several(gateway: Any) -> Any:
     """Return the service with two more providers, which have other models at addresses of their own."""
-    own = {"big": ["big-1", "big-2", "gpt-5-mini"], "local": ["small-1", "big-1"]}
+    own = {"big": ["big-1", "big-2", "gpt-5-mini", "small-1"], "local": ["small-1", "big-1"]}
 
     async def lists(request, _value):
         name = request.path.split("/")[1]
