@@ -32,6 +32,7 @@ from tests.integration.rest_app import Rest, open_rest
 
 EVENTS = "/api/v1/audit/events"
 BEFORE = "2026_11_27_audit_log"
+HERE = "2026_11_27_audit_indexes"
 CALL = "SELECT id FROM sluice_client_events(:name, NULL, NULL, NULL, 10)"
 MADE = 60_000
 
@@ -256,8 +257,9 @@ async def test_an_interrupted_upgrade_is_finished_and_leaves_valid_indexes(empty
     # What interruptions leave behind: half of an index, here of the wrong column; then all but the revision.
     await owner.execute("CREATE INDEX ix_audit_event_tenant_actor_id ON ONLY audit_event (tenant, actor, id)")
     await owner.execute(f"CREATE INDEX {partition}_tenant_actor_id ON {partition} (outcome)")
-    await asyncio.to_thread(migrate.upgrade, empty_url)
+    await asyncio.to_thread(migrate.upgrade, empty_url, HERE)
     await owner.execute("UPDATE alembic_version SET version_num = $1", BEFORE)
+    await asyncio.to_thread(migrate.upgrade, empty_url, HERE)
     await asyncio.to_thread(migrate.upgrade, empty_url)
     rows = await owner.fetch(
         "SELECT c.relname, x.indisvalid FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid "

@@ -16,6 +16,7 @@ from tests.conftest import connect, fresh_postgres
 from tests.integration.collection_setup import Library, open_library
 
 BEFORE = "2026_11_25_providers"
+HERE = "2026_11_26_search_functions"
 COUNT = "SELECT sluice_count_words(CAST(:parts AS bigint[]), CAST(:words AS text[]), :most)"
 MATCH = "SELECT sluice_match_words(CAST(:parts AS bigint[]), CAST(:words AS text[]), ARRAY[2.0, 1.0, 1.0], :most, 50)"
 
@@ -207,8 +208,9 @@ async def test_an_interrupted_upgrade_is_finished_and_documents_of_before_are_fo
         owner = await connect(empty_url)
         # What interruptions leave behind: an index of the name, here of the wrong kind; then all but the revision.
         await owner.execute("CREATE INDEX ix_document_search_keys ON document_search (tenant)")
-        await asyncio.to_thread(migrate.upgrade, empty_url)
+        await asyncio.to_thread(migrate.upgrade, empty_url, HERE)
         await owner.execute("UPDATE alembic_version SET version_num = $1", BEFORE)
+        await asyncio.to_thread(migrate.upgrade, empty_url, HERE)
         await asyncio.to_thread(migrate.upgrade, empty_url)
         names = "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'document_search'"
         indexes = dict(await owner.fetch(names))
