@@ -28,6 +28,7 @@ from app.store.audit.log import (
 )
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
+from tests.integration.sealing import seal_all
 
 
 @pytest.fixture
@@ -63,12 +64,11 @@ async def log_of(replica: Replica, tenant: str) -> tuple[Any, list[AuditEvent], 
 
 
 async def test_every_event_enters_the_log_once(replica: Replica, caller: Caller) -> None:
-    sealer = LogSealer.over(replica.audit)
     first = await record(replica, caller, 30)
-    await sealer.seal()
+    await seal_all(replica.audit)
     second = await record(replica, caller, 300)
-    await sealer.seal()
-    assert await sealer.seal() == 0
+    await seal_all(replica.audit)
+    assert await LogSealer.over(replica.audit).seal() == 0
     head, logged, tiles = await log_of(replica, caller.tenant)
     assert head.size == 330
     assert {event.id for event in logged} == {event.id for event in first + second}
@@ -78,12 +78,11 @@ async def test_every_event_enters_the_log_once(replica: Replica, caller: Caller)
 
 
 async def test_what_is_written_while_it_seals_is_sealed_too(replica: Replica, caller: Caller) -> None:
-    sealer = LogSealer.over(replica.audit)
     done = asyncio.Event()
 
     async def keep_sealing() -> None:
         while not done.is_set():
-            await sealer.seal()
+            await LogSealer.over(replica.audit).seal()
 
     sealing = asyncio.create_task(keep_sealing())
     events = []
@@ -91,7 +90,7 @@ async def test_what_is_written_while_it_seals_is_sealed_too(replica: Replica, ca
         events += await record(replica, caller, 20)
     done.set()
     await sealing
-    await sealer.seal()
+    await seal_all(replica.audit)
     _, logged, _ = await log_of(replica, caller.tenant)
     assert sorted(event.id for event in logged) == sorted(event.id for event in events)
 
@@ -109,7 +108,7 @@ async def test_a_transaction_that_is_still_open_is_passed_over_by_none(
         await sealer.seal()
         async with replica.database.system_transaction(write=False) as reader:
             assert caller.tenant not in await list_heads(reader, [caller.tenant])
-    await sealer.seal()
+    await seal_all(replica.audit)
     _, logged, _ = await log_of(replica, caller.tenant)
     assert [event.id for event in logged] == [slow.id, quick.id]
 
@@ -117,9 +116,8 @@ async def test_a_transaction_that_is_still_open_is_passed_over_by_none(
 async def test_the_head_of_each_tenant_is_in_the_signed_log_of_heads(
     replica: Replica, caller: Caller
 ) -> None:
-    sealer = LogSealer.over(replica.audit)
     await record(replica, caller, 3)
-    await sealer.seal()
+    await seal_all(replica.audit)
     async with replica.database.system_transaction(write=False) as tx:
         heads = await list_heads(tx, [caller.tenant, HEADS])
         entries = await list_entries(tx, heads[caller.tenant].entry, 1)
@@ -141,13 +139,13 @@ async def test_the_head_of_each_tenant_is_in_the_signed_log_of_heads(
 
 
 async def test_a_new_key_signs_and_the_old_one_stays_known(replica: Replica, caller: Caller) -> None:
-    sealer, keys = LogSealer.over(replica.audit), LogKeyService.over(replica.audit)
+    keys = LogKeyService.over(replica.audit)
     await record(replica, caller, 1)
-    await sealer.seal()
+    await seal_all(replica.audit)
     ((old, _),) = (await keys.public())[-1:]
     renewed = await keys.renew()
     await record(replica, caller, 1)
-    await sealer.seal()
+    await seal_all(replica.audit)
     public = [key for key, _ in await keys.public()]
     assert public[-2:] == [old, renewed]
     async with replica.database.system_transaction(write=False) as tx:
@@ -162,9 +160,8 @@ async def test_a_new_key_signs_and_the_old_one_stays_known(replica: Replica, cal
 async def test_a_database_that_numbers_its_rows_anew_is_sealed_all_the_same(
     replica: Replica, caller: Caller, lost: str
 ) -> None:
-    sealer = LogSealer.over(replica.audit)
     before = await record(replica, caller, 5)
-    await sealer.seal()
+    await seal_all(replica.audit)
     async with replica.database.system_transaction() as tx:
         if lost == "progress":
             await tx.execute(text("DELETE FROM installation WHERE name = 'audit_log_sealed'"))
@@ -172,12 +169,12 @@ async def test_a_database_that_numbers_its_rows_anew_is_sealed_all_the_same(
             # As after a restore to another cluster, or into a file that was compacted.
             await write_progress(tx, Progress(2**62, "x", UUID(int=1)))
     after = await record(replica, caller, 5)
-    await sealer.seal()
+    await seal_all(replica.audit)
     _, logged, _ = await log_of(replica, caller.tenant)
     assert sorted(event.id for event in logged) == sorted(event.id for event in before + after)
     assert {event.id for event in logged[:5]} == {event.id for event in before}
     more = await record(replica, caller, 2)
-    await sealer.seal()
+    await seal_all(replica.audit)
     _, logged, _ = await log_of(replica, caller.tenant)
     assert {event.id for event in logged[10:]} == {event.id for event in more}
 
@@ -185,11 +182,10 @@ async def test_a_database_that_numbers_its_rows_anew_is_sealed_all_the_same(
 async def test_a_tenant_reads_its_own_log_and_the_heads_hashes_only(replica: Replica, caller: Caller) -> None:
     if replica.database.embedded:
         return  # SQLite has no row-level security
-    sealer = LogSealer.over(replica.audit)
     other = Caller(f"{caller.tenant}-other", "00000002", caller.roles)
     await record(replica, caller, 2)
     await record(replica, other, 3)
-    await sealer.seal()
+    await seal_all(replica.audit)
     async with replica.database.transaction(caller.tenant, write=False) as tx:
         assert set(await list_heads(tx)) == {caller.tenant}
         assert len(await list_leaves(tx, caller.tenant, 0, 10)) == 2

@@ -17,13 +17,13 @@ from app.core.transparency.notes import Note
 from app.engines.signing import SigningKey
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.sealer import LogSealer
 from app.services.audit.verification import LogVerifier
 from app.store.database import Database
 from app.store.dialects import async_url
 from app.store.migrate import upgrade
 from tests.conftest import ENGINES, PATIENT, fresh_postgres
 from tests.integration.access_setup import Replica, replica_on
+from tests.integration.sealing import seal_all
 from tests.sampling import SEED
 
 TENANTS = ("acme", "borealis")
@@ -55,7 +55,7 @@ class Tampered:
             await self.replica.audit.record(event)
 
     async def seal(self) -> None:
-        await LogSealer.over(self.replica.audit).seal()
+        await seal_all(self.replica.audit)
 
     async def checkpoint(self) -> str:
         (row,) = await self.do("SELECT note FROM log_checkpoint ORDER BY size DESC LIMIT 1")

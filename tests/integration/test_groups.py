@@ -68,7 +68,18 @@ async def add_server_named(database: Database, tenant: str, name: str) -> None:
     async with database.transaction(tenant) as tx:
         assert await SERVERS.add(
             tx,
-            StoredServer(tenant, name, {}, None, "api", "approved", None, MOMENT, "cli", MOMENT),
+            StoredServer(
+                tenant=tenant,
+                name=name,
+                document={},
+                secrets=None,
+                origin="api",
+                state="approved",
+                pinned=None,
+                created=MOMENT,
+                created_by="cli",
+                updated=MOMENT,
+            ),
         )
 
 

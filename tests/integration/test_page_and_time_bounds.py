@@ -233,7 +233,7 @@ async def test_pages_of_the_record_end_with_what_there_is_and_its_times_include_
         for second in range(3):
             event = vault.audit.new_event(caller, "test", "ok", None)
             await vault.audit.record(replace(event, at=NOON + timedelta(seconds=second)))
-        asked = AuditQuery(action="test")
+        asked = AuditQuery(action="test", since=NOON)
         whole = await vault.audit.query(caller, asked, limit=3)
         assert (len(whole.items), whole.next) == (3, None)
         part = await vault.audit.query(caller, asked, limit=2)

@@ -11,8 +11,8 @@ import pytest
 from app.core.access import Role
 from app.core.transparency.notes import Note, VerifierKey
 from app.engines.signing import checker
-from app.services.audit.sealer import LogSealer
 from tests.integration.rest_app import Rest, open_rest
+from tests.integration.sealing import seal_all
 
 VERIFIER = Path(__file__).parents[2] / "deploy/verify_audit.py"
 CALL = {"context": [{"type": "text", "text": "Ada Byron called."}]}
@@ -28,7 +28,7 @@ async def invoked(rest: Rest, count: int) -> list[str]:
     """Invoke a middleware and seal; return the ids of the events."""
     for _ in range(count):
         await rest.call("POST", "/api/v1/middleware/timestamp_injector/invoke", CALL, roles=[Role.INVOKER])
-    await LogSealer.over(rest.services.audit).seal()
+    await seal_all(rest.services.audit)
     page = await rest.call(
         "GET", "/api/v1/audit/events?action=middleware.invoke&limit=100", roles=[Role.AUDITOR]
     )
