@@ -104,7 +104,7 @@ $(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/p
 soak: $(TESTING)
 	$(PYTEST) -m soak --timeout 7200
 	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 tests/unit/core tests/integration/test_hostile_schema.py \
-		tests/integration/test_canary.py --timeout 600
+		tests/integration/test_canary.py tests/integration/test_audit_tampering.py --timeout 600
 
 mutants: $(TESTING)
 	$(BIN)/python -m tests.mutation

@@ -24,11 +24,11 @@ from app.store.migrate import upgrade
 from tests.conftest import ENGINES, PATIENT, fresh_postgres
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
-from tests.sampling import SEED
+from tests.sampling import SEED, examples
 
 TENANTS = ("acme", "borealis")
 TABLES = ("audit_event", "log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "installation")
-ROUNDS = 4
+ROUNDS = examples(100, 2)
 
 Do = Callable[[str], Awaitable[Any]]
 
