@@ -81,14 +81,24 @@ async def test_readers_see_the_old_or_the_new_and_never_both(library: Library) -
     await library.add("a", texts[0])
     seen = set()
 
+    reads, written = 0, False
+
     async def read() -> None:
-        for _ in range(15):
+        nonlocal reads
+        while not written:
             for one in await library.ask("launch"):
                 seen.add(frozenset({"alpha", "beta"} & set(one.text.split())))
+            reads += 1
 
     async def write() -> None:
+        nonlocal written
         for number in range(6):
             await library.add("a", texts[(number + 1) % 2])
+            # The second read from here on began after the text was stored.
+            following = reads + 2
+            while reads < following:
+                await asyncio.sleep(0.001)
+        written = True
 
     await asyncio.gather(read(), write())
     assert seen == {frozenset({"alpha"}), frozenset({"beta"})}
