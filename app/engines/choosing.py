@@ -1,12 +1,10 @@
 """Choose the engine of a capability: the embedded one, or the configured one with the embedded one as a fallback."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from app.core.contracts.engines import (
-    Claim,
     Embedder,
     Embeddings,
     Grounding,
@@ -16,19 +14,16 @@ from app.core.contracts.engines import (
     Moderation,
     Moderator,
     Retrieval,
-    RetrievalQuery,
     Retriever,
     SecretFindings,
-    SecretOptions,
     SecretScanner,
-    ToolCandidate,
     ToolRanker,
     ToolRanking,
 )
 from app.engines.remote import RemoteOptions
 from app.engines.remote.chat import ChatJudge
 from app.engines.remote.client import RemoteClient
-from app.engines.remote.embeddings import TEXTS_AT_ONCE, RemoteEmbedder
+from app.engines.remote.embeddings import RemoteEmbedder, requests_for
 from app.engines.remote.judges import ChatGroundingJudge, ChatInjectionDetector, ChatModerator, LlamaGuard
 from app.engines.remote.moderations import RemoteModerations
 from app.engines.remote.ranking import (
@@ -47,80 +42,44 @@ _LINE = 0.5
 
 
 E = TypeVar("E")
+P = ParamSpec("P")
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded(Generic[E, R]):
-    """The configured engine of one capability, with the embedded one as a fallback; subclasses define the calls."""
+class _Guarded:
+    """Stands for an engine: the guarded ``methods`` are its own, all other members those of the remote engine."""
 
-    remote: E
-    embedded: E
-    guard: EngineFallback[R]
+    def __init__(self, remote: object, guard: object, **methods: object) -> None:
+        self.guard = guard
+        self._remote = remote
+        vars(self).update(methods)
 
-    async def either(self, ask: Callable[[E], Awaitable[R]], *, parts: int = 1) -> R:
-        """Call the configured engine, or the embedded one where the guard decides so (see `EngineFallback.call`)."""
-        return await self.guard.call(lambda: ask(self.remote), lambda: ask(self.embedded), parts=parts)
-
-
-class GuardedEmbedder(Guarded[Embedder, Embeddings]):
-    """Embeds with the configured model; the fallback's report names another model, whose vectors are not comparable."""
-
-    async def embed(self, texts: Sequence[str]) -> Embeddings:
-        """Return a vector for each text, all of one model."""
-        parts = max(1, -(-len(texts) // TEXTS_AT_ONCE))
-        return await self.either(lambda engine: engine.embed(texts), parts=parts)
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._remote, name)
 
 
-class GuardedToolRanker(Guarded[ToolRanker, ToolRanking]):
-    """Ranks tools with the configured engine."""
+def guarded(
+    method: Callable[Concatenate[E, P], Awaitable[R]],
+    remote: E,
+    embedded: E,
+    guard: EngineFallback[R],
+    parts: Callable[P, int] | None = None,
+) -> E:
+    """Return an engine that calls ``remote``, or ``embedded`` where ``guard`` decides so.
 
-    async def rank(self, queries: Sequence[str], tools: Sequence[ToolCandidate]) -> ToolRanking:
-        """Rank all ``tools`` for each of ``queries``."""
-        return await self.either(lambda engine: engine.rank(queries, tools))
+    ``method`` is the coroutine of their contract, such as ``Moderator.moderate``: it determines which arguments and
+    which result the guard handles. ``parts`` returns how many requests one call makes in sequence (default: one).
+    """
+    name: str = method.__name__
 
+    async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        def ask(engine: E) -> Awaitable[R]:
+            bound: Callable[P, Awaitable[R]] = getattr(engine, name)
+            return bound(*args, **kwargs)
 
-class GuardedModerator(Guarded[Moderator, Moderation]):
-    """Moderates texts with the configured engine."""
+        count = 1 if parts is None else parts(*args, **kwargs)
+        return await guard.call(lambda: ask(remote), lambda: ask(embedded), parts=count)
 
-    async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
-        """Score each of ``texts`` for each of ``policies``."""
-        return await self.either(lambda engine: engine.moderate(texts, policies))
-
-
-class GuardedInjectionDetector(Guarded[InjectionDetector, InjectionJudgement]):
-    """Judges texts with the configured engine."""
-
-    async def judge(self, texts: Sequence[str], *, documents: bool = False) -> InjectionJudgement:
-        """Judge each of ``texts`` separately."""
-        return await self.either(lambda engine: engine.judge(texts, documents=documents))
-
-
-class GuardedSecretScanner(Guarded[SecretScanner, SecretFindings]):
-    """Scans texts with the configured engine and with the rules."""
-
-    async def scan(self, texts: Sequence[str], options: SecretOptions) -> SecretFindings:
-        """Scan each of ``texts``."""
-        return await self.either(lambda engine: engine.scan(texts, options))
-
-    def providers(self) -> frozenset[str]:
-        """Return the providers that either of them knows."""
-        return self.remote.providers()
-
-
-class GuardedRetriever(Guarded[Retriever, Retrieval]):
-    """Reranks passages with the configured engine."""
-
-    async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
-        """Return the best passages for each of ``queries``."""
-        return await self.either(lambda engine: engine.retrieve(queries))
-
-
-class GuardedGroundingJudge(Guarded[GroundingJudge, Grounding]):
-    """Judges statements with the configured engine."""
-
-    async def judge(self, claims: Sequence[Claim]) -> Grounding:
-        """Judge each of ``claims`` separately."""
-        return await self.either(lambda engine: engine.judge(claims))
+    return cast("E", _Guarded(remote, guard, **{name: call}))
 
 
 class Chooser:
@@ -140,14 +99,14 @@ class Chooser:
             return embedded
         # Vectors of two models cannot be compared, so in shadow mode any answer counts as agreement.
         guard: EngineFallback[Embeddings] = self._guard("embedder", options, lambda expected, result: True)  # noqa: ARG005
-        return GuardedEmbedder(RemoteEmbedder(self._client(options)), embedded, guard)
+        return guarded(Embedder.embed, RemoteEmbedder(self._client(options)), embedded, guard, requests_for)
 
     def tools(self, options: RemoteOptions | None, embedded: ToolRanker) -> ToolRanker:
         """Return the ranker of tools."""
         if options is None:
             return embedded
         remote = RerankedTools(embedded, self._scorer(options))
-        return GuardedToolRanker(remote, embedded, self._guard("tools", options, _same_first_tool))
+        return guarded(ToolRanker.rank, remote, embedded, self._guard("tools", options, _same_first_tool))
 
     def moderator(self, options: RemoteOptions | None, embedded: Moderator) -> Moderator:
         """Return the moderator."""
@@ -159,35 +118,39 @@ class Chooser:
             remote = ChatModerator(ChatJudge(client))
         elif options.kind == "llama-guard":
             remote = LlamaGuard(ChatJudge(client))
-        return GuardedModerator(remote, embedded, self._guard("moderator", options, _same_flags))
+        return guarded(Moderator.moderate, remote, embedded, self._guard("moderator", options, _same_flags))
 
     def injection(self, options: RemoteOptions | None, embedded: InjectionDetector) -> InjectionDetector:
         """Return the injection detector."""
         if options is None:
             return embedded
         remote = ChatInjectionDetector(ChatJudge(self._client(options)))
-        return GuardedInjectionDetector(remote, embedded, self._guard("injection", options, _same_sides))
+        guard: EngineFallback[InjectionJudgement] = self._guard("injection", options, _same_sides)
+        return guarded(InjectionDetector.judge, remote, embedded, guard)
 
     def secrets(self, options: RemoteOptions | None, embedded: SecretScanner) -> SecretScanner:
         """Return the secret scanner."""
         if options is None:
             return embedded
         remote = ChatSecretScanner(embedded, ChatJudge(self._client(options)))
-        return GuardedSecretScanner(remote, embedded, self._guard("secrets", options, _same_spans))
+        return guarded(SecretScanner.scan, remote, embedded, self._guard("secrets", options, _same_spans))
 
     def retriever(self, options: RemoteOptions | None, embedded: Retriever) -> Retriever:
         """Return the retriever."""
         if options is None:
             return embedded
         remote = RerankedRetriever(embedded, self._scorer(options))
-        return GuardedRetriever(remote, embedded, self._guard("retriever", options, _same_first_passage))
+        return guarded(
+            Retriever.retrieve, remote, embedded, self._guard("retriever", options, _same_first_passage)
+        )
 
     def grounding(self, options: RemoteOptions | None, embedded: GroundingJudge) -> GroundingJudge:
         """Return the grounding judge."""
         if options is None:
             return embedded
         remote = ChatGroundingJudge(ChatJudge(self._client(options)))
-        return GuardedGroundingJudge(remote, embedded, self._guard("grounding", options, _same_sides))
+        guard: EngineFallback[Grounding] = self._guard("grounding", options, _same_sides)
+        return guarded(GroundingJudge.judge, remote, embedded, guard)
 
     def _scorer(self, options: RemoteOptions) -> Scorer:
         client = self._client(options)

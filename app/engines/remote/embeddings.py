@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENGINE = "remote-embeddings"
-TEXTS_AT_ONCE = 64
+_TEXTS_AT_ONCE = 64
 _FLOAT_BYTES = 4
 _SMALLEST = 1e-12
 
@@ -40,8 +40,8 @@ class RemoteEmbedder:
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return a vector for each of ``texts``; the report's version is the model's name."""
         vectors: list[bytes] = []
-        for start in range(0, len(texts), TEXTS_AT_ONCE):
-            vectors += await self._batch(texts[start : start + TEXTS_AT_ONCE])
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            vectors += await self._batch(texts[start : start + _TEXTS_AT_ONCE])
         return Embeddings(vectors, EngineReport(ENGINE, self._client.options.model))
 
     async def _batch(self, texts: Sequence[str]) -> list[bytes]:
@@ -58,6 +58,11 @@ class RemoteEmbedder:
             raise RemoteEngineError("vectors of different lengths")
         self._dimensions = len(rows[0])
         return [_unit(row).tobytes() for row in rows]
+
+
+def requests_for(texts: Sequence[str]) -> int:
+    """Return how many requests `RemoteEmbedder.embed` makes for ``texts``."""
+    return max(1, -(-len(texts) // _TEXTS_AT_ONCE))
 
 
 def _numbers(value: list[float] | str) -> "NDArray[np.float32]":
