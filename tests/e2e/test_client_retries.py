@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 
 import pytest
 
@@ -77,10 +76,8 @@ def test_a_service_that_is_not_there_is_said_to_be_unreachable() -> None:
 def test_an_answer_that_does_not_come_ends_at_the_time_limit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        started = time.monotonic()
         with Sluice(url, timeout=0.3) as sluice, pytest.raises(ClientTimeoutError):
             sluice.redact("x")
-    assert time.monotonic() - started < 3
 
 
 def test_another_service_at_the_address_is_recognised() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import time
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -256,11 +255,9 @@ async def test_an_open_circuit_waits_for_nobody(chooser):
     async with engine_server(hanging) as server:
         moderator = chooser.moderator(remote(server, failures=1, timeout_s=0.2), FakeModerator())
         await moderator.moderate(["t"], ["hate"])
-        began = time.perf_counter()
         for _ in range(100):
             assert (await moderator.moderate(["t"], ["hate"])).report.degraded
-        assert len(server.requests) == 1
-        assert time.perf_counter() - began < 10  # a hundred waits would be twenty seconds
+        assert len(server.requests) == 1, "only who asks the engine can wait for it"
 
 
 async def test_a_caller_who_leaves_takes_the_call_along_and_blames_nobody(chooser):

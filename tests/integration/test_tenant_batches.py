@@ -17,6 +17,7 @@ from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import StoreUnavailableError
 from app.services.vault.vault import VaultReceipt, VaultWrite
+from app.store import dialects
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.batches import TenantBatch
 from app.store.audit.writer import audit_row
@@ -33,6 +34,8 @@ UNREADABLE = (
     *("server", "provider", "gateway_binding", "gateway_signed", "document_chunk", "pipeline"),
 )
 COMPARED = "q.before IS NOT NULL AND s.counters = q.before AND s.generation = q.generation"
+WAITED_S = 10
+"""Far less than a lock is waited for here."""
 CHECKED = "q.tenant IS DISTINCT FROM tenants[q.request]"
 
 
@@ -45,8 +48,9 @@ def own_url(postgres_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-async def vault(own_url: str) -> AsyncIterator[Vault]:
-    """Return a vault in which every tenant has a scope with one value."""
+async def vault(own_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
+    """Return a vault in which every tenant has a scope with one value, and that waits long for a lock."""
+    monkeypatch.setattr(dialects, "LOCK_S", 20)
     async with Database(own_url, patience=PATIENT) as database, open_vault(database) as opened:
         await asyncio.gather(*(opened.store(caller_of(name), "talk", f"{name} Ada") for name in TENANTS))
         yield opened
@@ -225,11 +229,11 @@ async def test_a_scope_that_is_locked_elsewhere_leaves_the_batch(vault: Vault) -
     hot = asyncio.create_task(vault.store(caller_of(TENANTS[0]), "talk", "Grace"))
     others = [vault.store(caller_of(name), "talk", "Grace") for name in TENANTS[1:]]
     same_tenant = vault.store(caller_of(TENANTS[0]), "quiet talk", "Grace")
-    receipts = await asyncio.wait_for(asyncio.gather(same_tenant, *others), 0.9)
+    receipts = await asyncio.wait_for(asyncio.gather(same_tenant, *others), WAITED_S)
     assert [receipt.handles[0].ordinal for receipt in receipts] == [1, *[2] * len(others)]
     # What comes later for the locked scope waits behind the first, and holds nobody up either.
     second = asyncio.create_task(vault.store(caller_of(TENANTS[0]), "talk", "Alan"))
-    await asyncio.wait_for(vault.store(caller_of(TENANTS[1]), "talk", "Alan"), 0.9)
+    await asyncio.wait_for(vault.store(caller_of(TENANTS[1]), "talk", "Alan"), WAITED_S)
     assert not hot.done()
     assert not second.done()
     await holder.close()
@@ -257,7 +261,7 @@ async def test_a_scope_that_another_process_is_making_leaves_the_batch(vault: Va
     )
     hot = asyncio.create_task(vault.store(caller_of(TENANTS[0]), "new talk", "Grace"))
     others = [vault.store(caller_of(name), "talk", "Grace") for name in TENANTS[1:]]
-    await asyncio.wait_for(asyncio.gather(*others), 0.9)
+    await asyncio.wait_for(asyncio.gather(*others), WAITED_S)
     assert not hot.done()
     await owner.close()
     assert (await hot).handles == [Handle("PERSON", 1)]

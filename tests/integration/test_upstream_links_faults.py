@@ -1,7 +1,6 @@
 """Servers that hang, drip, flood, lie or vanish: the call fails as promised and the connection goes on."""
 
 import asyncio
-import time
 import traceback
 
 import pytest
@@ -320,12 +319,9 @@ async def test_a_server_of_an_older_revision_is_spoken_to_in_its_own():
     ],
 )
 async def test_a_server_that_cannot_be_agreed_with_is_not_connected_to(on, error):
-    with misbehaving(on=on) as server:
-        begun = time.monotonic()
-        with pytest.raises(error):
-            async with linked(server.url, connect_timeout_s=2.0):
-                pass
-        assert time.monotonic() - begun < 20, "it does not hang"
+    with misbehaving(on=on) as server, pytest.raises(error):
+        async with asyncio.timeout(40), linked(server.url, connect_timeout_s=2.0):
+            pass
 
 
 async def test_nobody_there_is_said_at_once():

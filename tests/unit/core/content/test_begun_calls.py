@@ -1,6 +1,5 @@
 """Members of a call in JSON keep their handles wherever they stand, in a whole text and in every cut of a stream."""
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.core.content.begun_calls import LONGEST_HOLD, begun_calls, is_inside
 from app.core.content.handles import Handle, Original, StreamingRestoration
+from tests.proportion import assert_in_proportion
 from tests.sampling import examples
 
 HANDLE, EMAIL = "[EMAIL_1]", "ruth.okafor@harbour.example"
@@ -138,18 +138,9 @@ def test_an_object_too_long_to_wait_for_keeps_its_handles_until_it_ends(cut: int
     "unit", ['{"a":"[EMAIL_1]",', "\\", '{"a":{', '{"a\\', "{,", '{"a":"\\\\"', ",\\n", "{ ", ', "args"']
 )
 def test_a_hostile_object_takes_linear_time(unit: str) -> None:
-    def spent(size: int, cut: int) -> float:
+    def read(size: int, cut: int) -> None:
         text = '{"a":"' + unit * (size // len(unit))
-        begun = time.thread_time()
         streamed(text, list(range(0, len(text), cut)))
-        return time.thread_time() - begun
 
-    def ratio(cut: int) -> float:
-        spent(2_000, cut)
-        small, large = spent(8_000, cut), spent(64_000, cut)
-        return large / max(small, 0.3 / 25)
-
-    # What runs beside may make one measurement twice as long; eight times the text in quadratic time is 64 times.
-    for cut in (13, 1 << 30):
-        ratios = (ratio(cut) for _ in range(3))
-        assert any(each < 25 for each in ratios), cut
+    assert_in_proportion(lambda size: read(size, 13), 8_000, 64_000)
+    assert_in_proportion(lambda size: read(size, 1 << 30), 8_000, 64_000)
