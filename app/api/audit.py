@@ -1,5 +1,6 @@
 """The audit log over REST: a page of events, or all of them as a file."""
 
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import Depends, Query
@@ -7,6 +8,7 @@ from starlette.responses import Response, StreamingResponse
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Moment, Word
+from app.core.audit import AUDIT_FILTERS
 from app.core.strictjson import dumps
 from app.services.audit.audit import MAX_PAGE, AuditQuery
 from app.services.audit.export import described, moment_text
@@ -47,43 +49,30 @@ _PAGE: Final = {
 router = new_router("/audit", "audit")
 
 
-async def audit_filters(
-    since: Annotated[
-        Moment | None,
-        Query(
-            description="Only events at or after this time, with zone. Without it a page is of the 30 days before "
-            "`until` or now, and an export begins with the first event."
-        ),
-    ] = None,
-    until: Annotated[Moment | None, Query(description="Only events before this time, with zone.")] = None,
-    actor: Annotated[Word | None, Query(description="Id of the API key that acted.")] = None,
-    middleware: Annotated[Word | None, Query(description="Name of a middleware.")] = None,
-    action: Annotated[Word | None, Query(description="Name of an action, such as middleware.invoke.")] = None,
-    outcome: Annotated[
-        Literal["ok", "refused", "failed", "sent"] | None, Query(description="Outcome of the action.")
-    ] = None,
-    scope: Annotated[Word | None, Query(description="Name of a vault scope.")] = None,
-    request_id: Annotated[
-        Word | None, Query(description="Request id that the response carried in `X-Request-Id`.")
-    ] = None,
-    client_request_id: Annotated[
-        Word | None, Query(description="Request id that the client sent in `X-Request-Id`.")
-    ] = None,
-) -> AuditQuery:
+_KINDS: Final = {
+    "time": Moment | None,
+    "word": Word | None,
+    "outcome": Literal["ok", "refused", "failed", "sent"] | None,
+}
+
+
+async def audit_filters(**values: Any) -> AuditQuery:
     """Return the filters of the query string."""
-    return AuditQuery(
-        since=since,
-        until=until,
-        actor=actor,
-        middleware=middleware,
-        action=action,
-        outcome=outcome,
-        scope=scope,
-        request_id=request_id,
-        client_request_id=client_request_id,
-    )
+    return AuditQuery(**values)
 
 
+# FastAPI reads the parameters from the signature.
+vars(audit_filters)["__signature__"] = Signature(
+    [
+        Parameter(
+            each.name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[_KINDS[each.kind], Query(description=each.help)],
+        )
+        for each in AUDIT_FILTERS
+    ]
+)
 FiltersDep = Annotated[AuditQuery, Depends(audit_filters)]
 
 

@@ -3,14 +3,17 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from uuid import UUID
 
 import typer
 
 from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment
+from app.core.audit import AUDIT_FILTERS
 
 if TYPE_CHECKING:
     from app.assembly import Services
@@ -32,39 +35,48 @@ class ExportFormat(StrEnum):
     CSV = "csv"
 
 
-class Ended(StrEnum):
-    """Outcomes of an action."""
-
-    OK = "ok"
-    REFUSED = "refused"
-    FAILED = "failed"
-    SENT = "sent"
-
-
 Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
 Since = Annotated[
     datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events at or after this time.")
 ]
-SinceRecently = Annotated[
-    datetime | None,
-    typer.Option(
-        parser=moment,
-        metavar="TIME",
-        help="Only events at or after this time [default: 30 days before --until or now].",
-    ),
-]
 Until = Annotated[
     datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events before this time.")
 ]
-Actor = Annotated[str | None, typer.Option(help="Id of the API key that acted, or cli.")]
-Middleware = Annotated[str | None, typer.Option(help="Name of a middleware.")]
-Action = Annotated[str | None, typer.Option(help="Name of an action, such as middleware.invoke.")]
-Outcome = Annotated[Ended | None, typer.Option(help="Outcome of the action.")]
-Scope = Annotated[str | None, typer.Option(help="Name of a vault scope.")]
-Request = Annotated[str | None, typer.Option("--request-id", help="Request id that a response carried.")]
-ClientRequest = Annotated[
-    str | None, typer.Option("--client-request-id", help="Request id that the client sent.")
-]
+_KINDS: Final = {
+    "time": datetime | None,
+    "word": str | None,
+    "outcome": Literal["ok", "refused", "failed", "sent"] | None,
+}
+
+
+def _with_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give ``command`` an option for each filter of the audit log instead of its parameter ``filters``."""
+
+    @wraps(command, assigned=("__name__", "__doc__"))
+    def receive(**values: Any) -> None:
+        from app.services.audit.audit import AuditQuery
+
+        command(filters=AuditQuery(**{each.name: values.pop(each.name) for each in AUDIT_FILTERS}), **values)
+
+    options = []
+    for each in AUDIT_FILTERS:
+        option = typer.Option(help=each.help)
+        if each.kind == "time":
+            option.parser, option.metavar = moment, "TIME"
+        options.append(
+            Parameter(
+                each.name,
+                Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[_KINDS[each.kind], option],
+            )
+        )
+    parameters = dict(signature(command).parameters)
+    tenant = parameters.pop("tenant")
+    parameters.pop("filters")
+    # Typer reads the options from the signature.
+    vars(receive)["__signature__"] = Signature([tenant, *options, *parameters.values()])
+    return receive
 
 
 @commands.command(
@@ -74,27 +86,19 @@ ClientRequest = Annotated[
   sluice audit query --since 2026-11-20 --outcome refused
   sluice audit query --request-id 0193b2f0-... --json"""
 )
+@_with_filters
 def query(
     tenant: Tenant = "default",
-    since: SinceRecently = None,
-    until: Until = None,
-    actor: Actor = None,
-    middleware: Middleware = None,
-    action: Action = None,
-    outcome: Outcome = None,
-    scope: Scope = None,
-    request_id: Request = None,
-    client_request_id: ClientRequest = None,
+    *,
+    filters: "AuditQuery",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of events to show.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
-    *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Show events, newest first."""
     from app.cli.host import caller_for, on_host
     from app.services.audit.export import described
 
-    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id, client_request_id)
     page = on_host(lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor))
     if json:
         show_lines(described(event) for event in page.items)
@@ -116,7 +120,7 @@ def query(
                 for event in page.items
             ],
         )
-    if since is None:
+    if filters.since is None:
         note(f"Searched since {page.since:%Y-%m-%d %H:%M} UTC. Give --since to look further back.")
     if page.next:
         note(f"There are more events. Continue with --cursor {page.next}")
@@ -129,17 +133,11 @@ def query(
   sluice audit export --since 2026-11-01 --until 2026-12-01 > november.jsonl
   sluice audit export --format csv --output november.csv"""
 )
+@_with_filters
 def export(
     tenant: Tenant = "default",
-    since: Since = None,
-    until: Until = None,
-    actor: Actor = None,
-    middleware: Middleware = None,
-    action: Action = None,
-    outcome: Outcome = None,
-    scope: Scope = None,
-    request_id: Request = None,
-    client_request_id: ClientRequest = None,
+    *,
+    filters: "AuditQuery",
     form: Annotated[
         ExportFormat, typer.Option("--format", help="Output format of the file.")
     ] = ExportFormat.JSONL,
@@ -147,8 +145,6 @@ def export(
 ) -> None:
     """Export all matching events, newest first, as JSON Lines or CSV."""
     from app.cli.host import caller_for
-
-    filters = _filters(since, until, actor, middleware, action, outcome, scope, request_id, client_request_id)
 
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), filters, form.value)
@@ -346,29 +342,3 @@ def _write(pieces: "Callable[[Services], Awaitable[AsyncIterator[bytes]]]", outp
             fail(f"{output} cannot be written: {error.strerror}.")
 
     on_host(written)
-
-
-def _filters(
-    since: datetime | None,
-    until: datetime | None,
-    actor: str | None,
-    middleware: str | None,
-    action: str | None,
-    outcome: Ended | None,
-    scope: str | None,
-    request_id: str | None,
-    client_request_id: str | None,
-) -> "AuditQuery":
-    from app.services.audit.audit import AuditQuery
-
-    return AuditQuery(
-        since=since,
-        until=until,
-        actor=actor,
-        middleware=middleware,
-        action=action,
-        outcome=outcome.value if outcome else None,
-        scope=scope,
-        request_id=request_id,
-        client_request_id=client_request_id,
-    )

@@ -1,8 +1,9 @@
-"""The members of an audit event, which never include content."""
+"""The members of an audit event, which never include content, and the filters of a query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final, Literal
 from uuid import UUID
 
 
@@ -47,3 +48,31 @@ OUTCOME_SENT = "sent"
 
 CLIENT_REQUEST_ID = "client_request_id"
 """The detail of an event that has the caller's own id of the request; ``request_id`` is always ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """A filter of the audit log: the member of `AuditQuery` that it sets, what it holds, and its help text."""
+
+    name: str
+    kind: Literal["time", "word", "outcome"]
+    help: str
+
+
+AUDIT_FILTERS: Final = (
+    AuditFilter(
+        "since",
+        "time",
+        "Only events at or after this time. Without it a page is of the 30 days before `until` or now, and an export "
+        "begins with the first event.",
+    ),
+    AuditFilter("until", "time", "Only events before this time."),
+    AuditFilter("actor", "word", "Id of the API key that acted, or cli."),
+    AuditFilter("middleware", "word", "Name of a middleware."),
+    AuditFilter("action", "word", "Name of an action, such as middleware.invoke."),
+    AuditFilter("outcome", "outcome", "Outcome of the action."),
+    AuditFilter("scope", "word", "Name of a vault scope."),
+    AuditFilter("request_id", "word", "Request id that the response carried in `X-Request-Id`."),
+    AuditFilter("client_request_id", "word", "Request id that the client sent in `X-Request-Id`."),
+)
+"""The filters that REST takes as query parameters and the command line as options."""
