@@ -7,7 +7,8 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from app.core.contracts import plugins
 from app.core.contracts.plugins import ENTRY_POINT_GROUP
 from app.store.database import Database
 from app.store.migrate import upgrade
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.outside import debian
 from tests.processes import adopt_orphans, fail_if_any_lives
 from tests.sampling import SEED
@@ -142,19 +143,39 @@ def start_postgres(name: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def postgres_database_url(postgres_url: str) -> Iterator[str]:
-    """Return the address of a migrated database of this process."""
+def migrated_postgres(postgres_url: str) -> Iterator["Copies"]:
+    """Return what makes migrated databases, each a copy of one: a copy takes a tenth of the migrations' time."""
     with fresh_postgres(postgres_url) as url:
         upgrade(url)
+        yield partial(fresh_postgres, postgres_url, make_url(url).database)
+
+
+@pytest.fixture(scope="session")
+def postgres_database_url(migrated_postgres: "Copies") -> Iterator[str]:
+    """Return the address of a migrated database of this process."""
+    with migrated_postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def own_postgres_url(migrated_postgres: "Copies") -> Iterator[str]:
+    """Return the address of a migrated database of this test alone."""
+    with migrated_postgres() as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def sqlite_database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the address of a migrated SQLite file of this process."""
-    url = f"sqlite:///{tmp_path_factory.mktemp('sqlite')}/sluice.db"
-    upgrade(url)
-    return url
+    return with_schema(f"sqlite:///{tmp_path_factory.mktemp('sqlite')}/sluice.db")
+
+
+@pytest.fixture(params=ENGINES)
+def own_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a migrated database of this test alone, on each engine in turn."""
+    if request.param == "sqlite":
+        return with_schema(f"sqlite:///{tmp_path}/own.db")
+    return str(request.getfixturevalue("own_postgres_url"))
 
 
 @pytest.fixture(params=ENGINES)
@@ -180,14 +201,15 @@ def tenant() -> str:
 
 
 class fresh_postgres:  # noqa: N801 - used as a function
-    """Make an empty database on a server and drop it afterwards."""
+    """Make an empty database on a server, or a copy of one that nobody has open, and drop it afterwards."""
 
-    def __init__(self, server_url: str) -> None:
+    def __init__(self, server_url: str, copied: str | None = None) -> None:
         self._server = server_url
         self._name = f"sluice_{uuid4().hex[:12]}"
+        self._source = f' TEMPLATE "{copied}"' if copied else ""
 
     def __enter__(self) -> str:
-        asyncio.run(self._run(f'CREATE DATABASE "{self._name}"'))
+        asyncio.run(self._run(f'CREATE DATABASE "{self._name}"{self._source}'))
         return make_url(self._server).set(database=self._name).render_as_string(hide_password=False)
 
     def __exit__(self, *_error: object) -> None:
@@ -199,6 +221,9 @@ class fresh_postgres:  # noqa: N801 - used as a function
             await connection.execute(statement)
         finally:
             await connection.close()
+
+
+Copies = Callable[[], fresh_postgres]
 
 
 async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 
@@ -13,28 +12,13 @@ from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError
 from app.services.access.access import HOST
 from app.services.access.bootstrap import bootstrap
 from app.store.database import Database
-from app.store.migrate import upgrade
-from tests.conftest import ENGINES, fresh_postgres
 from tests.factories import PATIENT
 from tests.integration.access_setup import Replica, replica_on
 
 
-@pytest.fixture(params=ENGINES)
-def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return the address of a migrated database without any row of ours."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/sluice.db"
-        upgrade(url)
-        yield url
-        return
-    with fresh_postgres(request.getfixturevalue("postgres_url")) as url:
-        upgrade(url)
-        yield url
-
-
 @pytest.fixture
-async def replica(empty_url: str) -> AsyncIterator[Replica]:
-    database = Database(empty_url, patience=PATIENT)
+async def replica(own_database_url: str) -> AsyncIterator[Replica]:
+    database = Database(own_database_url, patience=PATIENT)
     async with replica_on(database) as running:
         yield running
     await database.close()
@@ -68,8 +52,10 @@ async def test_a_second_start_makes_nothing(replica: Replica) -> None:
     assert len(await replica.events(DEFAULT_TENANT)) == before + 1  # the look at the record
 
 
-async def test_processes_that_start_together_make_one_key(replica: Replica, empty_url: str) -> None:
-    others = [Database(empty_url, patience=PATIENT) for _ in range(1 if replica.database.embedded else 4)]
+async def test_processes_that_start_together_make_one_key(replica: Replica, own_database_url: str) -> None:
+    others = [
+        Database(own_database_url, patience=PATIENT) for _ in range(1 if replica.database.embedded else 4)
+    ]
     async with AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica_on(database)) for database in others]
         made = await asyncio.gather(*(bootstrap(one.access, None, "development") for one in replicas))

@@ -1,30 +1,20 @@
 """Sixteen writers race for handles: no handle twice, no value with two handles; the control must fail."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
 
 from app.core.content.handles import Handle
 from app.store.database import Database
-from app.store.migrate import upgrade
 from app.store.vault import allocation
-from tests.conftest import fresh_postgres
 from tests.factories import PATIENT, Vault, as_owner, caller_of, open_vault
 from tests.integration.races import faults, race
 
 WRITERS = 16
 SHORT_S = 3.0
 LONG_S = 30 * 60.0
-
-
-@pytest.fixture
-def own_postgres_url(postgres_url: str) -> Iterator[str]:
-    """Return a migrated PostgreSQL database of this test alone."""
-    with fresh_postgres(postgres_url) as url:
-        upgrade(url)
-        yield url
 
 
 async def replicas(stack: AsyncExitStack, url: str, count: int) -> list[Vault]:

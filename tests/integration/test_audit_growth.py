@@ -26,7 +26,7 @@ from app.store.audit import audit as stored
 from app.store.database import Database
 from tests.benchmarks.speed.growth_fill import LARGE, RARE_ACTOR, Fill, fill_events
 from tests.conftest import ENGINES, connect, fresh_postgres
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.rest_app import Rest, open_rest
 
@@ -41,13 +41,11 @@ MADE = 60_000
 def filled_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return a database with 60,000 events of 90 days, 6,000 of them of the tenant ``large``."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('filled')}/sluice.db"
-        migrate.upgrade(url)
+        url = with_schema(f"sqlite:///{tmp_path_factory.mktemp('filled')}/sluice.db")
         asyncio.run(fill_events(url, Fill(0, MADE, 2)))
         yield url
         return
-    with fresh_postgres(request.getfixturevalue("postgres_url")) as url:
-        migrate.upgrade(url)
+    with request.getfixturevalue("migrated_postgres")() as url:
         asyncio.run(fill_events(url, Fill(0, MADE, 2)))
         yield url
 

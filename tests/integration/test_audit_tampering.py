@@ -20,8 +20,8 @@ from app.services.audit.log_keys import LogKeyService
 from app.services.audit.verification import LogVerifier
 from app.store.database import Database
 from app.store.dialects import async_url
-from app.store.migrate import upgrade
-from tests.conftest import ENGINES, PATIENT, fresh_postgres
+from tests.conftest import ENGINES, PATIENT
+from tests.factories import with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 from tests.sampling import SEED, examples
@@ -81,12 +81,9 @@ class Tampered:
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return a migrated database of this module's own."""
     if request.param == "sqlite":
-        file = f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db"
-        upgrade(file)
-        yield file
+        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db")
         return
-    with fresh_postgres(request.getfixturevalue("postgres_url")) as made:
-        upgrade(made)
+    with request.getfixturevalue("migrated_postgres")() as made:
         yield made
 
 

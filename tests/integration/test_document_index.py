@@ -4,8 +4,7 @@ Against servers of our own that speak these wire formats; none of the real ones 
 """
 
 import random
-import shutil
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,7 @@ from app.engines.resilience import unobserved
 from app.services.documents.indexes import DocumentIndexes
 from app.services.documents.retrieval import RetrievalService
 from app.store.database import Database
-from app.store.migrate import upgrade
-from tests.conftest import fresh_postgres
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.fakes import FakeEmbedder
 from tests.integration.collection_setup import open_library
 from tests.integration.index_server import cutting, flooding, hanging, saying, serving
@@ -36,17 +33,10 @@ from tests.integration.opensearch_server import OpenSearchServer
 from tests.integration.qdrant_server import QdrantServer
 
 
-@pytest.fixture(scope="module")
-def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("index") / "empty.db"
-    upgrade(f"sqlite:///{file}")
-    return file
-
-
 @pytest.fixture
-def url(empty_file: Path, tmp_path: Path) -> str:
+def url(tmp_path: Path) -> str:
     """Return a database of its own: an index follows all tenants of a database."""
-    return f"sqlite:///{shutil.copy(empty_file, tmp_path / 'sluice.db')}"
+    return with_schema(f"sqlite:///{tmp_path}/sluice.db")
 
 
 @pytest.fixture(params=["opensearch", "qdrant"])
@@ -55,15 +45,8 @@ async def indexed(request: pytest.FixtureRequest, url: str, tenant: str) -> Asyn
         yield one
 
 
-@pytest.fixture
-def postgres_of_its_own(postgres_url: str) -> Iterator[str]:
-    with fresh_postgres(postgres_url) as own:
-        upgrade(own)
-        yield own
-
-
-async def test_on_postgresql_the_index_and_the_database_agree(postgres_of_its_own: str, tenant: str) -> None:
-    async for indexed in indexed_on(postgres_of_its_own, tenant, "opensearch"):
+async def test_on_postgresql_the_index_and_the_database_agree(own_postgres_url: str, tenant: str) -> None:
+    async for indexed in indexed_on(own_postgres_url, tenant, "opensearch"):
         ids = await fill(indexed.without, 8)
         await indexed.indexing.keep()
         ours, theirs = await indexed.both(QUESTION, frozenset({"*", *READERS}))

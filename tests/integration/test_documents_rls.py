@@ -9,8 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.database import Database
 from app.store.documents.search import compares_vectors
-from app.store.migrate import upgrade
-from tests.conftest import connect, fresh_postgres
+from tests.conftest import Copies, connect
 from tests.integration.collection_setup import Library, open_library
 
 TABLES = (
@@ -28,9 +27,8 @@ PROBES = (
 
 
 @pytest.fixture(scope="module")
-def own_url(postgres_url: str) -> Iterator[str]:
-    with fresh_postgres(postgres_url) as url:
-        upgrade(url)
+def own_url(migrated_postgres: Copies) -> Iterator[str]:
+    with migrated_postgres() as url:
         yield url
 
 

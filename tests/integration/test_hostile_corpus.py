@@ -9,7 +9,7 @@ import pytest
 from httpx2 import Response
 
 from app.core.errors import all_errors
-from tests.conftest import ENGINES, fresh_postgres
+from tests.conftest import ENGINES
 from tests.integration.hostile import JSON, MARK, MCP, Hostile, corpus
 from tests.integration.service import Service, running_service
 
@@ -23,7 +23,7 @@ def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]
     with ExitStack() as stack:
         url = None
         if request.param == "postgresql":
-            url = stack.enter_context(fresh_postgres(request.getfixturevalue("postgres_url")))
+            url = request.getfixturevalue("own_postgres_url")
         yield stack.enter_context(running_service(tmp_path, database_url=url, warm=True))
 
 

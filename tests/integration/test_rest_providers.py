@@ -13,9 +13,8 @@ from app.core.access import Role
 from app.services.access.access import HOST
 from app.services.gateway.provider_sealing import SubmittedProvider
 from app.services.gateway.providers import ProviderService
-from app.store.migrate import upgrade
 from app.upstream.providers.client import ProviderClient
-from tests.factories import caller_of
+from tests.factories import caller_of, with_schema
 from tests.integration.canaries import files_of, hits
 from tests.integration.rest_app import Rest, open_rest
 from tests.upstreams.providing import Scripted, free_port, responding, scripted
@@ -267,8 +266,7 @@ async def test_only_operators_of_the_tenant_reach_its_providers(rest: Rest) -> N
 async def test_changes_are_recorded_by_name_and_no_secret_is_shown_logged_or_stored_plain(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    url = f"sqlite:///{tmp_path}/sluice.db"
-    upgrade(url)
+    url = with_schema(f"sqlite:///{tmp_path}/sluice.db")
     async with open_rest(url) as rest:
         answers = [await call(rest, "PUT", "/main", MAIN)]
         answers.append(await call(rest, "PUT", "/main", {**MAIN, "models": ["gpt-5"], "aliases": {}}))

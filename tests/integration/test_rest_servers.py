@@ -15,7 +15,7 @@ from app.core.access import SYSTEM_TENANT
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
-from app.store.migrate import upgrade
+from tests.factories import with_schema
 from tests.integration.canaries import files_of, hits
 from tests.integration.rest_app import Rest, open_rest
 from tests.integration.serving_setup import LOOPBACK, forget_servers
@@ -290,8 +290,7 @@ async def rows_of(rest: Rest) -> AsyncIterator[bytes]:
 
 
 async def test_no_file_of_the_database_holds_a_secret_and_the_search_would_find_one(tmp_path: Path) -> None:
-    database_url = f"sqlite:///{tmp_path}/sluice.db"
-    upgrade(database_url)
+    database_url = with_schema(f"sqlite:///{tmp_path}/sluice.db")
     async with serving_rest(database_url) as rest:
         settings = {"url": "https://mcp.example.com", "headers": {"X-Key": CANARY}}
         await call(rest, "POST", "", {"name": "alpha", "settings": settings})

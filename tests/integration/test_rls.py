@@ -13,9 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
 from app.store.insertion import insert_absent
-from app.store.migrate import upgrade
 from app.store.schema import metadata
-from tests.conftest import connect, fresh_postgres
+from tests.conftest import Copies, connect
 from tests.factories import caller_of, open_vault
 
 TENANTS = [f"tenant-{number}" for number in range(12)]
@@ -40,10 +39,9 @@ PROBES = 2000
 
 
 @pytest.fixture(scope="module")
-def filled_url(postgres_url: str) -> Iterator[str]:
+def filled_url(migrated_postgres: Copies) -> Iterator[str]:
     """Return a database of this module in which every tenant has scopes, entries and audit rows."""
-    with fresh_postgres(postgres_url) as url:
-        upgrade(url)
+    with migrated_postgres() as url:
         yield url
 
 

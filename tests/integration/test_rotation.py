@@ -2,8 +2,6 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event, text
@@ -16,31 +14,16 @@ from app.services.audit.audit import AuditQuery
 from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
-from app.store.migrate import upgrade
 from app.store.vault.numbering import STABLE_ORDINALS
-from tests.conftest import ENGINES, fresh_postgres
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 
 SCOPES = 120
 
 
-@pytest.fixture(params=ENGINES)
-def own_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Return a migrated database of this test alone: a ring belongs to a whole installation."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/sluice.db"
-        upgrade(url)
-        yield url
-        return
-    with fresh_postgres(request.getfixturevalue("postgres_url")) as url:
-        upgrade(url)
-        yield url
-
-
-async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_url: str) -> None:
+async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_database_url: str) -> None:
     caller, first = caller_of("acme"), random_ring()
     both = first.with_new_version().activated(2)
-    old, new = Database(own_url, patience=PATIENT), Database(own_url, patience=PATIENT)
+    old, new = Database(own_database_url, patience=PATIENT), Database(own_database_url, patience=PATIENT)
     async with open_vault(old, ring=first.with_new_version()) as distributed:
         for number in range(SCOPES):
             await distributed.store(caller, f"talk {number}", f"name {number}")
@@ -84,9 +67,9 @@ async def test_rotation_under_load_loses_nothing_and_lets_the_old_key_go(own_url
     await new.close()
 
 
-async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> None:
+async def test_a_start_without_a_key_that_is_in_use_is_refused(own_database_url: str) -> None:
     caller, ring = caller_of("acme"), random_ring()
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=ring) as vault:
         await vault.store(caller, "talk", "Ada")
     grown = ring.with_new_version().activated(2)
@@ -101,10 +84,10 @@ async def test_a_start_without_a_key_that_is_in_use_is_refused(own_url: str) -> 
     await database.close()
 
 
-async def test_a_start_counts_no_keys_however_many_there_are(own_url: str) -> None:
+async def test_a_start_counts_no_keys_however_many_there_are(own_database_url: str) -> None:
     first = random_ring()
     both = first.with_new_version().activated(2)
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     for ring in (KeyRing(both.keys, 1), both):
         async with open_vault(database, ring=ring) as vault:
             for number in range(3):
@@ -129,10 +112,12 @@ async def test_a_start_counts_no_keys_however_many_there_are(own_url: str) -> No
     await database.close()
 
 
-async def test_a_version_that_left_the_ring_unused_takes_no_other_canary_with_it(own_url: str) -> None:
+async def test_a_version_that_left_the_ring_unused_takes_no_other_canary_with_it(
+    own_database_url: str,
+) -> None:
     first = random_ring()
     three = first.with_new_version().activated(2).with_new_version().activated(3)
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     for active in (1, 2, 3):
         async with open_vault(database, ring=KeyRing(three.keys, active)) as vault:
             await vault.service.rewrap(caller_of("acme"))
@@ -142,18 +127,18 @@ async def test_a_version_that_left_the_ring_unused_takes_no_other_canary_with_it
     await database.close()
 
 
-async def test_many_first_starts_agree_on_one_audit_key(own_url: str) -> None:
-    ring, databases = random_ring(), [Database(own_url, patience=PATIENT) for _ in range(4)]
+async def test_many_first_starts_agree_on_one_audit_key(own_database_url: str) -> None:
+    ring, databases = random_ring(), [Database(own_database_url, patience=PATIENT) for _ in range(4)]
     keys = await asyncio.gather(*(KeyringService(database, ring).start() for database in databases))
     assert len({key.digest("acme", b"x") for key in keys}) == 1
     for database in databases:
         await database.close()
 
 
-async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_url: str) -> None:
+async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_database_url: str) -> None:
     caller, ring = caller_of("acme"), random_ring()
     grown = ring.with_new_version().activated(2)
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=ring) as vault:
         async with open_vault(database, ring=grown) as ahead:
             receipt = await ahead.store(caller, "ahead", "Ada")
@@ -167,16 +152,16 @@ async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_url: str)
     await database.close()
 
 
-async def test_rotation_needs_the_key_custodian(own_url: str) -> None:
-    database = Database(own_url, patience=PATIENT)
+async def test_rotation_needs_the_key_custodian(own_database_url: str) -> None:
+    database = Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
         with pytest.raises(ForbiddenError):
             await vault.service.rewrap(caller_of("acme", Role.OPERATOR))
     await database.close()
 
 
-async def test_a_process_without_a_key_that_others_use_is_not_ready(own_url: str) -> None:
-    ring, database = random_ring(), Database(own_url, patience=PATIENT)
+async def test_a_process_without_a_key_that_others_use_is_not_ready(own_database_url: str) -> None:
+    ring, database = random_ring(), Database(own_database_url, patience=PATIENT)
     left_behind = KeyringService(database, ring)
     await left_behind.start()
     await left_behind.check()
@@ -187,10 +172,10 @@ async def test_a_process_without_a_key_that_others_use_is_not_ready(own_url: str
 
 
 async def test_ordinals_jump_after_a_restore_from_backup(
-    own_url: str, monkeypatch: pytest.MonkeyPatch
+    own_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restore_epoch, "BATCH", 2)
-    caller, database = caller_of("acme"), Database(own_url, patience=PATIENT)
+    caller, database = caller_of("acme"), Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
         for scope in ("talk", "a", "b", "c", "z"):
             await vault.store(caller, scope, "Ada")
@@ -213,8 +198,8 @@ async def test_ordinals_jump_after_a_restore_from_backup(
     await database.close()
 
 
-async def test_no_handle_of_a_stable_scope_is_one_of_another_scope(own_url: str) -> None:
-    caller, database = caller_of("acme"), Database(own_url, patience=PATIENT)
+async def test_no_handle_of_a_stable_scope_is_one_of_another_scope(own_database_url: str) -> None:
+    caller, database = caller_of("acme"), Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=random_ring()) as vault:
 
         async def store(*names: str) -> list[Handle]:

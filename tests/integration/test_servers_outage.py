@@ -1,28 +1,17 @@
 """While the database is away, what is served stays, and what servers change meanwhile is held back all the same."""
 
 import asyncio
-from collections.abc import Iterator
 
-import pytest
 from sqlalchemy import make_url
 
 from app.core.access import Caller
 from app.core.catalog.primitives import SERVERS_CHANGED
 from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
-from app.store.migrate import upgrade
-from tests.conftest import connect, fresh_postgres
+from tests.conftest import connect
 from tests.integration.serving_setup import Serving, serving_process, until
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
-
-
-@pytest.fixture
-def own_database(postgres_url: str) -> Iterator[str]:
-    """Return a database that a test may shut."""
-    with fresh_postgres(postgres_url) as fresh:
-        upgrade(fresh)
-        yield fresh
 
 
 async def shut(url: str, server: str, *, allow: bool) -> None:
@@ -38,18 +27,18 @@ async def shut(url: str, server: str, *, allow: bool) -> None:
 
 
 async def test_an_outage_of_the_database_leaves_what_is_served_and_hides_no_change(
-    own_database: str, postgres_url: str, tenant: str
+    own_postgres_url: str, postgres_url: str, tenant: str
 ) -> None:
     script = ScriptedServer("alpha")
     serve = serving_http(script)
     url = await asyncio.to_thread(serve.__enter__)
     try:
-        async with serving_process(own_database) as serving, serving_process(own_database) as other:
+        async with serving_process(own_postgres_url) as serving, serving_process(own_postgres_url) as other:
             operator = await serving.tenant(tenant)
             await serving.declare(operator, "alpha", url=url)
             await until(lambda: "alpha__echo" in serving.tools(operator))
             await until(lambda: "alpha__echo" in other.tools(operator))
-            await shut(own_database, postgres_url, allow=False)
+            await shut(own_postgres_url, postgres_url, allow=False)
             await asyncio.sleep(1)  # for the process to notice and to try again in vain
             serving.upstreams.changed(Changed(SERVERS_CHANGED, tenant))
             serving.told.clear()
@@ -59,7 +48,7 @@ async def test_an_outage_of_the_database_leaves_what_is_served_and_hides_no_chan
             await until(lambda: serving.told)
             assert "alpha__add" in serving.tools(operator)
             assert serving.connection(operator, "alpha") == "ready"
-            await shut(own_database, postgres_url, allow=True)
+            await shut(own_postgres_url, postgres_url, allow=True)
             await _paused(other, operator)
             await until(lambda: not serving.tools(operator))
     finally:

@@ -1,6 +1,5 @@
 """Large tenants on SQLite are searched in an index beside the database, with the same results, or not at all."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from app.services.documents.retrieval import RetrievalService
 from app.services.documents.side_index import SideIndex
 from app.store.database import Database
 from app.store.documents.collections import list_parts
-from app.store.migrate import upgrade
+from tests.factories import with_schema
 from tests.fakes import FakeEmbedder
 from tests.integration.collection_setup import Library, open_library
 
@@ -20,16 +19,9 @@ LEAST = 8
 QUESTION = "Who approved the budget of the zeppelin?"
 
 
-@pytest.fixture(scope="module")
-def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("side") / "empty.db"
-    upgrade(f"sqlite:///{file}")
-    return file
-
-
 @pytest.fixture
-async def library(empty_file: Path, tmp_path: Path, tenant: str) -> AsyncIterator[Library]:
-    database = Database(f"sqlite:///{shutil.copy(empty_file, tmp_path / 'sluice.db')}")
+async def library(tmp_path: Path, tenant: str) -> AsyncIterator[Library]:
+    database = Database(with_schema(f"sqlite:///{tmp_path}/sluice.db"))
     async with open_library(database, tenant) as opened:
         await opened.make()
         side = SideIndex(database, IndexShelf(tmp_path / "index"), LEAST)

@@ -1,7 +1,7 @@
 """Writes of many tenants share one statement and nothing else; each control shows that a probe bites."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -22,9 +22,8 @@ from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.batches import TenantBatch
 from app.store.audit.writer import audit_row
 from app.store.database import Database
-from app.store.migrate import upgrade
 from app.store.vault.numbering import Numbering
-from tests.conftest import connect, fresh_postgres
+from tests.conftest import connect
 from tests.factories import PATIENT, Vault, as_owner, caller_of, open_vault
 from tests.integration.races import faults, race
 
@@ -40,18 +39,10 @@ CHECKED = "q.tenant IS DISTINCT FROM tenants[q.request]"
 
 
 @pytest.fixture
-def own_url(postgres_url: str) -> Iterator[str]:
-    """Return a migrated PostgreSQL database of this test alone."""
-    with fresh_postgres(postgres_url) as url:
-        upgrade(url)
-        yield url
-
-
-@pytest.fixture
-async def vault(own_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
+async def vault(own_postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Vault]:
     """Return a vault in which every tenant has a scope with one value, and that waits long for a lock."""
     monkeypatch.setattr(dialects, "LOCK_S", 20)
-    async with Database(own_url, patience=PATIENT) as database, open_vault(database) as opened:
+    async with Database(own_postgres_url, patience=PATIENT) as database, open_vault(database) as opened:
         await asyncio.gather(*(opened.store(caller_of(name), "talk", f"{name} Ada") for name in TENANTS))
         yield opened
 
@@ -301,10 +292,10 @@ async def test_a_record_that_the_database_refuses_takes_none_of_its_batch_with_i
 
 
 async def test_a_scope_that_was_erased_elsewhere_is_not_written_with_its_old_key(
-    vault: Vault, own_url: str, caplog: pytest.LogCaptureFixture
+    vault: Vault, own_postgres_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caller = caller_of(TENANTS[0])
-    async with Database(own_url, patience=PATIENT) as database, open_vault(database) as other:
+    async with Database(own_postgres_url, patience=PATIENT) as database, open_vault(database) as other:
         await other.service.erasures.erase_scope(caller, "talk", None)
         await vault.store(caller, "talk", "Grace")
         await other.service.erasures.erase_scope(caller, "talk", None)
@@ -318,13 +309,13 @@ async def test_a_scope_that_was_erased_elsewhere_is_not_written_with_its_old_key
 
 
 async def test_without_the_comparison_two_processes_give_one_handle_to_two_values(
-    own_url: str, tenant: str
+    own_postgres_url: str, tenant: str
 ) -> None:
     caller = caller_of(tenant)
     async with AsyncExitStack() as stack:
         pair = []
         for _ in range(2):
-            database = await stack.enter_async_context(Database(own_url, patience=PATIENT))
+            database = await stack.enter_async_context(Database(own_postgres_url, patience=PATIENT))
             pair.append(await stack.enter_async_context(open_vault(database)))
         await redefine(pair[0], COMPARED, "q.before IS NOT NULL")
         for name in ("pk_entry", "uq_entry_tenant_scope_type_lookup"):

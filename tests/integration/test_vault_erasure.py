@@ -17,8 +17,7 @@ from app.core.errors import (
 )
 from app.services.audit.audit import AuditQuery
 from app.store.database import Database
-from app.store.migrate import upgrade
-from tests.factories import PATIENT, caller_of, open_vault
+from tests.factories import PATIENT, caller_of, open_vault, with_schema
 
 
 async def test_an_erased_scope_is_gone_and_its_ordinals_stay_given(
@@ -134,8 +133,7 @@ async def test_an_erasure_that_cannot_be_noted_outside_does_not_happen(
 
 
 async def test_erased_and_sealed_values_are_in_no_file_of_the_database(tmp_path: Path, tenant: str) -> None:
-    url, caller = f"sqlite:///{tmp_path}/var/sluice.db", caller_of(tenant)
-    upgrade(url)
+    url, caller = with_schema(f"sqlite:///{tmp_path}/var/sluice.db"), caller_of(tenant)
     database = Database(url, patience=PATIENT)
     canaries = [f"canary-{number}-\u00e9" for number in range(50)]
     async with open_vault(database) as vault:

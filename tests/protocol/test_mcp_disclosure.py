@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.services.audit.audit import AuditQuery
-from tests.conftest import fresh_postgres
 from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN
 from tests.protocol.requirements import covers
@@ -31,12 +30,6 @@ async def staged(tmp_path) -> AsyncIterator[Staged]:
             served = Staged(mcp_url, app, script)
             await served.offers(lambda tools: len(tools) == len(script.tools))
             yield served
-
-
-@pytest.fixture
-def empty_postgres_url(postgres_url) -> Iterator[str]:
-    with fresh_postgres(postgres_url) as url:
-        yield url
 
 
 @pytest.fixture
@@ -333,11 +326,11 @@ async def test_a_changed_definition_must_be_read_again(staged, host):
     assert not await host.is_refused("get_data")
 
 
-async def test_what_one_process_read_holds_in_another(tmp_path, empty_postgres_url, revision):
+async def test_what_one_process_read_holds_in_another(tmp_path, own_postgres_url, revision):
     script = scripted_data()
     with serving_http(script) as url:
         entry, declared = {"data": {"url": url, "namespace": False}}, {"disclosure": {"data": "staged"}}
-        options = {"declared": declared, "database_url": empty_postgres_url}
+        options = {"declared": declared, "database_url": own_postgres_url}
         async with (
             aggregated(tmp_path, entry, **options) as (one, app),
             aggregated(tmp_path, entry, **options) as (two, other),

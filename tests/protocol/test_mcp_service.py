@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import fresh_postgres
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import HANDSHAKE, REVISIONS, client
 from tests.protocol.requirements import covers
@@ -17,12 +15,6 @@ TEXT = "My name is John Doe and my SSN is 123-45-6789"
 @pytest.fixture
 def sqlite_url(tmp_path) -> str:
     return f"sqlite:///{tmp_path}/sluice.db"
-
-
-@pytest.fixture
-def empty_postgres_url(postgres_url) -> Iterator[str]:
-    with fresh_postgres(postgres_url) as url:
-        yield url
 
 
 async def test_a_conversation_is_redacted_and_restored_over_either_revision(sqlite_url):
@@ -84,10 +76,10 @@ async def test_refusals_of_the_edge_guard_have_the_form_of_this_surface(sqlite_u
 
 
 @covers("HS-REPLICAS")
-async def test_two_services_on_one_postgresql_serve_one_handshake_client(empty_postgres_url):
+async def test_two_services_on_one_postgresql_serve_one_handshake_client(own_postgres_url):
     async with (
-        service(empty_postgres_url) as (one, _),
-        service(empty_postgres_url) as (two, _),
+        service(own_postgres_url) as (one, _),
+        service(own_postgres_url) as (two, _),
         client(one, HANDSHAKE, str(KEY)) as wire,
     ):
         for n in range(12):

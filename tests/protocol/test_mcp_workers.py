@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.conftest import fresh_postgres
 from tests.e2e.running import Service, running, stop
 from tests.protocol.mcp_service import RING
 from tests.protocol.mcp_wire import ACCEPT, HANDSHAKE
@@ -16,12 +15,9 @@ CONTEXT = [{"type": "text", "text": "x"}]
 
 
 @pytest.fixture
-def two_workers(postgres_url, tmp_path) -> Iterator[Service]:
+def two_workers(own_postgres_url, tmp_path) -> Iterator[Service]:
     settings = {"SLUICE_HTTP__WORKERS": "2", "SLUICE_KEYS__RING": RING}
-    with (
-        fresh_postgres(postgres_url) as url,
-        running(tmp_path, SLUICE_DATABASE__URL=url, **settings) as service,
-    ):
+    with running(tmp_path, SLUICE_DATABASE__URL=own_postgres_url, **settings) as service:
         yield service
 
 
