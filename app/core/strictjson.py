@@ -81,16 +81,16 @@ def _decode_text(body: bytes) -> str:
 
 
 def _parse_text(text: str) -> Any:
-    fault: ServiceError
+    position = None
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        fault = _invalid("The body is not valid JSON.", error.pos)
-    except _RefusedError:
-        fault = _locate_fault(text)
-    except ValueError:
-        fault = _locate_fault(text)
-    raise fault
+        position = error.pos
+    except (_RefusedError, ValueError):
+        pass
+    # Raise outside the handlers, and what no local holds: a chained error, or a frame that holds its own error, would
+    # keep the body.
+    raise _locate_fault(text) if position is None else _invalid("The body is not valid JSON.", position)
 
 
 def _check_escapes(text: str) -> None:

@@ -31,7 +31,7 @@ from app.edge.limits import (
     check_path,
     has_body,
 )
-from app.edge.memory import LARGE_BYTES, FreedMemory
+from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.surfaces import ForeignSurface
@@ -156,8 +156,7 @@ class EdgeGuard:
             raise
         finally:
             facts.forget_body()
-            if facts.bytes_in >= LARGE_BYTES:
-                self.freed.after_large()
+            self.freed.ended(facts.bytes_in + answer.bytes_out)
             self.drain.running -= 1
             self.metrics.end(exchange)
             log_request(self.logger, exchange)

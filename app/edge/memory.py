@@ -2,13 +2,15 @@
 
 import asyncio
 import ctypes
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 LARGE_BYTES: Final = 1024 * 1024
-"""Bodies from this size on leave memory that is worth giving back."""
+"""Requests and answers from this size on leave memory that is worth giving back."""
 
+_MOST_UNCOLLECTED_BYTES: Final = 64 * 1024 * 1024
 _QUIET_S: Final = 1.0
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
@@ -39,15 +41,25 @@ def tune_allocator() -> None:
 
 @dataclass(slots=True)
 class FreedMemory:
-    """Asks the C library for what it keeps, once, a moment after the last of several large bodies."""
+    """Frees what large bodies left in cycles; asks the C library for what it keeps, a moment after the last of them.
+
+    The collector of cycles counts objects, and a large text is one: it would come by after thousands of requests, or
+    never. A body ends in a cycle where a frame that held it also holds the exception that left it.
+    """
 
     quiet_s: float = _QUIET_S
     trim: Callable[..., int] | None = field(default_factory=lambda: _of_c_library("malloc_trim"))
+    collect: Callable[[], int] = gc.collect
+    _uncollected: int = 0
     _timer: asyncio.TimerHandle | None = None
 
-    def after_large(self) -> None:
-        """Take note that a body of ``LARGE_BYTES`` or more is gone."""
-        if self.trim is None:
+    def ended(self, size: int) -> None:
+        """Take note that a request of ``size`` bytes, of its body and its answer, has ended."""
+        self._uncollected += size
+        # Where requests never cease there is no quiet moment.
+        if self._uncollected >= _MOST_UNCOLLECTED_BYTES:
+            self._collect()
+        if size < LARGE_BYTES:
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -55,6 +67,11 @@ class FreedMemory:
 
     def _begin(self) -> None:
         self._timer = None
+        self._collect()
         if self.trim is not None:
             # In a thread: it takes as long as there is memory to give back, without the interpreter's lock.
             asyncio.get_running_loop().run_in_executor(None, self.trim, 0)
+
+    def _collect(self) -> None:
+        self._uncollected = 0
+        self.collect()

@@ -56,28 +56,31 @@ def written(
     ``names`` are new names of the members at its paths.
     """
     copies: dict[tuple[str | int, ...], Any] = {(): items.copy()}
-
-    def copied(path: tuple[str | int, ...]) -> Any:
-        if path not in copies:
-            parent = copied(path[:-1])
-            copies[path] = parent[path[-1]] = parent[path[-1]].copy()
-        return copies[path]
-
     changed: list[tuple[str | int, ...]] = []
     for path, value in values.items():
-        holder = copied(path[:-1])
+        holder = _copied(copies, path[:-1])
         if holder[path[-1]] != value:
             changed.append(path)
         holder[path[-1]] = value
     for path in changed:
         for depth in range(1, len(path)):
-            drop_logprobs(copied(path[:depth]), path[depth])
+            drop_logprobs(_copied(copies, path[:depth]), path[depth])
     for path in sorted(
         names, key=len, reverse=True
     ):  # the paths to inner members have the old names of outer ones
-        _rename(copied(path[:-1]), path[-1], names[path])
+        _rename(_copied(copies, path[:-1]), path[-1], names[path])
     root: list[Any] = copies[()]
     return root
+
+
+def _copied(copies: dict[tuple[str | int, ...], Any], path: tuple[str | int, ...]) -> Any:
+    """Return the copy of the container at ``path``; make it, and those around it, where there is none yet."""
+    # Not inside ``written``: a function that calls itself from a closure keeps the whole context until the collector of
+    # cycles comes by, and large texts are few objects, for which it does not.
+    if path not in copies:
+        parent = _copied(copies, path[:-1])
+        copies[path] = parent[path[-1]] = parent[path[-1]].copy()
+    return copies[path]
 
 
 def drop_logprobs(holder: Any, member: str | int) -> None:
