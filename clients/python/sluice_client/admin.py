@@ -1,7 +1,11 @@
-"""Administration over REST: keys, policies, the audit log, erasures. Values are the JSON of the API."""
+"""Administration over REST: keys, policies, the audit log, erasures. Values are the JSON of the API.
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+Each class serves both clients: ``R`` is what a call for one record returns, ``L`` for a list of them. These are the
+values themselves for the blocking client, and coroutines of them for the asynchronous one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 from sluice_client.errors import ProtocolError
@@ -10,8 +14,10 @@ from sluice_client.results import Json
 from sluice_client.wire import JSON_TYPE, Steps, WireCall, encoded
 
 Record = dict[str, Any]
-Run = Callable[[Callable[[], Steps[Any]]], Any]
-AsyncRun = Callable[[Callable[[], Steps[Any]]], Awaitable[Any]]
+R = TypeVar("R")
+L = TypeVar("L")
+RunOne = Callable[[Steps[Record]], R]
+RunList = Callable[[Steps[list[Record]]], L]
 PAGE = 1000
 
 
@@ -50,209 +56,99 @@ def _scope_path(scope: str, handle: str | None = None) -> str:
     return f"/vault/scopes/{quote(scope, safe='')}{entry}"
 
 
-class Keys:
+class Keys(Generic[R, L]):
     """API keys; needs the role key-custodian."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunOne[R], run_list: RunList[L]) -> None:
         self._run = run
+        self._run_list = run_list
 
-    def list(self, *, tenant: str | None = None) -> list[Record]:
+    def list(self, *, tenant: str | None = None) -> L:
         """Return all keys, without their secrets."""
-        keys: list[Record] = self._run(lambda: listed("/keys", tenant=tenant))
-        return keys
+        return self._run_list(listed("/keys", tenant=tenant))
 
-    def get(self, key_id: str) -> Record:
+    def get(self, key_id: str) -> R:
         """Return a key."""
         return self._record("GET", f"/{quote(key_id)}")
 
-    def create(self, roles: Sequence[str], **members: Json) -> Record:
+    def create(self, roles: Sequence[str], **members: Json) -> R:
         """Create a key; its secret is in ``key``, this once. Members: name, expires, cidrs, tenant."""
         return self._record("POST", "", {"roles": [*roles], **members})
 
-    def rotate(self, key_id: str, **members: Json) -> Record:
+    def rotate(self, key_id: str, **members: Json) -> R:
         """Give a key a new secret; the old one works for ``overlap_s`` seconds."""
         return self._record("POST", f"/{quote(key_id)}/rotate", members)
 
-    def approve(self, key_id: str) -> Record:
+    def approve(self, key_id: str) -> R:
         """Approve the roles that a key waits for."""
         return self._record("POST", f"/{quote(key_id)}/approve")
 
-    def revoke(self, key_id: str) -> Record:
+    def revoke(self, key_id: str) -> R:
         """Revoke a key."""
         return self._record("DELETE", f"/{quote(key_id)}")
 
-    def _record(self, method: str, path: str, body: Json = None) -> Record:
-        record: Record = self._run(lambda: asked(method, f"/keys{path}", body))
-        return record
+    def _record(self, method: str, path: str, body: Json = None) -> R:
+        return self._run(asked(method, f"/keys{path}", body))
 
 
-class Policies:
+class Policies(Generic[R, L]):
     """A tenant's policy; needs the role operator."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunOne[R], run_list: RunList[L]) -> None:
         self._run = run
+        self._run_list = run_list
 
-    def get(self, *, tenant: str | None = None) -> Record:
+    def get(self, *, tenant: str | None = None) -> R:
         """Return the current version."""
-        record: Record = self._run(lambda: asked("GET", "/policies", tenant=tenant))
-        return record
+        return self._run(asked("GET", "/policies", tenant=tenant))
 
     def replace(
         self, policy: Mapping[str, Json], *, expected_version: int | None = None, tenant: str | None = None
-    ) -> Record:
+    ) -> R:
         """Store the next version; with ``expected_version`` only over that one."""
         query = {"expected_version": expected_version, "tenant": tenant}
-        record: Record = self._run(lambda: asked("PUT", "/policies", policy, **query))
-        return record
+        return self._run(asked("PUT", "/policies", policy, **query))
 
     def change(
         self, patch: Mapping[str, Json], *, expected_version: int | None = None, tenant: str | None = None
-    ) -> Record:
+    ) -> R:
         """Store the next version, with what ``patch`` names changed."""
         query = {"expected_version": expected_version, "tenant": tenant}
-        record: Record = self._run(lambda: asked("PATCH", "/policies", patch, **query))
-        return record
+        return self._run(asked("PATCH", "/policies", patch, **query))
 
-    def versions(self, *, tenant: str | None = None) -> list[Record]:
+    def versions(self, *, tenant: str | None = None) -> L:
         """Return all versions, newest first."""
-        versions: list[Record] = self._run(lambda: listed("/policies/versions", tenant=tenant))
-        return versions
+        return self._run_list(listed("/policies/versions", tenant=tenant))
 
 
-class Audit:
+class Audit(Generic[L]):
     """The audit log; needs the role auditor."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run_list: RunList[L]) -> None:
+        self._run_list = run_list
 
-    def events(self, *, most: int | None = 1000, **filters: Json) -> list[Record]:
+    def events(self, *, most: int | None = 1000, **filters: Json) -> L:
         """Return at most ``most`` events, newest first. Filters: since, until, actor, action, outcome, scope, …."""
-        events: list[Record] = self._run(lambda: listed("/audit/events", most, **filters))
-        return events
+        return self._run_list(listed("/audit/events", most, **filters))
 
 
-class Erasures:
+class Erasures(Generic[R]):
     """Erasure of originals; needs the role eraser. Each returns a receipt with counts, never values."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunOne[R]) -> None:
         self._run = run
 
-    def value(self, value: str) -> Record:
+    def value(self, value: str) -> R:
         """Erase a value in all scopes."""
         return self._record("POST", "/vault/erasures", {"value": value})
 
-    def scope(self, scope: str) -> Record:
+    def scope(self, scope: str) -> R:
         """Erase a scope with all its originals."""
         return self._record("DELETE", _scope_path(scope))
 
-    def handle(self, scope: str, handle: str) -> Record:
+    def handle(self, scope: str, handle: str) -> R:
         """Erase the original of one handle."""
         return self._record("DELETE", _scope_path(scope, handle))
 
-    def _record(self, method: str, path: str, body: Json = None) -> Record:
-        record: Record = self._run(lambda: asked(method, path, body))
-        return record
-
-
-class AsyncKeys:
-    """API keys, as ``Keys``."""
-
-    def __init__(self, run: AsyncRun) -> None:
-        self._run = run
-
-    async def list(self, *, tenant: str | None = None) -> list[Record]:
-        """Return all keys, without their secrets."""
-        keys: list[Record] = await self._run(lambda: listed("/keys", tenant=tenant))
-        return keys
-
-    async def get(self, key_id: str) -> Record:
-        """Return a key."""
-        return await self._record("GET", f"/{quote(key_id)}")
-
-    async def create(self, roles: Sequence[str], **members: Json) -> Record:
-        """Create a key; its secret is in ``key``, this once. Members: name, expires, cidrs, tenant."""
-        return await self._record("POST", "", {"roles": [*roles], **members})
-
-    async def rotate(self, key_id: str, **members: Json) -> Record:
-        """Give a key a new secret; the old one works for ``overlap_s`` seconds."""
-        return await self._record("POST", f"/{quote(key_id)}/rotate", members)
-
-    async def approve(self, key_id: str) -> Record:
-        """Approve the roles that a key waits for."""
-        return await self._record("POST", f"/{quote(key_id)}/approve")
-
-    async def revoke(self, key_id: str) -> Record:
-        """Revoke a key."""
-        return await self._record("DELETE", f"/{quote(key_id)}")
-
-    async def _record(self, method: str, path: str, body: Json = None) -> Record:
-        record: Record = await self._run(lambda: asked(method, f"/keys{path}", body))
-        return record
-
-
-class AsyncPolicies:
-    """A tenant's policy, as ``Policies``."""
-
-    def __init__(self, run: AsyncRun) -> None:
-        self._run = run
-
-    async def get(self, *, tenant: str | None = None) -> Record:
-        """Return the current version."""
-        record: Record = await self._run(lambda: asked("GET", "/policies", tenant=tenant))
-        return record
-
-    async def replace(
-        self, policy: Mapping[str, Json], *, expected_version: int | None = None, tenant: str | None = None
-    ) -> Record:
-        """Store the next version; with ``expected_version`` only over that one."""
-        query = {"expected_version": expected_version, "tenant": tenant}
-        record: Record = await self._run(lambda: asked("PUT", "/policies", policy, **query))
-        return record
-
-    async def change(
-        self, patch: Mapping[str, Json], *, expected_version: int | None = None, tenant: str | None = None
-    ) -> Record:
-        """Store the next version, with what ``patch`` names changed."""
-        query = {"expected_version": expected_version, "tenant": tenant}
-        record: Record = await self._run(lambda: asked("PATCH", "/policies", patch, **query))
-        return record
-
-    async def versions(self, *, tenant: str | None = None) -> list[Record]:
-        """Return all versions, newest first."""
-        versions: list[Record] = await self._run(lambda: listed("/policies/versions", tenant=tenant))
-        return versions
-
-
-class AsyncAudit:
-    """The audit log, as ``Audit``."""
-
-    def __init__(self, run: AsyncRun) -> None:
-        self._run = run
-
-    async def events(self, *, most: int | None = 1000, **filters: Json) -> list[Record]:
-        """Return at most ``most`` events, newest first."""
-        events: list[Record] = await self._run(lambda: listed("/audit/events", most, **filters))
-        return events
-
-
-class AsyncErasures:
-    """Erasure of originals, as ``Erasures``."""
-
-    def __init__(self, run: AsyncRun) -> None:
-        self._run = run
-
-    async def value(self, value: str) -> Record:
-        """Erase a value in all scopes."""
-        return await self._record("POST", "/vault/erasures", {"value": value})
-
-    async def scope(self, scope: str) -> Record:
-        """Erase a scope with all its originals."""
-        return await self._record("DELETE", _scope_path(scope))
-
-    async def handle(self, scope: str, handle: str) -> Record:
-        """Erase the original of one handle."""
-        return await self._record("DELETE", _scope_path(scope, handle))
-
-    async def _record(self, method: str, path: str, body: Json = None) -> Record:
-        record: Record = await self._run(lambda: asked(method, path, body))
-        return record
+    def _record(self, method: str, path: str, body: Json = None) -> R:
+        return self._run(asked(method, path, body))

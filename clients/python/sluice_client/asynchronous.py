@@ -10,7 +10,7 @@ from typing import Self, TypeVar, Unpack
 import httpx2
 
 from sluice_client import operations
-from sluice_client.admin import AsyncAudit, AsyncErasures, AsyncKeys, AsyncPolicies
+from sluice_client.admin import Audit, Erasures, Keys, Policies
 from sluice_client.arguments import RedactArguments, RestoreArguments, address, credential, trust
 from sluice_client.duplex import restored_stream
 from sluice_client.errors import SluiceError
@@ -66,10 +66,10 @@ class AsyncSluice:
         self._dialect = operations.dialect_for(transport, revision)
         self._http = http_client or httpx2.AsyncClient(**client_settings(self._options))
         self._owns_http = http_client is None
-        self.keys = AsyncKeys(self._administered)
-        self.policies = AsyncPolicies(self._administered)
-        self.audit = AsyncAudit(self._administered)
-        self.erasures = AsyncErasures(self._administered)
+        self.keys = Keys(self._drive, self._drive)
+        self.policies = Policies(self._drive, self._drive)
+        self.audit = Audit(self._drive)
+        self.erasures = Erasures(self._drive)
         self._opening = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -159,9 +159,6 @@ class AsyncSluice:
     async def health(self) -> Health:
         """Return whether the service is ready."""
         return await self._drive(operations.health())
-
-    async def _administered(self, operation: Callable[[], Steps[T]]) -> T:
-        return await self._drive(operation())
 
     async def _run(self, operation: Callable[[], Steps[T]]) -> T:
         await self._open(None)

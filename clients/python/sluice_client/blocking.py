@@ -69,10 +69,10 @@ class Sluice:
         self._dialect = operations.dialect_for(transport, revision)
         self._http = http_client or httpx2.Client(**client_settings(self._options))
         self._owns_http = http_client is None
-        self.keys = Keys(self._administered)
-        self.policies = Policies(self._administered)
-        self.audit = Audit(self._administered)
-        self.erasures = Erasures(self._administered)
+        self.keys = Keys(self._drive, self._drive)
+        self.policies = Policies(self._drive, self._drive)
+        self.audit = Audit(self._drive)
+        self.erasures = Erasures(self._drive)
         self._opening = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -165,9 +165,6 @@ class Sluice:
     def health(self) -> Health:
         """Return whether the service is ready."""
         return self._drive(operations.health())
-
-    def _administered(self, operation: Callable[[], Steps[T]]) -> T:
-        return self._drive(operation())
 
     def _run(self, operation: Callable[[], Steps[T]]) -> T:
         self._open(None)
