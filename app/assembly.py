@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from typing import Final
 
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
+from app.core.contracts.anchors import Anchor
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
 from app.engine_wiring import (
@@ -20,6 +21,7 @@ from app.engine_wiring import (
     pool_detector,
     remote_options,
 )
+from app.engines.anchors.choosing import anchor_of
 from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.grounding.checker import RuleChecker
@@ -35,6 +37,7 @@ from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
+from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService, event_mac
 from app.services.background import Background, housekeeping
 from app.services.catalog.catalogs import CatalogService
@@ -120,6 +123,7 @@ class Services:
     collections: CollectionService
     indexing: DocumentIndexing | None
     ingestion: IngestionService
+    log_lag: LogLag
     background: Background
 
 
@@ -170,15 +174,14 @@ async def opened(
     provider = key_ring(settings)
     await bring_forward(settings)
     async with AsyncExitStack() as stack:
-        database = _database(settings)
-        stack.push_async_callback(database.close)
-        await database.check(production=settings.environment == "production")
+        database = await stack.enter_async_context(_checked_database(settings))
         keyring = KeyringService(database, provider)
         keys = await keyring.start()
         changes = await stack.enter_async_context(Changes(database).running())
         custodian = KeyKeeper(provider)
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
         audit = AuditService(database, writer, keys)
+        anchoring = Anchoring.over(database, _anchors(settings), now)
         access = AccessService(database, audit)
         detector = pool_detector(settings.detection)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
@@ -310,6 +313,7 @@ async def opened(
             collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),
             indexing=indexes.indexing,
             ingestion=ingestion,
+            log_lag=anchoring.lag,
             background=Background(
                 database,
                 [
@@ -323,11 +327,21 @@ async def opened(
                         purge_disclosures=disclosure.purge_expired,
                         purge_ingestions=ingestion.purge,
                         embed_documents=DocumentVectors(database, embedder).embed_missing,
+                        anchor_checkpoints=anchoring.run,
+                        look_at_log=anchoring.lag.look,
                     ),
                     *indexes.jobs,
                 ],
             ),
         )
+
+
+@asynccontextmanager
+async def _checked_database(settings: Settings) -> AsyncIterator[Database]:
+    """Open the database for a while, and see first that it may serve."""
+    async with _database(settings) as database:
+        await database.check(production=settings.environment == "production")
+        yield database
 
 
 def _database(settings: Settings) -> Database:
@@ -369,10 +383,24 @@ def mark_store(settings: Settings) -> MarkStore:
         # The extra is not installed: the sentence names the setting that asks for it.
         sentence = (
             "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: "
-            "pip install 'sluice[s3]', or name a folder."
+            "pip install 'sluice-mcp[s3]', or name a folder."
         )
         raise ConfigurationError([sentence]) from None
     return MarkBucket(mark)
+
+
+def _anchors(settings: Settings) -> list[Anchor]:
+    try:
+        return [anchor_of(address) for address in settings.audit.anchors]
+    except ValueError as error:
+        raise ConfigurationError([f"SLUICE_AUDIT__ANCHORS: {error}."]) from None
+    except ModuleNotFoundError:
+        # The extra is not installed: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_AUDIT__ANCHORS names a place in S3, but the extra s3 is not installed: "
+            "pip install 'sluice-mcp[s3]', or name another place."
+        )
+        raise ConfigurationError([sentence]) from None
 
 
 def upstream_rules(settings: Settings) -> UpstreamRules:

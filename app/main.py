@@ -75,7 +75,7 @@ def create_app(
         # Said here and not by the import: the sentence names the setting that asks for it.
         sentence = (
             "SLUICE_TELEMETRY__OTLP_ENDPOINT is set, but the extra otel is not installed: "
-            "pip install 'sluice[otel]', or unset the variable."
+            "pip install 'sluice-mcp[otel]', or unset the variable."
         )
         raise ConfigurationError([sentence]) from None
 
@@ -104,9 +104,10 @@ def create_app(
             )
             service.state.services = services
             service.state.route_services = _services(services, anonymous)
-            readiness.begin(_checks(services))
+            readiness.begin(_checks(services), services.log_lag.late)
             metrics.watch_servers(services.upstreams.counts)
             metrics.watch_detection(services.detector.counts)
+            metrics.watch_log(lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s)
             mcp = _mcp(services, anonymous, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)

@@ -167,7 +167,9 @@ def verify(
     ] = None,
     anchor: Annotated[
         list[Path] | None,
-        typer.Option(help="File with a checkpoint that was kept elsewhere; may be repeated."),
+        typer.Option(
+            help="File with a checkpoint that was kept elsewhere, or with all of an anchor; may be repeated."
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,
@@ -187,7 +189,7 @@ def verify(
     from app.core.access import SYSTEM_TENANT
     from app.services.audit.log_access import AuditLogService
 
-    anchors = [_checkpoint_in(file) for file in anchor or []]
+    anchors = [note for file in anchor or [] for note in _checkpoints_in(file)]
     trusted = _public_keys(key) if key else None
     caller = caller_for(SYSTEM_TENANT)
     result = on_host(
@@ -311,9 +313,11 @@ def _public_keys(texts: Sequence[str]) -> "list[VerifierKey]":
         fail(f"--key is no public key of a log: {error}", USAGE)
 
 
-def _checkpoint_in(file: Path) -> str:
+def _checkpoints_in(file: Path) -> list[str]:
+    from app.engines.anchors.file import checkpoints_in
+
     try:
-        return file.read_text("utf-8")
+        return checkpoints_in(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         fail(f"The anchor {file} cannot be read: {reason}.", USAGE)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -32,13 +32,16 @@ class Readiness:
 
     drain: Drain
     checks: dict[str, Check] = field(default_factory=dict)
+    warnings: Callable[[], Sequence[str]] = tuple
+    """What is late but keeps no request from being served, in words without content."""
     timeout_s: float = _CHECK_S
     _last: tuple[float, dict[str, bool]] | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def begin(self, checks: Mapping[str, Check]) -> None:
-        """Add the checks of an application that has started."""
+    def begin(self, checks: Mapping[str, Check], warnings: Callable[[], Sequence[str]] = tuple) -> None:
+        """Add the checks and the warnings of an application that has started."""
         self.checks.update(checks)
+        self.warnings = warnings
 
     async def state(self) -> dict[str, bool]:
         """Return for each check whether it passed."""
@@ -62,6 +65,11 @@ _STATE: Final = {
     "properties": {
         "status": {"enum": ["ready", "unavailable"]},
         "checks": {"type": "object", "additionalProperties": {"type": "boolean"}},
+        "warnings": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "What is late but keeps no request from being served; absent if nothing is.",
+        },
     },
 }
 _STATE_EXAMPLE: Final = {"status": "ready", "checks": {"database": True}}
@@ -88,6 +96,8 @@ def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
         if not ready:
             facts_of(request.scope).error_code = "overloaded"
         body: dict[str, Any] = {"status": "ready" if ready else "unavailable", "checks": checks}
+        if warnings := readiness.warnings():
+            body["warnings"] = list(warnings)
         return Response(dumps(body), _READY if ready else _UNAVAILABLE, media_type="application/json")
 
     if metrics is not None:

@@ -120,6 +120,25 @@ class Metrics:
         for state in _SERVER_STATES:
             self._servers.labels(state).set_function(partial(_count_of, counts, state))
 
+    def watch_log(
+        self, sealing_s: Callable[[], float], anchoring_s: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """Show how far sealing the audit log and each of its anchors lag, in seconds; asked at each exposition."""
+        sealing = Gauge(
+            "sluice_audit_sealing_lag_seconds",
+            "Age of the oldest event that no checkpoint covers.",
+            registry=self.registry,
+        )
+        sealing.set_function(sealing_s)
+        anchoring = Gauge(
+            "sluice_audit_anchor_lag_seconds",
+            "Age of the oldest checkpoint that an anchor does not keep.",
+            ["anchor"],
+            registry=self.registry,
+        )
+        for name in anchoring_s():
+            anchoring.labels(name).set_function(partial(_count_of, anchoring_s, name))
+
     def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Show what the detector counts, see `DetectionCollector`."""
         self.registry.register(DetectionCollector(counts))
@@ -151,7 +170,7 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-def _count_of(counts: Callable[[], Mapping[str, int]], state: str) -> float:
+def _count_of(counts: Callable[[], Mapping[str, float]], state: str) -> float:
     return counts().get(state, 0)
 
 

@@ -33,6 +33,8 @@ class Job:
     name: str
     every_s: float
     run: Callable[[], Awaitable[object]]
+    everywhere: bool = False
+    """Each process runs it for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Background:
     async def once(self, job: Job) -> bool:
         """Run a job now unless another process does; a failure is logged without content and not raised."""
         try:
+            if job.everywhere:
+                await job.run()
+                return True
             async with only_here(self.database, f"sluice job {job.name}") as mine:
                 if mine:
                     await job.run()
@@ -91,6 +96,8 @@ def housekeeping(
     purge_disclosures: Callable[[], Awaitable[object]],
     purge_ingestions: Callable[[], Awaitable[object]],
     embed_documents: Callable[[], Awaitable[object]],
+    anchor_checkpoints: Callable[[], Awaitable[object]],
+    look_at_log: Callable[[], Awaitable[object]],
 ) -> list[Job]:
     """Return the jobs of every installation."""
     database = access.database
@@ -114,5 +121,7 @@ def housekeeping(
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("settle-keys", _MINUTE_S, access.settle_keys),
         Job("seal-audit", _SEAL_S, LogSealer.over(access.audit).seal),
+        Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
+        Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -32,6 +32,7 @@ from app.core.catalog.servers import MCPServerSettings
 from app.settings.documents import DocumentsSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
+    AuditSettings,
     AuthSettings,
     DatabaseSettings,
     DetectionSettings,
@@ -49,6 +50,7 @@ from app.settings.sections import (
 __all__ = [
     "CLIENT_VARIABLES",
     "CONFIG_VARIABLE",
+    "AuditSettings",
     "AuthSettings",
     "ConfigurationError",
     "DatabaseSettings",
@@ -121,6 +123,7 @@ class Settings(BaseSettings):
     detection: DetectionSettings = DetectionSettings()
     grounding: GroundingSettings = GroundingSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    audit: AuditSettings = AuditSettings()
     sessions: SessionsSettings = SessionsSettings()
     traffic: TrafficSettings = TrafficSettings()
     upstreams: UpstreamsSettings = UpstreamsSettings()

@@ -298,6 +298,17 @@ class TelemetrySettings(Section):
     )
 
 
+class AuditSettings(Section):
+    """The audit log; docs/audit.md."""
+
+    anchors: Names = Field(
+        default=(),
+        description="Where each signed checkpoint is kept besides the database, comma-separated: "
+        "`file:///folder/checkpoints.jsonl`, `s3://bucket/folder`, `syslog+tls://host:6514?ca=/folder/ca.pem`, "
+        "`https://witness.example/#KEY`; docs/audit.md.",
+    )
+
+
 class SessionsSettings(Section):
     """Sessions of the MCP revision with a handshake."""
 

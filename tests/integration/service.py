@@ -4,7 +4,7 @@ import io
 import logging
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from app.core.access import ApiKey
 from app.main import create_app
 from app.settings import (
+    AuditSettings,
     AuthSettings,
     DatabaseSettings,
     DetectionSettings,
@@ -46,11 +47,16 @@ class Service:
 
 @contextmanager
 def running_service(
-    directory: Path, *, database_url: str | None = None, warm: bool = False, **server: Any
+    directory: Path,
+    *,
+    database_url: str | None = None,
+    warm: bool = False,
+    anchors: Sequence[str] = (),
+    **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
-    Without ``database_url`` the database is a SQLite file there.
+    Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -61,6 +67,7 @@ def running_service(
         keys=KeysSettings(file=directory / "keyring.json"),
         auth=AuthSettings(bootstrap_key=SecretStr(key)),
         detection=DetectionSettings(warm=warm),
+        audit=AuditSettings(anchors=tuple(anchors)),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),
     )
     root = logging.getLogger()

@@ -142,6 +142,6 @@ def test_without_the_extra_the_start_ends_with_one_sentence(monkeypatch: pytest.
         mark_store(settings)
     (sentence,) = raised.value.faults
     assert sentence == (
-        "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: pip install 'sluice[s3]', "
+        "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: pip install 'sluice-mcp[s3]', "
         "or name a folder."
     )

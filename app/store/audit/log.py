@@ -140,7 +140,7 @@ async def list_unsealed(tx: AsyncConnection, progress: Progress, limit: int) -> 
         query = query.where(older, ~in_log, tuple_(*key) > tuple_(progress.tenant, progress.event))
         query = query.order_by(*key)
     else:
-        query = _newer(tx, query, progress).where(order < await _horizon(tx))
+        query = newer(tx, query, progress).where(order < await _horizon(tx))
     return [_unsealed(row) for row in await tx.execute(query.limit(limit))]
 
 
@@ -153,6 +153,17 @@ def advanced(progress: Progress, rows: Sequence[Unsealed], limit: int) -> Progre
     last = rows[-1]
     order = progress.order if progress.until is not None else last.order
     return Progress(order, last.recorded.event.tenant, last.recorded.event.id, progress.until)
+
+
+def newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select[Any]:
+    """Return ``query`` for the rows of the record behind ``progress``, in the order of sealing."""
+    if tx.dialect.name == "sqlite":
+        # The number of a row is its own; the row that was numbered last is in the log.
+        newer = progress.order < _ROWID if progress.event != _NIL else progress.order <= _ROWID
+        return query.where(newer).order_by(_ROWID)
+    key = (audit_event.c[WRITTEN_BY], audit_event.c.tenant, audit_event.c.id)
+    query = query.where(tuple_(*key) > tuple_(progress.order, progress.tenant, progress.event))
+    return query.where(audit_event.c[WRITTEN_BY].is_not(None)).order_by(*key)
 
 
 async def list_heads(tx: AsyncConnection, tenants: Collection[str] | None = None) -> dict[str, Head]:
@@ -213,6 +224,12 @@ async def newest_checkpoint(tx: AsyncConnection) -> SignedCheckpoint | None:
     query = select(log_checkpoint).order_by(log_checkpoint.c.size.desc()).limit(1)
     row = (await tx.execute(query)).one_or_none()
     return SignedCheckpoint(row.size, row.note, row.at) if row is not None else None
+
+
+async def replace_checkpoint(tx: AsyncConnection, checkpoint: SignedCheckpoint) -> None:
+    """Store the checkpoint with more signatures than it had."""
+    same = log_checkpoint.c.size == checkpoint.size
+    await tx.execute(update(log_checkpoint).where(same).values(note=checkpoint.note))
 
 
 async def list_checkpoints(tx: AsyncConnection, after: int, limit: int) -> list[SignedCheckpoint]:
@@ -303,16 +320,6 @@ async def _horizon(tx: AsyncConnection) -> int:
 
 def _order(tx: AsyncConnection) -> ColumnElement[Any]:
     return audit_event.c[WRITTEN_BY] if tx.dialect.name == "postgresql" else _ROWID
-
-
-def _newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select[Any]:
-    if tx.dialect.name == "sqlite":
-        # The number of a row is its own; the row that was numbered last is in the log.
-        newer = progress.order < _ROWID if progress.event != _NIL else progress.order <= _ROWID
-        return query.where(newer).order_by(_ROWID)
-    key = (audit_event.c[WRITTEN_BY], audit_event.c.tenant, audit_event.c.id)
-    query = query.where(tuple_(*key) > tuple_(progress.order, progress.tenant, progress.event))
-    return query.where(audit_event.c[WRITTEN_BY].is_not(None)).order_by(*key)
 
 
 def _unsealed(row: Row[Any]) -> Unsealed:

@@ -17,7 +17,7 @@ from sqlalchemy import (
 
 from app.store.tables import Instant, metadata
 
-__all__ = ["log_checkpoint", "log_entry", "log_head", "log_leaf", "log_tile", "metadata"]
+__all__ = ["log_anchor", "log_checkpoint", "log_entry", "log_head", "log_leaf", "log_tile", "metadata"]
 
 
 def _text(name: str) -> Column[str]:
@@ -72,4 +72,13 @@ log_checkpoint = Table(
     *(_number("size"), _text("note")),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("size"),
+)
+
+log_anchor = Table(
+    "log_anchor",
+    metadata,
+    # The newest checkpoint that each anchor is known to keep.
+    *(_text("name"), _number("size"), _blob("root")),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("name"),
 )

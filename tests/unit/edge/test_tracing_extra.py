@@ -15,4 +15,4 @@ def test_a_collector_without_the_extra_is_one_sentence(monkeypatch: pytest.Monke
         create_app(settings)
     (sentence,) = caught.value.faults
     assert "SLUICE_TELEMETRY__OTLP_ENDPOINT" in sentence
-    assert "sluice[otel]" in sentence
+    assert "sluice-mcp[otel]" in sentence

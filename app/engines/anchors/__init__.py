@@ -1,0 +1,1 @@
+"""Where checkpoints of the audit log are kept: files, buckets, syslog, witnesses."""

@@ -1,0 +1,151 @@
+"""Give each new checkpoint of the audit log to the anchors, once it is certain that it continues what they keep."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from app.core.contracts.anchors import Anchor, AnchorError, KeepsAnotherError, Submission
+from app.core.transparency.hashing import continues
+from app.core.transparency.notes import Checkpoint, Note, Signature
+from app.core.transparency.tiles import consistency_proof, root, wanted
+from app.store.audit.anchors import Kept, list_kept, oldest_beyond, oldest_unsealed, put_kept
+from app.store.audit.log import (
+    HEADS,
+    SignedCheckpoint,
+    list_tiles,
+    newest_checkpoint,
+    replace_checkpoint,
+)
+from app.store.database import Database
+
+LATE_S: Final = 60.0
+"""Behind by more than this, sealing and anchors are named by the readiness probe."""
+
+log = logging.getLogger("sluice.audit")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchoring:
+    """Keeps the anchors up to date; one process at a time runs it, each knows the ``lag``."""
+
+    database: Database
+    anchors: Sequence[Anchor]
+    now: Callable[[], datetime]
+    lag: "LogLag"
+
+    @classmethod
+    def over(cls, database: Database, anchors: Sequence[Anchor], now: Callable[[], datetime]) -> "Anchoring":
+        """Return what keeps these anchors up to date."""
+        return cls(database, anchors, now, LogLag(database, [anchor.name for anchor in anchors], now))
+
+    async def run(self) -> None:
+        """Give the newest checkpoint to each anchor that does not keep it; one that fails delays no other."""
+        if not self.anchors:
+            return
+        async with self.database.system_transaction(write=False) as tx:
+            newest = await newest_checkpoint(tx)
+            kept = await list_kept(tx)
+        if newest is None:
+            return
+        note = Note.parse(newest.note)
+        answers = await asyncio.gather(
+            *(self._guarded(anchor, kept.get(anchor.name), note) for anchor in self.anchors)
+        )
+        await self._add(newest, [signature for signatures in answers for signature in signatures])
+
+    async def _guarded(self, anchor: Anchor, stored: Kept | None, note: Note) -> Sequence[Signature]:
+        try:
+            return await self._advance(anchor, stored, note)
+        except AnchorError as error:
+            log.warning("anchor %s does not keep the newest checkpoint: %s", anchor.name, error)
+            return ()
+
+    async def _advance(self, anchor: Anchor, stored: Kept | None, note: Note) -> Sequence[Signature]:
+        checkpoint = Checkpoint.parse(note.text)
+        own = await anchor.newest()
+        if own is not None and own.origin != checkpoint.origin:
+            raise AnchorError("It keeps checkpoints of another log.")
+        since = own.size if own is not None else stored.size if stored is not None else 0
+        expected = own.root if own is not None else stored.root if stored is not None else None
+        if since == checkpoint.size and expected == checkpoint.root:
+            return ()
+        try:
+            cosignatures = await anchor.keep(await self._submission(note, checkpoint, since, expected))
+        except KeepsAnotherError as error:
+            # What it said is checked by itself: it asks for the proof that the log continues from there.
+            cosignatures = await anchor.keep(await self._submission(note, checkpoint, error.size, None))
+        async with self.database.system_transaction(quiet=True) as tx:
+            await put_kept(tx, Kept(anchor.name, checkpoint.size, checkpoint.root, self.now()))
+        return cosignatures
+
+    async def _submission(
+        self, note: Note, checkpoint: Checkpoint, since: int, expected: bytes | None
+    ) -> Submission:
+        """Return the checkpoint with its proof; raise AnchorError where it does not continue what is kept."""
+        if since > checkpoint.size:
+            raise AnchorError(
+                f"It keeps {since} entries, the log has {checkpoint.size}: the log was set back."
+            )
+        prove = partial(consistency_proof, since, checkpoint.size)
+        then = partial(root, since)
+        async with self.database.system_transaction(write=False) as tx:
+            places = [(HEADS, place) for place in {*wanted(prove), *wanted(then)}]
+            tiles = (await list_tiles(tx, places)).get(HEADS, {})
+        try:
+            proof, computed = prove(tiles), then(tiles)
+        except LookupError:
+            raise AnchorError("Tiles of the log are missing: run sluice audit verify.") from None
+        old_root = computed if expected is None else expected
+        if since and not continues(old_root, since, checkpoint.root, checkpoint.size, proof):
+            raise AnchorError("The log does not continue what it keeps: run sluice audit verify.")
+        return Submission(checkpoint, note, since, proof)
+
+    async def _add(self, newest: SignedCheckpoint, cosignatures: Sequence[Signature]) -> None:
+        """Store the cosignatures with the checkpoint, so that proofs of events carry them."""
+        if not cosignatures:
+            return
+        note = Note.parse(newest.note)
+        signed = Note(note.text, (*note.signatures, *(made for made in cosignatures)))
+        async with self.database.system_transaction(quiet=True) as tx:
+            await replace_checkpoint(tx, SignedCheckpoint(newest.size, str(signed), newest.at))
+
+
+@dataclass(slots=True)
+class LogLag:
+    """How far the log is behind, in seconds, as this process last saw it: for metrics and the readiness probe."""
+
+    database: Database
+    anchors: Sequence[str]
+    now: Callable[[], datetime]
+    sealing_s: float = 0.0
+    _anchoring_s: Mapping[str, float] | None = None
+
+    async def look(self) -> None:
+        """Read how far sealing and each anchor are."""
+        async with self.database.system_transaction(write=False) as tx:
+            unsealed = await oldest_unsealed(tx)
+            kept = await list_kept(tx) if self.anchors else {}
+            waiting = {
+                name: await oldest_beyond(tx, kept[name].size if name in kept else -1)
+                for name in self.anchors
+            }
+        moment = self.now()
+        self.sealing_s = _seconds(unsealed, moment)
+        self._anchoring_s = {name: _seconds(since, moment) for name, since in waiting.items()}
+
+    def anchoring_s(self) -> Mapping[str, float]:
+        """Return for each anchor how long it has been without a checkpoint that was signed."""
+        return self._anchoring_s or dict.fromkeys(self.anchors, 0.0)
+
+    def late(self) -> list[str]:
+        """Return what is behind by more than a minute, in words for operators."""
+        behind = ["sealing the audit log"] if self.sealing_s > LATE_S else []
+        return behind + [f"anchor {name}" for name, lag_s in self.anchoring_s().items() if lag_s > LATE_S]
+
+
+def _seconds(since: datetime | None, moment: datetime) -> float:
+    return 0.0 if since is None else max(0.0, (moment - since).total_seconds())
