@@ -1,17 +1,13 @@
 """Build the services from the settings: for the server, and for commands on the host."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from ipaddress import ip_network
 from typing import Final
 
-from app.core.catalog.tool_filter import ExposedTools, parse_filters
-from app.core.contracts.anchors import Anchor
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
 from app.engine_wiring import (
@@ -21,7 +17,6 @@ from app.engine_wiring import (
     pool_detector,
     remote_options,
 )
-from app.engines.anchors.choosing import anchor_of
 from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.grounding.checker import RuleChecker
@@ -32,6 +27,7 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
+from app.places_wiring import anchors, mark_store, remote_middlewares, upstream_rules
 from app.services.access.access import AccessService
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
@@ -62,9 +58,7 @@ from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
-from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.server_admin import ServerService
-from app.services.servers.tenant_upstreams import UpstreamRules
 from app.services.servers.upstreams import UpstreamService
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
@@ -78,8 +72,6 @@ from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
-from app.store.vault.mark_files import MarkFolder, MarkStore
-from app.upstream.connection import AggregatorOptions, Connection
 from app.upstream.link_probe import NetworkProbe
 from app.upstream.providers.client import ProviderClient
 
@@ -181,7 +173,7 @@ async def opened(
         custodian = KeyKeeper(provider)
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
         audit = AuditService(database, writer, keys)
-        anchoring = Anchoring.over(database, _anchors(settings), now)
+        anchoring = Anchoring.over(database, anchors(settings), now)
         access = AccessService(database, audit)
         detector = pool_detector(settings.detection)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
@@ -267,7 +259,7 @@ async def opened(
             observe=observe,
             visible_tools=listing.visible_tools,
             pipelines=pipelines,
-            remotes=await stack.enter_async_context(_remote_middlewares(settings).running()),
+            remotes=await stack.enter_async_context(remote_middlewares(settings).running()),
         )
         forwarding = ForwardService(listing, invoke, traffic, audit, upstreams.connection)
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
@@ -350,17 +342,6 @@ def _database(settings: Settings) -> Database:
     return Database(section.url.get_secret_value(), pool_size=section.pool_size, patience=patience)
 
 
-def _remote_middlewares(settings: Settings) -> RemoteMiddlewares:
-    section = settings.upstreams
-    terms = AggregatorOptions(
-        connect_timeout_s=section.connect_timeout_s, max_result_bytes=section.max_result_bytes
-    )
-    connections = {
-        name: Connection(name, server, terms) for name, server in settings.middleware_servers.items()
-    }
-    return RemoteMiddlewares(connections, time.monotonic)
-
-
 def _description_files(settings: Settings) -> DescriptionFiles | None:
     folder = settings.upstreams.descriptions
     if folder is not None and not folder.is_dir():
@@ -370,56 +351,3 @@ def _description_files(settings: Settings) -> DescriptionFiles | None:
             ]
         )
     return DescriptionFiles(folder) if folder is not None else None
-
-
-def mark_store(settings: Settings) -> MarkStore:
-    """Return where the marks are kept; a folder lies where the keys lie, not in the database's backups."""
-    mark = settings.vault.mark
-    if mark is None or settings.vault.mark_folder is not None:
-        return MarkFolder(settings.erasure_file.parent, shared=mark is not None)
-    try:
-        from app.store.vault.mark_objects import MarkBucket  # noqa: PLC0415 - needs an extra
-    except ModuleNotFoundError:
-        # The extra is not installed: the sentence names the setting that asks for it.
-        sentence = (
-            "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: "
-            "pip install 'sluice-mcp[s3]', or name a folder."
-        )
-        raise ConfigurationError([sentence]) from None
-    return MarkBucket(mark)
-
-
-def _anchors(settings: Settings) -> list[Anchor]:
-    try:
-        return [anchor_of(address) for address in settings.audit.anchors]
-    except ValueError as error:
-        raise ConfigurationError([f"SLUICE_AUDIT__ANCHORS: {error}."]) from None
-    except ModuleNotFoundError:
-        # The extra is not installed: the sentence names the setting that asks for it.
-        sentence = (
-            "SLUICE_AUDIT__ANCHORS names a place in S3, but the extra s3 is not installed: "
-            "pip install 'sluice-mcp[s3]', or name another place."
-        )
-        raise ConfigurationError([sentence]) from None
-
-
-def upstream_rules(settings: Settings) -> UpstreamRules:
-    """Return what the settings say of the servers behind this one."""
-    section = settings.upstreams
-    try:
-        filters = parse_filters(section.filter or "")
-        for network in section.allowed_networks:
-            ip_network(network)
-    except ValueError as error:
-        raise ConfigurationError(
-            [f"SLUICE_UPSTREAMS__FILTER or __ALLOWED_NETWORKS is wrong: {error}."]
-        ) from None
-    return UpstreamRules(
-        connect_timeout_s=section.connect_timeout_s,
-        max_result_bytes=section.max_result_bytes,
-        servers=frozenset(section.servers),
-        filters={server: ExposedTools.parse(names) for server, names in filters.items()},
-        stdio_over_rest=section.stdio_over_rest,
-        allowed_networks=section.allowed_networks,
-        max_dedicated=section.max_dedicated,
-    )

@@ -17,7 +17,7 @@ from app.api.auth import RouteServices
 from app.api.gate import ServiceGate
 from app.api.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
-from app.assembly import Services, mark_store, opened, utc_now
+from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, GuardedApp
@@ -25,6 +25,7 @@ from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
 from app.edge.tracing import tracer_to
+from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.interceptors import OLDEST_PROTOCOL
 from app.protocol.methods.shaping import Shaping

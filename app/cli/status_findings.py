@@ -91,8 +91,8 @@ def _schema(revision: str | None, newest: str) -> StatusLine:
 
 
 def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]:
-    from app.assembly import mark_store
     from app.engines.cipher import KeyRing, KeyRingError
+    from app.places_wiring import mark_store
     from app.services.installation import view_installation
     from app.services.vault.mark import MarkKeeper
     from app.store.database import Database

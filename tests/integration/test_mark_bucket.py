@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.assembly import mark_store
+from app.places_wiring import mark_store
 from app.services.vault.mark import DatabaseBehindError, MarkKeeper
 from app.settings import ConfigurationError, Settings, VaultSettings
 from app.store import migrate

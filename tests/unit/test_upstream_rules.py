@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.assembly import upstream_rules
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
 from app.core.catalog.tool_filter import ExposedTools
+from app.places_wiring import upstream_rules
 from app.settings import ConfigurationError, Settings, UpstreamsSettings
 
 

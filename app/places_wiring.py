@@ -1,0 +1,79 @@
+"""What the settings say of places outside: marks, anchors, and servers behind this one."""
+
+import time
+from ipaddress import ip_network
+
+from app.core.catalog.tool_filter import ExposedTools, parse_filters
+from app.core.contracts.anchors import Anchor
+from app.engines.anchors.choosing import anchor_of
+from app.services.invoke.remote_middlewares import RemoteMiddlewares
+from app.services.servers.tenant_upstreams import UpstreamRules
+from app.settings import ConfigurationError, Settings
+from app.store.vault.mark_files import MarkFolder, MarkStore
+from app.upstream.connection import AggregatorOptions, Connection
+
+
+def remote_middlewares(settings: Settings) -> RemoteMiddlewares:
+    """Return the middlewares of other servers that the settings name."""
+    section = settings.upstreams
+    terms = AggregatorOptions(
+        connect_timeout_s=section.connect_timeout_s, max_result_bytes=section.max_result_bytes
+    )
+    connections = {
+        name: Connection(name, server, terms) for name, server in settings.middleware_servers.items()
+    }
+    return RemoteMiddlewares(connections, time.monotonic)
+
+
+def mark_store(settings: Settings) -> MarkStore:
+    """Return where the marks are kept; a folder lies where the keys lie, not in the database's backups."""
+    mark = settings.vault.mark
+    if mark is None or settings.vault.mark_folder is not None:
+        return MarkFolder(settings.erasure_file.parent, shared=mark is not None)
+    try:
+        from app.store.vault.mark_objects import MarkBucket  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError:
+        # The extra is not installed: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: "
+            "pip install 'sluice-mcp[s3]', or name a folder."
+        )
+        raise ConfigurationError([sentence]) from None
+    return MarkBucket(mark)
+
+
+def anchors(settings: Settings) -> list[Anchor]:
+    """Return where checkpoints of the audit log are kept, or raise ConfigurationError."""
+    try:
+        return [anchor_of(address) for address in settings.audit.anchors]
+    except ValueError as error:
+        raise ConfigurationError([f"SLUICE_AUDIT__ANCHORS: {error}."]) from None
+    except ModuleNotFoundError:
+        # The extra is not installed: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_AUDIT__ANCHORS names a place in S3, but the extra s3 is not installed: "
+            "pip install 'sluice-mcp[s3]', or name another place."
+        )
+        raise ConfigurationError([sentence]) from None
+
+
+def upstream_rules(settings: Settings) -> UpstreamRules:
+    """Return what the settings say of the servers behind this one."""
+    section = settings.upstreams
+    try:
+        filters = parse_filters(section.filter or "")
+        for network in section.allowed_networks:
+            ip_network(network)
+    except ValueError as error:
+        raise ConfigurationError(
+            [f"SLUICE_UPSTREAMS__FILTER or __ALLOWED_NETWORKS is wrong: {error}."]
+        ) from None
+    return UpstreamRules(
+        connect_timeout_s=section.connect_timeout_s,
+        max_result_bytes=section.max_result_bytes,
+        servers=frozenset(section.servers),
+        filters={server: ExposedTools.parse(names) for server, names in filters.items()},
+        stdio_over_rest=section.stdio_over_rest,
+        allowed_networks=section.allowed_networks,
+        max_dedicated=section.max_dedicated,
+    )
