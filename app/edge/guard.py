@@ -16,7 +16,7 @@ from app.core.access import Caller
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
-from app.edge.budget import Holding
+from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, MCP_PATH, RequestFacts, facts_of
 from app.edge.limits import (
     MCP_NEEDS,
@@ -156,7 +156,9 @@ class EdgeGuard:
             raise
         finally:
             facts.forget_body()
-            self.freed.ended(facts.bytes_in + answer.bytes_out)
+            size = facts.bytes_in + answer.bytes_out
+            if size > SMALL_BODY:
+                self.freed.ended(size)
             self.drain.running -= 1
             self.metrics.end(exchange)
             log_request(self.logger, exchange)

@@ -54,7 +54,10 @@ class FreedMemory:
     _timer: asyncio.TimerHandle | None = None
 
     def ended(self, size: int) -> None:
-        """Take note that a request of ``size`` bytes, of its body and its answer, has ended."""
+        """Take note that a request of ``size`` bytes, of its body and its answer, has ended.
+
+        Small ones need not be reported: the collector counts their objects sooner than their bytes add up.
+        """
         self._uncollected += size
         # Where requests never cease there is no quiet moment.
         if self._uncollected >= _MOST_UNCOLLECTED_BYTES:

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient
 
+from app.edge.budget import SMALL_BODY
 from app.edge.guard import EdgeGuard
 from app.edge.limits import EdgeLimits
 from app.edge.memory import LARGE_BYTES, FreedMemory, tune_allocator
@@ -36,6 +38,16 @@ async def test_memory_is_given_back_once_after_several_large_bodies_and_never_fo
         assert calls == []
     await asyncio.sleep(0.8)
     assert calls == ["collect", "trim"]
+
+
+async def test_a_small_request_is_not_counted_and_a_larger_one_with_its_answer_is() -> None:
+    sizes: list[int] = []
+    guard = EdgeGuard(FastAPI(), EdgeLimits(), freed=SimpleNamespace(ended=sizes.append))
+    json = {"content-type": "application/json"}
+    async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost", headers=json) as http:
+        await http.post("/any", content=b'"small"')
+        answer = await http.post("/any", content=b'"' + b"x" * SMALL_BODY + b'"')
+    assert sizes == [SMALL_BODY + 2 + len(answer.content)]
 
 
 @pytest.mark.parametrize("size", [LARGE_BYTES // 2, 8 * LARGE_BYTES])
