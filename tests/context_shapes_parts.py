@@ -106,7 +106,7 @@ def resource(p: Planter, mime: str, code: str, **more: Any) -> dict[str, Any]:
 MCP: Final[dict[str, Make]] = {
     "bare": lambda p: p.text(),
     "json": lambda p: p.json(),
-    "text": lambda p: {"type": "text", "text": p.text(), "note": p.text()},
+    "text": lambda p: {"type": "text", "text": p.text(), "note": p.text(), "_meta": {"a": p.data()}},
     "image": lambda p: {"type": "image", "data": p.picture(), "mimeType": "image/png"},
     "image svg": lambda p: {
         "type": "image",
@@ -130,9 +130,10 @@ MCP: Final[dict[str, Make]] = {
     "resource_link": lambda p: {
         "type": "resource_link",
         "uri": p.kept_address(),
-        "name": "a",
+        "name": p.text(),
         "title": p.text(),
         "description": p.text(),
+        "_meta": {"example.org/note": p.text(), "seen": [p.text()]},
     },
     "tool_use": lambda p: {"type": "tool_use", "id": "1", "name": "n", "input": p.data()},
     "tool_result": lambda p: {

@@ -235,7 +235,10 @@ class BlockReader:
         if not IDENTIFIER.fullmatch(name):
             self.values.add_leaf(path, name, LeafPlace.KEY, around.role)
         if name == "_meta":
-            self.values.walk(path, value, LeafPlace.FIELD, around.role)
+            # Data of programs, which hosts may show to models.
+            self.values.walk(
+                path, value, LeafPlace.FIELD if around.sealed else LeafPlace.STRUCTURED, around.role
+            )
             return
         if name in members.REFERENCES and value and around.media != "blob" and not _is_code(value):
             self.reading.unscanned[around.media] += 1

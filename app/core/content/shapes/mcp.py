@@ -10,6 +10,6 @@ TYPED: Final[Mapping[str, Shape]] = {
     "text": Shape(opens="text"),
     "image": media("image"),
     "audio": media("audio"),
-    "resource_link": Shape(places={"uri": LeafPlace.URI}, names=frozenset({"name"})),
+    "resource_link": Shape(places={"uri": LeafPlace.URI}),
     "tool_use": call("input"),
 }

@@ -91,8 +91,8 @@ def test_strings_where_none_belong_are_read_and_changed(items: list[Any]) -> Non
         [{"type": "tool_use", "id": "1", "name": WHO, "input": {}}],
         [{"role": "tool", "tool_call_id": WHO, "content": "x"}],
         [{"role": "tool", "name": WHO, "content": "x"}],
-        [{"type": "text", "text": "x", "_meta": {"who": WHO}}],
         [{"type": "thinking", "thinking": "x", "signature": WHO}],
+        [{"type": "thinking", "thinking": "x", "signature": "c2lnbmVk", "_meta": {"who": WHO}}],
     ],
 )
 def test_strings_that_the_protocol_needs_are_reported(items: list[Any]) -> None:
