@@ -73,6 +73,10 @@ AUDIT_FILTERS: Final = (
     AuditFilter("outcome", "outcome", "Outcome of the action."),
     AuditFilter("scope", "word", "Name of a vault scope."),
     AuditFilter("request_id", "word", "Request id that the response carried in `X-Request-Id`."),
-    AuditFilter("client_request_id", "word", "Request id that the client sent in `X-Request-Id`."),
+    AuditFilter(
+        "client_request_id",
+        "word",
+        "Request id that the client sent in `X-Request-Id` and got back in `X-Client-Request-Id`.",
+    ),
 )
 """The filters that REST takes as query parameters and the command line as options."""

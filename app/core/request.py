@@ -1,8 +1,19 @@
 """Facts about one request that every surface knows, besides its caller and its content."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from app.core.client_features import NO_FEATURES, ClientFeatures
+
+# Long, and with a letter: what enters logs and records as an id must not be somebody's number or name.
+_CLIENT_REQUEST_ID: Final = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
+CLIENT_REQUEST_ID_RULE: Final = "16 to 64 letters, digits, _ or -, at least one of them a letter"
+
+
+def is_client_request_id(text: str) -> bool:
+    """Return whether a client's own request id is one that logs and records may hold."""
+    return _CLIENT_REQUEST_ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

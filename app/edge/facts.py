@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.ids import uuid7_text
-from app.core.request import RequestInfo
+from app.core.request import RequestInfo, is_client_request_id
 
 MCP_PATH: Final = "/mcp"
 INTERCEPTORS_PATH: Final = "/mcp/interceptors"
@@ -18,8 +18,6 @@ GROUP_PATH: Final = "/mcp/groups/"
 """What stands before the name of a group in the address of its endpoint."""
 
 _KEY: Final = "sluice.request"
-# Long, and with a letter: what enters logs and records as an id must not be somebody's number.
-_REQUEST_ID = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_-]{16,64}")
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
@@ -90,7 +88,7 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
         request_id=uuid7_text(),
-        client_request_id=wanted if _REQUEST_ID.fullmatch(wanted) else None,
+        client_request_id=wanted if is_client_request_id(wanted) else None,
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,
         path=path,

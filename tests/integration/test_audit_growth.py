@@ -205,8 +205,8 @@ async def test_a_clients_request_id_finds_the_own_tenants_events_alone(
 ) -> None:
     async with replica_on(database) as replica:
         mine, yours = [await _of_client(replica, name) for name in (tenant, f"{tenant}-x")]
-        assert await replica.events(tenant, client_request_id="same") == [mine]
-        assert await replica.events(f"{tenant}-x", client_request_id="same") == [yours]
+        assert await replica.events(tenant, client_request_id="the-same-for-two") == [mine]
+        assert await replica.events(f"{tenant}-x", client_request_id="the-same-for-two") == [yours]
     if database.embedded:
         return
     async with database.transaction(tenant, write=False) as tx:
@@ -224,7 +224,9 @@ async def test_a_clients_request_id_finds_the_own_tenants_events_alone(
 
 async def _of_client(replica: Replica, tenant: str) -> AuditEvent:
     caller = Caller(tenant, "0000000a", frozenset({Role.INVOKER}))
-    event = replica.audit.new_event(caller, "act", OUTCOME_OK, None, details={"client_request_id": "same"})
+    event = replica.audit.new_event(
+        caller, "act", OUTCOME_OK, None, details={"client_request_id": "the-same-for-two"}
+    )
     await replica.audit.record(event)
     return event
 

@@ -263,6 +263,12 @@ def test_the_id_of_a_request_is_ours_and_the_callers_own_stands_beside_it(servic
     ):
         answer = service.http.get("/livez", headers={"x-request-id": poor.encode()})  # type: ignore[dict-item]
         assert "x-client-request-id" not in answer.headers
+        for path in ("/api/v1/audit/events", "/api/v1/audit/export"):
+            asked = service.http.get(path, params={"client_request_id": poor})
+            assert asked.status_code == 422
+            assert asked.json()["pointer"] == "/client_request_id"
+            assert "16 to 64" in asked.json()["detail"]
+            assert poor not in asked.text
 
 
 def events(service: Service, **filters: Any) -> list[dict[str, Any]]:

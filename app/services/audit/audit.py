@@ -30,7 +30,7 @@ from app.core.errors import (
 from app.core.ids import uuid7
 from app.core.offload import off_loop
 from app.core.paging import page_of
-from app.core.request import RequestInfo
+from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
@@ -310,5 +310,11 @@ class AuditService:
             moment = getattr(query, name)
             if moment is not None and moment.tzinfo is None:
                 raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": f"/{name}"})
+        if query.client_request_id is not None and not is_client_request_id(query.client_request_id):
+            raise InvalidArgumentsError(
+                "No request was ever recorded under this id: X-Request-Id of a client is taken if it has "
+                f"{CLIENT_REQUEST_ID_RULE}, and ignored if not.",
+                details={"pointer": "/client_request_id"},
+            )
         reference = self.scope_ref(tenant, query.scope) if query.scope is not None else None
         return replace(query, scope_ref=reference)

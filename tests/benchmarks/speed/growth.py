@@ -46,7 +46,7 @@ QUERIES: dict[str, dict[str, Any]] = {
     "a rare outcome": {"outcome": "failed"},
     "a scope": {"scope": "no such scope"},
     "a request id": {"request_id": "request-10"},
-    "a client's request id": {"client_request_id": "theirs-2"},
+    "a client's request id": {"client_request_id": "theirs-of-a-client-2"},
     "a usual actor's rare outcome": {"actor": "key-0", "outcome": "failed"},
     "an hour, 20 days ago": {"since": _NOW - timedelta(days=20, hours=1), "until": _NOW - timedelta(days=20)},
     "an actor that never was": {"actor": "nobody"},

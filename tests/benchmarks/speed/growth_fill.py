@@ -30,7 +30,8 @@ SELECT CASE WHEN i % 10 = 0 THEN 'large' ELSE 'tenant-' || (i * 7919 % {tenants}
     CASE WHEN h % 30011 = 2 THEN 'failed' WHEN h % 40 = 0 THEN 'refused' ELSE 'ok' END,
     CASE WHEN h % 20011 = 3 THEN 'content_moderation' WHEN h % 12 = 0 THEN NULL ELSE 'pii_redaction' END,
     1, NULL, {scope}, {digest}, {digest}, 1, 400, 420, '{{"PERSON": 2}}', 2500, {request}, NULL,
-    CASE WHEN h % 5 = 0 THEN '{{"client_request_id": "theirs-' || (i / 5) || '"}}' ELSE '{{}}' END{json}, NULL, {mac}
+    CASE WHEN h % 5 = 0 THEN '{{"client_request_id": "theirs-of-a-client-' || (i / 5) || '"}}' ELSE '{{}}' END{json},
+    NULL, {mac}
 FROM (
     SELECT i, i * 2654435761 % 4294967291 * 1103515245 % 2147483647 AS h, {now} - ({total} - i) * {step_ms} AS ms
     FROM {numbers}
