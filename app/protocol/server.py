@@ -200,8 +200,7 @@ def build_mcp(parts: McpParts) -> Mcp:
     ordinary = OrdinaryInvoke(
         general=front,
         invoke=parts.invoke,
-        sessions=virtual,
-        transports=transports,
+        sessions=parts.sessions,
         running=running,
         hosts=frozenset(_any_port(parts.allowed_hosts)),
         deadline_s=parts.deadline_s,

@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from app.main import create_app
 from app.middlewares.timestamp_injector import TimestampInjector
 from app.protocol.wire.front import Front
+from app.services.access.sessions import session_key
 from tests.protocol.mcp_service import KEY, listening, settings_of, unchanged_logging
 from tests.protocol.mcp_wire import ENVELOPE, HANDSHAKE, MODERN, PREFIX, REVISIONS, Wire
 from tests.protocol.test_mcp_direct import INVOKE, cases
@@ -310,6 +311,24 @@ async def test_mcp_answers_and_records_alike_on_both_ways(doors, revision):
         assert any(f'"code":"{code}"' in text for text in texts), code
     short, general = doors
     assert len(general.general) > len(short.general) + 15
+
+
+async def test_a_handle_of_the_other_revision_is_no_session_on_either_way(doors):
+    handle = "A" * 43
+    for door in doors:
+        with contextlib.closing(sqlite3.connect(door.database)) as connection, connection:
+            connection.execute(
+                "INSERT INTO session (tenant, id, principal, revision, data, created, last_seen)"
+                " SELECT tenant, ?, principal, ?, '{}', created, last_seen FROM session LIMIT 1",
+                (session_key(handle), MODERN),
+            )
+    path, _, headers = mcp_requests(HANDSHAKE)[-1]
+    call = {"jsonrpc": "2.0", "id": 1, **INVOKE, "params": {"name": NAME, "context": [TEXT]}}
+    body = json.dumps(call).encode()
+    used = [(name, handle if value == "SESSION" else value) for name, value in headers]
+    (refused, served) = await compare(doors, [(path, body, used), (path, body, headers)])
+    assert (refused[0], served[0]) == (404, 200)
+    assert len(doors[0].general) == 1
 
 
 @pytest.mark.parametrize("revision", [*REVISIONS, None])

@@ -6,7 +6,6 @@ are answered in one place; a differential test holds the two ways side by side.
 """
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -26,12 +25,11 @@ from app.protocol.methods.middleware import INVOKE, unknown_name
 from app.protocol.methods.tool_lists import TOOL_FILTER
 from app.protocol.wire.answers import marked
 from app.protocol.wire.direct import TAKES_JSON, UntilDisconnect, error_answer, json_headers
-from app.protocol.wire.errors import RefusedError, as_mcp_error, internal_error
+from app.protocol.wire.errors import as_mcp_error, internal_error
 from app.protocol.wire.exchange import Exchange
 from app.protocol.wire.guards import Running, cancelled_by_client
-from app.protocol.wire.sdk_transports import SdkTransports
-from app.protocol.wire.sessions import ENDPOINT, LOG_LEVEL, VirtualSessions
-from app.services.access.sessions import Session
+from app.protocol.wire.sessions import ENDPOINT, LOG_LEVEL
+from app.services.access.sessions import SESSION_ID, SessionService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import InvokeAnswer
 
@@ -44,7 +42,6 @@ _METHOD: Final = b"mcp-method"
 _NAME: Final = b"mcp-name"
 _SESSION: Final = b"mcp-session-id"
 _READ: Final = frozenset({b"host", b"origin", b"accept", b"content-type", _VERSION, _METHOD, _NAME, _SESSION})
-_PLAIN: Final = re.compile(rb"[\x21-\x7e]+")
 _ID_KINDS: Final = frozenset({int, str})
 _MODERN: Final = {version.encode(): version for version in MODERN_PROTOCOL_VERSIONS}
 _HANDSHAKE: Final = {version.encode(): version for version in HANDSHAKE_PROTOCOL_VERSIONS}
@@ -75,8 +72,7 @@ class OrdinaryInvoke:
 
     general: ASGIApp
     invoke: InvokeService
-    sessions: VirtualSessions
-    transports: SdkTransports
+    sessions: SessionService
     running: Running
     hosts: frozenset[str]
     deadline_s: float
@@ -87,13 +83,13 @@ class OrdinaryInvoke:
         """Serve one request to an MCP endpoint."""
         facts = facts_of(scope)
         call = self._call_of(scope, facts)
-        if call is None or (call.session_id is not None and await self._session(call) is None):
+        if call is None or not await self._has_plain_session(call):
             await self.general(scope, receive, send)
             return
         info = facts.info(asyncio.get_running_loop().time() + self.deadline_s)
         if call.features:
             info = replace(info, features=call.features)
-        exchange = Exchange(call.caller, info, self.sessions.service, facts, session_id=call.session_id)
+        exchange = Exchange(call.caller, info, self.sessions, facts, session_id=call.session_id)
         until = UntilDisconnect(receive)
         status, body = 200, b""
         if call.session_id is not None:
@@ -140,9 +136,8 @@ class OrdinaryInvoke:
         version, meta = headers.get(_VERSION, b""), message["params"].get("_meta")
         if version in _HANDSHAKE and meta is None and _SESSION in headers:
             call.version = _HANDSHAKE[version]
-            session_id = headers[_SESSION]
-            call.session_id = session_id.decode() if _PLAIN.fullmatch(session_id) else None
-            return call if call.session_id and not self.transports.is_bound(call.session_id) else None
+            call.session_id = headers[_SESSION].decode("latin-1")
+            return call if SESSION_ID.fullmatch(call.session_id) else None
         if version in _MODERN and headers.get(_METHOD) == INVOKE.encode() and _is_plain_meta(meta):
             call.version = _MODERN[version]
             capabilities = meta[CLIENT_CAPABILITIES_META_KEY]
@@ -164,13 +159,17 @@ class OrdinaryInvoke:
     def _serves(self, host: str) -> bool:
         return host in self.hosts or f"{host.rpartition(':')[0]}:*" in self.hosts
 
-    async def _session(self, call: _Call) -> Session | None:
-        """Return the session of a call, None where it is to be refused, or wants more than an answer."""
+    async def _has_plain_session(self, call: _Call) -> bool:
+        """Return whether a call needs no session, or has one of its caller that wants no more than the answer."""
+        if call.session_id is None:
+            return True
         try:
-            session = await self.sessions.find(call.caller, call.session_id)
-        except (RefusedError, ServiceError):
-            return None
-        return None if LOG_LEVEL in session.preferences or ENDPOINT in session.preferences else session
+            session = await self.sessions.resume(call.caller, call.session_id)
+        except ServiceError:
+            return False
+        # A handle is stored as a session of another revision.
+        is_session = session.revision in HANDSHAKE_PROTOCOL_VERSIONS
+        return is_session and session.preferences.keys().isdisjoint({LOG_LEVEL, ENDPOINT})
 
     async def _result(self, call: _Call, answer: InvokeAnswer, size: int) -> bytes:
         content = answer.encoded or await off_loop(size, dumps, answer.content)

@@ -1,12 +1,13 @@
 """Sessions of handshake clients: each is a row in the database, so that any replica can serve any request."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from app.core.access import Caller
 from app.core.errors import NotFoundError
@@ -28,6 +29,9 @@ SESSION_CHANGED = "session"
 """The kind of ``Changed`` when the lists of one session changed; its name is the session's ``session_key``."""
 
 DEFAULT_IDLE_S = 3600.0
+SESSION_ID: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+"""The form of every session's id: `_ID_BYTES` random bytes in URL-safe base64."""
+
 _ID_BYTES = 32
 _TOUCH_S = 60.0
 _PURGE_BATCH = 500

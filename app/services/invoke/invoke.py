@@ -59,9 +59,12 @@ class MiddlewareListing:
     """The version of a pipeline; a middleware has the service's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InvokeService:
-    """The use cases around middlewares."""
+    """The use cases around middlewares.
+
+    ``invocables`` looks up what can be invoked, ``outcomes`` turns an outcome into a recorded answer.
+    """
 
     registry: Registry
     policies: PolicyService
@@ -77,16 +80,12 @@ class InvokeService:
     """Returns the tools that a caller sees; where there is none, a caller sees no tools."""
     pipelines: PipelineService | None = None
     remotes: RemoteMiddlewares | None = None
+    invocables: Invocables = field(init=False)
+    outcomes: OutcomeRecorder = field(init=False)
 
-    @property
-    def invocables(self) -> Invocables:
-        """Return the lookup of what can be invoked."""
-        return Invocables(self.registry.middlewares, self.pipelines, self.remotes)
-
-    @property
-    def outcomes(self) -> OutcomeRecorder:
-        """Return the recorder that turns an outcome into a recorded answer."""
-        return OutcomeRecorder(self.vault, self.audit, self.masker)
+    def __post_init__(self) -> None:
+        self.invocables = Invocables(self.registry.middlewares, self.pipelines, self.remotes)
+        self.outcomes = OutcomeRecorder(self.vault, self.audit, self.masker)
 
     async def list(self, caller: Caller, request: RequestInfo | None = None) -> Sequence[MiddlewareListing]:
         """Return the middlewares and the tenant's pipelines that this caller may invoke, ordered by name."""
