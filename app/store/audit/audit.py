@@ -1,7 +1,7 @@
 """Queries on the audit record; ``store.writer`` adds to it, and nothing ever changes it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -14,7 +14,7 @@ from app.core.errors import InvalidArgumentsError
 from app.store.bulk import fetch
 from app.store.effort import TooMuchEffortError, limited
 from app.store.paging import paged
-from app.store.tables import WRITTEN_BY, audit_event
+from app.store.tables import audit_event
 
 Transaction: TypeAlias = AsyncConnection
 """An open transaction, for services that pass it on without using it."""
@@ -24,6 +24,7 @@ QUERY_S = 2.0
 
 _THEIRS = 1_000
 """How many events with a client's request id are looked at in one step."""
+_MEMBERS = len(fields(AuditEvent))
 _EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
@@ -82,7 +83,7 @@ async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> Record
     """Return one event."""
     query = select(audit_event).where(audit_event.c.tenant == tenant, audit_event.c.id == event_id)
     row = (await tx.execute(query)).one_or_none()
-    return recorded(row._asdict()) if row is not None else None
+    return recorded(row) if row is not None else None
 
 
 async def list_events(
@@ -102,7 +103,7 @@ async def list_events(
             if filters.client_request_id is not None:
                 query = query.where(_CLIENT_ID.in_([filters.client_request_id]))
             query = paged(query, audit_event.c.id, behind=before, limit=limit, newest_first=True)
-            return [recorded(row._asdict()) for row in await tx.execute(query)]
+            return [recorded(row) for row in await tx.execute(query)]
     except TooMuchEffortError:
         raise TooWideError(filters) from None
 
@@ -118,7 +119,7 @@ async def _list_client_events(
         if places:
             query = _filtered(tenant, filters).where(tuple_(audit_event.c.id, audit_event.c.at).in_(places))
             query = paged(query, audit_event.c.id, limit=limit - len(events), newest_first=True)
-            events += [recorded(row._asdict()) for row in await tx.execute(query)]
+            events += [recorded(row) for row in await tx.execute(query)]
         if len(places) < _THEIRS or len(events) == limit:
             return events
         before = places[-1][0]
@@ -155,9 +156,7 @@ def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
     return query
 
 
-def recorded(row: Mapping[str, Any]) -> RecordedEvent:
-    """Return a row of the record, its values by column, as an event."""
-    columns = dict(row)
-    mac, roles = columns.pop("mac"), columns.pop("roles")
-    columns.pop(WRITTEN_BY)
-    return RecordedEvent(AuditEvent(roles=tuple(roles), **columns), mac)
+def recorded(row: Sequence[Any]) -> RecordedEvent:
+    """Return a row of the record as an event; its columns begin in the order of an event's members."""
+    tenant, event_id, at, actor, roles, *rest = row[:_MEMBERS]
+    return RecordedEvent(AuditEvent(tenant, event_id, at, actor, tuple(roles), *rest), row[_MEMBERS])

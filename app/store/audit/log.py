@@ -17,7 +17,6 @@ from sqlalchemy import (
     and_,
     exists,
     func,
-    insert,
     literal_column,
     or_,
     select,
@@ -31,6 +30,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.transparency.tiles import TilePlace
 from app.store.audit.audit import RecordedEvent, recorded
 from app.store.audit.tables import log_checkpoint, log_entry, log_head, log_leaf, log_tile
+from app.store.bulk import insert_rows
 from app.store.insertion import insert_absent
 from app.store.tables import WRITTEN_BY, audit_event, installation
 
@@ -40,6 +40,8 @@ HEADS: Final = "*"
 _PROGRESS: Final = "audit_log_sealed"
 _ROWID: ColumnElement[int] = literal_column("audit_event.rowid")
 _NIL: Final = UUID(int=0)
+_LEAF: Final = 4
+"""Columns of a leaf, in front of those of its event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,7 @@ async def list_tiles(
 
 async def add_leaves(tx: AsyncConnection, leaves: Sequence[LogLeaf]) -> None:
     """Store which events stand where."""
-    if leaves:
-        await tx.execute(insert(log_leaf), [leaf._asdict() for leaf in leaves])
+    await insert_rows(tx, log_leaf, LogLeaf._fields, leaves)
 
 
 async def put_tiles(tx: AsyncConnection, tiles: Mapping[str, Mapping[TilePlace, bytes]]) -> None:
@@ -210,8 +211,7 @@ async def put_heads(tx: AsyncConnection, heads: Iterable[Head]) -> None:
 
 async def add_entries(tx: AsyncConnection, entries: Sequence[HeadEntry]) -> None:
     """Store entries of the log of heads."""
-    if entries:
-        await tx.execute(insert(log_entry), [entry._asdict() for entry in entries])
+    await insert_rows(tx, log_entry, HeadEntry._fields, entries)
 
 
 async def add_checkpoint(tx: AsyncConnection, checkpoint: SignedCheckpoint) -> None:
@@ -290,12 +290,8 @@ def _with_events(tenant: str) -> Select[Any]:
 
 
 async def _leaves(tx: AsyncConnection, query: Select[Any]) -> list[tuple[LogLeaf, RecordedEvent | None]]:
-    leaves = []
-    for row in await tx.execute(query):
-        values = row._asdict()
-        leaf = LogLeaf(*(values.pop(name) for name in ("owner", "position", "event", "leaf_at")))
-        leaves.append((leaf, recorded(values) if values["id"] is not None else None))
-    return leaves
+    rows = [(row[:_LEAF], row[_LEAF:]) for row in await tx.execute(query)]
+    return [(LogLeaf(*leaf), recorded(event) if event[0] is not None else None) for leaf, event in rows]
 
 
 async def _goes_on(tx: AsyncConnection, progress: Progress, end: int) -> bool:
@@ -323,9 +319,7 @@ def _order(tx: AsyncConnection) -> ColumnElement[Any]:
 
 
 def _unsealed(row: Row[Any]) -> Unsealed:
-    values = row._asdict()
-    order = values.pop("place") or 0
-    return Unsealed(recorded(values), order)
+    return Unsealed(recorded(row), row.place or 0)
 
 
 async def _put(
