@@ -33,6 +33,7 @@ from tests.integration.rest_app import Rest, open_rest
 EVENTS = "/api/v1/audit/events"
 BEFORE = "2026_11_27_audit_log"
 HERE = "2026_11_27_audit_indexes"
+THEIRS = "the-same-for-two"
 CALL = "SELECT id FROM sluice_client_events(:name, NULL, NULL, NULL, 10)"
 MADE = 60_000
 
@@ -205,17 +206,17 @@ async def test_a_clients_request_id_finds_the_own_tenants_events_alone(
 ) -> None:
     async with replica_on(database) as replica:
         mine, yours = [await _of_client(replica, name) for name in (tenant, f"{tenant}-x")]
-        assert await replica.events(tenant, client_request_id="the-same-for-two") == [mine]
-        assert await replica.events(f"{tenant}-x", client_request_id="the-same-for-two") == [yours]
+        assert await replica.events(tenant, client_request_id=THEIRS) == [mine]
+        assert await replica.events(f"{tenant}-x", client_request_id=THEIRS) == [yours]
     if database.embedded:
         return
     async with database.transaction(tenant, write=False) as tx:
-        assert list((await tx.execute(text(CALL), {"name": "same"})).scalars()) == [mine.id]
+        assert list((await tx.execute(text(CALL), {"name": THEIRS})).scalars()) == [mine.id]
         await tx.execute(text("SELECT set_config('app.tenant', '', true)"))
-        assert list((await tx.execute(text(CALL), {"name": "same"})).scalars()) == []
+        assert list((await tx.execute(text(CALL), {"name": THEIRS})).scalars()) == []
     async with database.system_transaction(write=False) as tx:
         # It is the function's owner, and without a tenant sees nothing through it either.
-        assert list((await tx.execute(text(CALL), {"name": "same"})).scalars()) == []
+        assert list((await tx.execute(text(CALL), {"name": THEIRS})).scalars()) == []
     owner = await connect(database.url.set(drivername="postgresql").render_as_string())
     allowed = "SELECT has_function_privilege('public', oid, 'EXECUTE') FROM pg_proc WHERE proname = $1"
     assert await owner.fetchval(allowed, "sluice_client_events") is False
@@ -224,9 +225,7 @@ async def test_a_clients_request_id_finds_the_own_tenants_events_alone(
 
 async def _of_client(replica: Replica, tenant: str) -> AuditEvent:
     caller = Caller(tenant, "0000000a", frozenset({Role.INVOKER}))
-    event = replica.audit.new_event(
-        caller, "act", OUTCOME_OK, None, details={"client_request_id": "the-same-for-two"}
-    )
+    event = replica.audit.new_event(caller, "act", OUTCOME_OK, None, details={"client_request_id": THEIRS})
     await replica.audit.record(event)
     return event
 
