@@ -17,8 +17,9 @@ PACKAGES = {
     "chromium": "chromium",
     "haproxy": "haproxy",
     "nginx": "nginx-light",
+    "rsyslogd": "rsyslog rsyslog-openssl",
 }
-"""The package of each program."""
+"""The packages of each program, apart by spaces."""
 FOLDERS = {
     "SLUICE_TEST_SERVERS": "the example servers of the conformance suite, see CONTRIBUTING.md",
 }
@@ -76,7 +77,7 @@ def _needed(item: pytest.Item) -> set[str]:
 
 def install() -> None:
     """Install what is missing, where CI is set; no service that comes with a package is started."""
-    wanted = [PACKAGES[name] for name in missing()]
+    wanted = [package for name in missing() for package in PACKAGES[name].split()]
     if "CI" not in os.environ or not wanted:
         return
     as_root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
