@@ -20,7 +20,7 @@ from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
-from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, GuardedApp
+from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, EdgeGuard, GuardedApp
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
@@ -143,15 +143,18 @@ def create_app(
     service.state.first_key = None
     declared = install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
     service.guard_with(
-        limits=_edge(settings),
-        routes=declared,
-        gate=ServiceGate(partial(getattr, service.state, "route_services")),  # set once the lifespan runs
-        drain=drain,
-        metrics=metrics,
-        tracer=tracer,
-        rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
-        surfaces=SURFACES,
-        logger=structlog.get_logger("sluice").bind(),
+        partial(
+            EdgeGuard,
+            limits=_edge(settings),
+            routes=declared,
+            gate=ServiceGate(partial(getattr, service.state, "route_services")),  # set once the lifespan runs
+            drain=drain,
+            metrics=metrics,
+            tracer=tracer,
+            rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
+            surfaces=SURFACES,
+            logger=structlog.get_logger("sluice").bind(),
+        )
     )
     return service
 

@@ -296,9 +296,9 @@ class GuardedApp(FastAPI):
 
     _guard: EdgeGuard
 
-    def guard_with(self, **fields: Any) -> None:
-        """Let every request pass a guard with these ``fields`` first; call it once, before the first request."""
-        self._guard = EdgeGuard(super().__call__, **fields)
+    def guard_with(self, build: Callable[[ASGIApp], EdgeGuard]) -> None:
+        """Let every request pass the guard that ``build`` makes; call it once, before the first request."""
+        self._guard = build(super().__call__)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what stands between the guard and the routes."""

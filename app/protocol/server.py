@@ -280,16 +280,16 @@ def _server(
     running: Running,
     capabilities: Capabilities,
 ) -> Server[Any]:
+    primitives = parts.primitives
     server = _Announcing(
         NAME,
         version=parts.version,
         title="Sluice",
         instructions=_INSTRUCTIONS,
         cache_hints={method: CacheHint(0, "private") for method in get_args(CacheableMethod)},
+        # Without this every tools/call of the modern revision would run the whole tools/list first.
+        get_tool_input_schema=primitives.tool_input_schema if primitives else lambda _: None,
     )
-    primitives = parts.primitives
-    # Without this every tools/call of the modern revision would run the whole tools/list first.
-    server.get_tool_input_schema = primitives.tool_input_schema if primitives else lambda _: None
     if not parts.traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
     raw = RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server)
