@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,8 +58,9 @@ def current(url: str) -> str | None:
     )
 
 
+@cache
 def head() -> str:
-    """Return the newest revision of this release."""
+    """Return the newest revision of this release; the folder of migrations is read once."""
     revision = ScriptDirectory.from_config(_config(None)).get_current_head()
     if revision is None:
         raise MigrationsMissingError("The folder of migrations is empty.")
