@@ -14,7 +14,7 @@ from app.upstream.registry import MCPServerSettings, ServerRegistry
 from tests.integration.upstream_setup import CUT_STREAMS, free_port, leftovers, serving, until
 from tests.upstreams import misbehaving as faults
 from tests.upstreams.misbehaving import TOOLS, misbehaving
-from tests.upstreams.scripted import stdio_settings
+from tests.upstreams.warm import warm_settings
 
 pytestmark = pytest.mark.filterwarnings(CUT_STREAMS)
 
@@ -224,7 +224,7 @@ async def test_a_server_that_dies_and_restarts_in_the_middle_is_found_again(reac
 
 
 async def test_a_child_that_dies_again_and_again_is_started_again_and_again(others):
-    settings = MCPServerSettings(**stdio_settings("faulty"), timeout_s=20)
+    settings = MCPServerSettings(**warm_settings("faulty"), timeout_s=20)
     registry = ServerRegistry({**others, "faulty": settings})
     async with MCPAggregator(registry, options=AggregatorOptions(connect_timeout_s=30)) as aggregator:
         await aggregator.settled()

@@ -13,7 +13,7 @@ from app.upstream.registry import ServerRegistry
 from tests.integration.upstream_setup import CUT_STREAMS, REACHES, options, serving
 from tests.upstreams.misbehaving import misbehaving
 from tests.upstreams.npm import everything_over_http, npm_servers
-from tests.upstreams.scripted import stdio_settings
+from tests.upstreams.warm import warm_settings
 
 pytestmark = pytest.mark.filterwarnings(CUT_STREAMS)
 
@@ -39,7 +39,7 @@ def servers(tmp_path_factory):
     with ExitStack() as stack:
         entries = npm_servers(folder)
         entries["http-everything"] = stack.enter_context(everything_over_http())
-        entries["scripted"] = stdio_settings("scripted")
+        entries["scripted"] = warm_settings("scripted")
         yield entries
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 
@@ -17,16 +16,11 @@ from app.services.servers.tenant_upstreams import UpstreamRules
 from tests.integration.serving_setup import LOOPBACK, Serving, forget_servers, serving_process, until
 from tests.upstreams.misbehaving import Misbehaving, hang, misbehaving
 from tests.upstreams.running import serving_http
-from tests.upstreams.scripted import ROOT, ScriptedServer
+from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.warm import warm_settings
 
 STRICT = UpstreamRules(connect_timeout_s=5)
 """The settings' defaults: servers that were added over REST lie at public addresses only."""
-
-COMMAND = {
-    "command": sys.executable,
-    "args": ["-m", "tests.upstreams.scripted", "--name", "local"],
-    "cwd": str(ROOT),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +92,8 @@ async def test_cloud_metadata_is_never_reached_not_even_by_what_is_declared(
 async def test_commands_come_from_the_file_and_over_rest_only_where_the_host_says_so(
     database_url: str, tenant: str
 ) -> None:
-    given = SubmittedServer({**COMMAND, "env": {"GREETING": "hello"}})
+    command = warm_settings("local")
+    given = SubmittedServer({**command, "env": {"GREETING": "hello"}})
     async with serving_process(database_url) as strict:
         operator = await strict.tenant(tenant)
         with pytest.raises(ForbiddenError):
@@ -107,7 +102,7 @@ async def test_commands_come_from_the_file_and_over_rest_only_where_the_host_say
         with pytest.raises(ForbiddenError):
             await strict.servers.put(operator, "local", given)
         await strict.servers.remove(operator, "local")
-        await strict.declare(operator, "declared", **COMMAND)
+        await strict.declare(operator, "declared", **command)
         await until(lambda: "declared__echo" in strict.tools(operator))
     async with serving_process(database_url, replace(LOOPBACK, stdio_over_rest=True)) as open_door:
         await open_door.servers.add(operator, "local", given)

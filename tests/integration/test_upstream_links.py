@@ -9,7 +9,8 @@ from app.core.errors import DeadlineExceededError
 from app.core.upstream import UpstreamError
 from tests.upstreams.links import CALLED_BACK, MIB, Client, Unasked, call, linked, until
 from tests.upstreams.running import serving_http, serving_sse
-from tests.upstreams.scripted import ScriptedServer, stdio_settings
+from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.warm import warm_settings
 
 BIG = 123456789012345678901234567890
 WAYS = {
@@ -35,7 +36,7 @@ class Way:
         self.script = ScriptedServer("scripted")
         self.in_process = transport != "stdio"
         if transport == "stdio":
-            self.settings = stdio_settings()
+            self.settings = warm_settings()
         elif transport == "sse":
             self.settings = {"type": "sse", "url": stack.enter_context(serving_sse(self.script))}
         else:

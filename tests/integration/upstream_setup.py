@@ -13,7 +13,8 @@ from app.core.catalog.servers import MCPServerSettings
 from app.upstream.aggregator import AggregatorOptions
 from app.upstream.transport.link import open_link
 from tests.upstreams.running import serving_http, serving_sse
-from tests.upstreams.scripted import ScriptedServer, stdio_settings
+from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.warm import warm_settings
 
 REACHES = ["http modern", "http handshake", "sse", "stdio"]
 CUT_STREAMS = "ignore:Unclosed <MemoryObject:ResourceWarning"
@@ -57,7 +58,7 @@ def leftovers() -> Iterator[None]:
 def serving(reach: str, name: str = "scripted", *, port: int = 0, **more: Any) -> Iterator[Reached]:
     script = ScriptedServer(name)
     if reach == "stdio":
-        yield Reached(MCPServerSettings(**stdio_settings(name), **more), None, reach)
+        yield Reached(MCPServerSettings(**warm_settings(name), **more), None, reach)
     elif reach == "sse":
         with leftovers(), serving_sse(script, port=port) as url:
             yield Reached(MCPServerSettings(type="sse", url=url, **more), script, reach)

@@ -19,7 +19,8 @@ from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, build, serving
 from tests.protocol.mcp_service import KEY, service
 from tests.protocol.mcp_wire import MODERN, PREFIX, client
-from tests.upstreams.scripted import ScriptedServer, stdio_settings, text
+from tests.upstreams.scripted import ScriptedServer, text
+from tests.upstreams.warm import warm_settings
 
 ALICE = str(KEY)
 Raw = RootModel[dict[str, Any]]
@@ -140,7 +141,7 @@ async def test_two_sessions_of_one_key_are_each_asked_their_own_questions(tmp_pa
 
 
 async def test_questions_over_stdio_reach_the_client_of_the_call(tmp_path):
-    servers = {"alpha": stdio_settings()}
+    servers = {"alpha": warm_settings()}
     async with aggregated(tmp_path, servers) as (url, _), answering(url, ALICE) as caller:
         reply = await caller.tool("alpha__sample")
 

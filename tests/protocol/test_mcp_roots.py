@@ -15,7 +15,8 @@ from tests.protocol.answering import answering
 from tests.protocol.mcp_service import KEY
 from tests.protocol.test_mcp_callbacks import ALICE, behind, modern
 from tests.upstreams.npm import npm_servers
-from tests.upstreams.scripted import ScriptedServer, elicit, stdio_settings, text
+from tests.upstreams.scripted import ScriptedServer, elicit, text
+from tests.upstreams.warm import warm_settings
 
 ASKS = {"resultType": "input_required", "inputRequests": {"where": {"method": "roots/list", "params": {}}}}
 TOLD = {"where": {"roots": [{"uri": "file:///etc", "name": "etc"}]}}
@@ -134,7 +135,7 @@ async def test_no_client_opens_a_folder_of_the_host_to_a_file_server_that_runs_a
 
 async def test_a_command_asks_the_client_everything_but_its_roots(tmp_path):
     async with (
-        aggregated(tmp_path, {"alpha": stdio_settings()}) as (url, _),
+        aggregated(tmp_path, {"alpha": warm_settings()}) as (url, _),
         answering(url, ALICE) as caller,
     ):
         replies = [await caller.tool(f"alpha__{name}") for name in ("roots", "elicit")]
