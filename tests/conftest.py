@@ -26,7 +26,7 @@ from app.store.migrate import upgrade
 from tests.factories import PATIENT, with_schema
 from tests.outside import debian
 from tests.processes import adopt_orphans, fail_if_any_lives
-from tests.sampling import SEED
+from tests.sampling import SEED, take_turns
 
 ENGINES = ("sqlite", "postgresql")
 GIVEN = "SLUICE_TEST_DATABASE__URL"
@@ -65,8 +65,14 @@ def pytest_collection() -> Iterator[object]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs a program that is not installed, of what the run's expression of markers selected."""
+    """Leave out what needs a program that is not installed, of what the run's expression of markers selected.
+
+    Of cases that take turns, keep those whose turn it is.
+    """
     debian.leave_out(config, items)
+    if waiting := set(take_turns(items)):
+        config.hook.pytest_deselected(items=list(waiting))
+        items[:] = [item for item in items if item not in waiting]
 
 
 @pytest.hookimpl(optionalhook=True)

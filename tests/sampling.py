@@ -2,8 +2,10 @@
 
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
+
+import pytest
 
 T = TypeVar("T")
 SEED = int(os.environ.get("SLUICE_TEST_SEED", "1"))
@@ -21,3 +23,31 @@ def sample(suite: str, population: Sequence[T], count: int) -> list[T]:
     """Return ``count`` different members in their order, the same ones for a suite's name and the seed."""
     chosen = random.Random(f"{SEED} {suite}").sample(range(len(population)), count)
     return [population[number] for number in sorted(chosen)]
+
+
+def take_turns(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return what the marker ``in_turn`` leaves out: each case has one value of its parameter, the next case another.
+
+    Two parameters of two values each leave two of their four pairs, in which every value occurs.
+    """
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not WHOLE and hasattr(item, "callspec") and item.get_closest_marker("in_turn"):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [item for function, cases in functions.items() for item in _out_of_turn(function, cases)]
+
+
+def _out_of_turn(function: str, cases: Sequence[pytest.Item]) -> list[pytest.Item]:
+    places = [case.callspec.indices for case in cases]
+    named = {name for case in cases for mark in case.iter_markers("in_turn") for name in mark.args}
+    turns = [{name: place for name, place in sorted(where.items()) if name in named} for where in places]
+    values = 1 + max((place for turn in turns for place in turn.values()), default=0)
+    order: dict[str, int] = {}
+    start = random.Random(f"{SEED} {function}").randrange(values)
+    left_out = []
+    for case, where, turn in zip(cases, places, turns, strict=True):
+        others = repr(sorted((name, place) for name, place in where.items() if name not in named))
+        number = start + order.setdefault(others, len(order))
+        if turn and sum(turn.values(), number) % values:
+            left_out.append(case)
+    return left_out

@@ -13,6 +13,8 @@ from app.core.contracts.policy import CustodyPolicy, Policy
 from app.services.access.access import HOST, AccessService
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 KEYS = "/api/v1/keys"
 TEXT = "Write to odile.brandt@example.org"
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.rest_app import Rest, open_rest
+from tests.integration.rest_app import Rest, document_of, open_rest
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ async def rest(sqlite_database_url: str) -> AsyncIterator[Rest]:
 def operations(rest: Rest) -> Iterator[tuple[str, str, list[str]]]:
     """Yield method, a path and the query names of every operation of the OpenAPI document."""
     yield "GET", "/api/v1/openapi.json", []
-    for path, described in rest.app.openapi()["paths"].items():
+    for path, described in document_of(rest)["paths"].items():
         for method, operation in described.items():
             filled, names = path, []
             for parameter in operation.get("parameters", []):

@@ -14,6 +14,8 @@ from app.core.contracts.policy import Limits
 from app.services.access.traffic import Traffic
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 TEXT = "Jane Smith, jane@example.com, 123-45-6789; John Doe"
 
 

@@ -14,6 +14,8 @@ from app.engines.signing import checker
 from tests.integration.rest_app import Rest, open_rest
 from tests.integration.sealing import seal_all
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 VERIFIER = Path(__file__).parents[2] / "deploy/verify_audit.py"
 CALL = {"context": [{"type": "text", "text": "Ada Byron called."}]}
 

@@ -11,6 +11,8 @@ from app.core.access import Role
 from tests.integration.rest_app import Rest, open_rest
 from tests.unit.engines.documents.samples import pdf_of
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 QUESTION = "What was discussed in the Q4 planning meeting?"
 URL = "/api/v1/collections"
 GOLDEN = (

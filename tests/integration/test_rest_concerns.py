@@ -10,6 +10,8 @@ from httpx2 import Response
 from app.core.access import Role
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 CONCERNS = "/api/v1/concerns"
 MAPPINGS = "/api/v1/concern-mappings"
 SECURITY = {

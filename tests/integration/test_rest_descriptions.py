@@ -6,6 +6,8 @@ import pytest
 
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 PATH = "/api/v1/tool-descriptions"
 WRITTEN = {
     "short": "Retrieves data from the system with filtering and pagination options.",

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.integration.rest_app import open_rest
+from tests.integration.rest_app import document_of, open_rest
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 FILES = {
@@ -18,9 +18,9 @@ FILES = {
 
 
 @pytest.fixture
-async def document(database_url: str) -> Any:
-    async with open_rest(database_url) as rest:
-        yield rest.app.openapi()
+async def document(sqlite_database_url: str) -> Any:
+    async with open_rest(sqlite_database_url) as rest:
+        yield document_of(rest)
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 API = "/api/v1"
 NAMES = ("apple", "banana", "cherry", "damson")
 STEP = {"name": "timestamp_injector"}

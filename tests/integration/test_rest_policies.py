@@ -8,6 +8,8 @@ import pytest
 from app.core.access import SYSTEM_TENANT
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 PATH = "/api/v1/policies"
 
 

@@ -16,8 +16,10 @@ from app.services.gateway.providers import ProviderService
 from app.upstream.providers.client import ProviderClient
 from tests.factories import caller_of, with_schema
 from tests.integration.canaries import files_of, hits
-from tests.integration.rest_app import Rest, open_rest
+from tests.integration.rest_app import Rest, document_of, open_rest
 from tests.upstreams.providing import Scripted, free_port, responding, scripted
+
+pytestmark = pytest.mark.in_turn("database_url")
 
 PROVIDERS = "/api/v1/providers"
 KEY, HEADER = "sk-c4nary-Sesame-Open-91", "org-c4nary-of-the-tenant"
@@ -100,7 +102,7 @@ async def test_a_provider_is_stored_read_changed_and_removed(rest: Rest) -> None
 
 
 async def test_the_examples_of_the_document_are_what_the_service_takes_and_gives(rest: Rest) -> None:
-    document = rest.app.openapi()
+    document = document_of(rest)
     body = document["paths"]["/api/v1/providers/{name}"]["put"]["requestBody"]["content"]["application/json"]
     (example,) = (entry["value"] for entry in body["examples"].values())
     stored = await call(rest, "PUT", "/main", example)

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from app.core.access import SYSTEM_TENANT, Role
-from tests.integration.rest_app import Rest, open_rest
+from tests.integration.rest_app import Rest, document_of, open_rest
+
+pytestmark = pytest.mark.in_turn("database_url")
 
 LISTERS = {Role.OPERATOR, Role.AUDITOR, Role.ERASER}
 READERS = {*LISTERS, Role.RESTORER}
@@ -109,7 +111,7 @@ NO_CREDENTIAL = {name for name, roles in ALLOWED.items() if roles is EVERYBODY}
 def requests_of(rest: Rest) -> dict[str, dict[str, Any]]:
     """Return a valid request for every operation of the OpenAPI document."""
     found = {}
-    for path, operations in rest.app.openapi()["paths"].items():
+    for path, operations in document_of(rest)["paths"].items():
         for method, operation in operations.items():
             filled = path
             for parameter in operation.get("parameters", []):
@@ -138,7 +140,7 @@ def _body(operation: dict[str, Any], rest: Rest) -> dict[str, Any]:
     for option in schema.get("anyOf", [schema]):
         if "$ref" in option:
             name = option["$ref"].rpartition("/")[2]
-            return {"body": rest.app.openapi()["components"]["schemas"][name]["examples"][0]}
+            return {"body": document_of(rest)["components"]["schemas"][name]["examples"][0]}
     raise AssertionError(f"{operation['operationId']} has no example of a body")
 
 

@@ -17,11 +17,13 @@ from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
 from tests.factories import with_schema
 from tests.integration.canaries import files_of, hits
-from tests.integration.rest_app import Rest, open_rest
+from tests.integration.rest_app import Rest, document_of, open_rest
 from tests.integration.serving_setup import LOOPBACK, forget_servers
 from tests.upstreams.misbehaving import Exchange, Misbehaving, misbehaving
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import MISDECLARED, ScriptedServer
+
+pytestmark = pytest.mark.in_turn("database_url")
 
 SERVERS = "/api/v1/servers"
 CANARY = "zq7-c4nary-Sesame-Open-91"
@@ -308,7 +310,7 @@ async def test_no_file_of_the_database_holds_a_secret_and_the_search_would_find_
 
 
 async def test_the_form_of_bodies_is_documented(rest: Rest) -> None:
-    document = rest.app.openapi()
+    document = document_of(rest)
     body = document["components"]["schemas"]["ServerBody"]
     assert body["properties"]["settings"]["properties"]["headers"]["anyOf"][1] == {"type": "null"}
     assert {"name", "settings", "toolFilter", "aliases", "disclosure"} == body["properties"].keys()
