@@ -17,6 +17,7 @@ PACKAGES = {
     "chromium": "chromium",
     "haproxy": "haproxy",
     "nginx": "nginx-light",
+    "promtool": "prometheus",
     "rsyslogd": "rsyslog rsyslog-openssl",
 }
 """The packages of each program, apart by spaces."""
