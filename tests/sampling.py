@@ -38,16 +38,20 @@ def take_turns(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def _out_of_turn(function: str, cases: Sequence[pytest.Item]) -> list[pytest.Item]:
-    places = [case.callspec.indices for case in cases]
     named = {name for case in cases for mark in case.iter_markers("in_turn") for name in mark.args}
-    turns = [{name: place for name, place in sorted(where.items()) if name in named} for where in places]
-    values = 1 + max((place for turn in turns for place in turn.values()), default=0)
+    values: dict[str, dict[str, int]] = {name: {} for name in named}
     order: dict[str, int] = {}
-    start = random.Random(f"{SEED} {function}").randrange(values)
-    left_out = []
-    for case, where, turn in zip(cases, places, turns, strict=True):
-        others = repr(sorted((name, place) for name, place in where.items() if name not in named))
-        number = start + order.setdefault(others, len(order))
-        if turn and sum(turn.values(), number) % values:
-            left_out.append(case)
-    return left_out
+    places = []
+    for case in cases:
+        parameters = case.callspec.params
+        turn = [_place(values[name], value) for name, value in parameters.items() if name in named]
+        others = [(name, value) for name, value in parameters.items() if name not in named]
+        places.append((case, turn, _place(order, others)))
+    turns = max(map(len, values.values()), default=1) or 1
+    start = random.Random(f"{SEED} {function}").randrange(turns)
+    return [case for case, turn, number in places if turn and sum(turn, start + number) % turns]
+
+
+def _place(places: dict[str, int], value: object) -> int:
+    """Return the place of ``value`` in the order of appearance, the same one in each process of a run."""
+    return places.setdefault(repr(value), len(places))

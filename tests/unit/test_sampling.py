@@ -11,11 +11,11 @@ from tests import sampling
 
 
 class Case:
-    """A collected test with the places of its parameters' values."""
+    """A collected test with its parameters."""
 
-    def __init__(self, name: str, marked: tuple[str, ...], **places: int) -> None:
-        self.nodeid = f"{name}[{places}]"
-        self.callspec = SimpleNamespace(indices=places)
+    def __init__(self, name: str, marked: tuple[str, ...], **parameters: int) -> None:
+        self.nodeid = f"{name}[{parameters}]"
+        self.callspec = SimpleNamespace(params=parameters)
         self.marks = [pytest.mark.in_turn(*marked).mark] if marked else []
 
     def get_closest_marker(self, _name: str) -> Any:
@@ -27,7 +27,7 @@ class Case:
 
 def kept(cases: list[Any]) -> list[dict[str, int]]:
     waiting = sampling.take_turns(cases)
-    return [case.callspec.indices for case in cases if case not in waiting]
+    return [case.callspec.params for case in cases if case not in waiting]
 
 
 @pytest.fixture(autouse=True)

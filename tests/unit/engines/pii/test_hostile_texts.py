@@ -40,6 +40,7 @@ def test_what_stands_behind_a_hostile_text_is_found(find: Find, name: str) -> No
     assert "219-09-9999" in covered
 
 
+@pytest.mark.in_turn("strict")
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_time_grows_with_length_only(analyzer: Analyzer, name: str, strict: bool) -> None:

@@ -16,6 +16,7 @@ from app.engines.pii.scan.plan import ScanPlan
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.searching import Search
 from tests.pii_texts import drawn, some_text
+from tests.sampling import examples
 from tests.scan_engines import (
     MATCHERS,
     Find,
@@ -27,11 +28,11 @@ from tests.scan_engines import (
     scans_ours,
 )
 
-PRESIDIO_TEXTS = 420
-OUR_TEXTS = 80
+PRESIDIO_TEXTS = examples(420, 140)
+OUR_TEXTS = examples(80, 40)
 SENTENCES = 3
 
-SEARCHED_TEXTS = 60
+SEARCHED_TEXTS = examples(60, 30)
 
 WHOLE: frozenset[str] = frozenset()
 """Our recognizers that see the whole of each text; whoever adds one says why."""
