@@ -14,11 +14,12 @@ from pathlib import Path
 import httpx2
 
 from app.core.access import ApiKey
-from tests.e2e.commands import COMMANDS
+from tests.e2e.commands import COMMANDS, ForkedProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = ApiKey.generate()
 START_S = 60
+Process = subprocess.Popen[str] | ForkedProcess
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Service:
 
     url: str
     key: str
-    process: "subprocess.Popen[str]"
+    process: Process
     environment: dict[str, str]
     greeting: str
 
@@ -62,18 +63,28 @@ def sluice(
     return COMMANDS.run(arguments, environment, given)
 
 
-def started(folder: Path, *arguments: str, **settings: str) -> Service:
-    """Start a service on a free port and wait until it is ready."""
-    environment = environment_of(folder, **{"SLUICE_AUTH__BOOTSTRAP_KEY": str(KEY), **settings})
+def started(folder: Path, *arguments: str, forked: bool = True, **settings: str) -> Service:
+    """Start a service on a free port and wait until it is ready.
+
+    ``forked``: from a process that has imported it, and its detector starts with the first call that needs one; else
+    as a user starts it.
+    """
+    lazy = {"SLUICE_DETECTION__WARM": "false"} if forked else {}
+    environment = environment_of(folder, **{"SLUICE_AUTH__BOOTSTRAP_KEY": str(KEY), **lazy, **settings})
+    command = ["serve", "--port", "0", *arguments]
+    process: Process
     with (folder / "log").open("a") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve", "--port", "0", *arguments],
-            env=environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        )
+        if forked:
+            process = COMMANDS.start(command, environment, log)
+        else:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "app", *command],
+                env=environment,
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
     assert process.stdout is not None
     try:
         greeting = process.stdout.readline()
@@ -99,7 +110,7 @@ def await_ready(url: str, within_s: float = START_S) -> None:
     raise AssertionError("The service did not become ready.")
 
 
-def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTERM) -> int:
+def stop(process: Process, number: signal.Signals = signal.SIGTERM) -> int:
     """Send a signal and return the exit code."""
     process.send_signal(number)
     try:
@@ -112,9 +123,9 @@ def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTE
 
 
 @contextmanager
-def running(folder: Path, *arguments: str, **settings: str) -> Iterator[Service]:
-    """Run a service for the time of a block."""
-    service = started(folder, *arguments, **settings)
+def running(folder: Path, *arguments: str, forked: bool = True, **settings: str) -> Iterator[Service]:
+    """Run a service for the time of a block; see `started`."""
+    service = started(folder, *arguments, forked=forked, **settings)
     try:
         yield service
     finally:

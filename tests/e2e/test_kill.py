@@ -19,6 +19,8 @@ from tests.e2e.running import Service, running
 
 SCOPES = 4
 WRITERS = 6
+WARM = {"SLUICE_DETECTION__WARM": "true"}
+"""What is killed is to have answered before."""
 
 
 @dataclass
@@ -118,26 +120,26 @@ def check(service: Service, acknowledged: Acknowledged) -> None:
     assert len(rows) == len(set(rows))
 
 
-def kills_of_the_process(folder: Path, kills: int) -> Acknowledged:
+def kills_of_the_process(folder: Path, kills: int, *, forked: bool = True) -> Acknowledged:
     """Kill the only process on SQLite under load, again and again, and start it again."""
     acknowledged, chance = Acknowledged(), random.Random(1)
     for _ in range(kills):
-        with running(folder) as service, load([service], acknowledged):
+        with running(folder, forked=forked, **WARM) as service, load([service], acknowledged):
             time.sleep(chance.uniform(0.3, 1.0))
             kill(service)
-    with running(folder) as service:
+    with running(folder, forked=forked, **WARM) as service:
         check(service, acknowledged)
     return acknowledged
 
 
-def kills_of_a_replica(folder: Path, url: str, kills: int) -> Acknowledged:
+def kills_of_a_replica(folder: Path, url: str, kills: int, *, forked: bool = True) -> Acknowledged:
     """Kill one of two replicas on PostgreSQL under load, again and again; the other goes on serving."""
     acknowledged, chance = Acknowledged(), random.Random(2)
-    settings = {"SLUICE_DATABASE__URL": url, "SLUICE_KEYS__FILE": str(folder / "ring.json")}
+    settings = {"SLUICE_DATABASE__URL": url, "SLUICE_KEYS__FILE": str(folder / "ring.json"), **WARM}
     with ExitStack() as stack:
-        stays = stack.enter_context(running(folder, **settings))
+        stays = stack.enter_context(running(folder, forked=forked, **settings))
         for _ in range(kills):
-            with running(folder, **settings) as dies, load([stays, dies], acknowledged):
+            with running(folder, forked=forked, **settings) as dies, load([stays, dies], acknowledged):
                 time.sleep(chance.uniform(0.3, 1.0))
                 kill(dies)
         check(stays, acknowledged)
@@ -156,7 +158,7 @@ def test_kills_of_a_replica_on_postgresql_lose_nothing(tmp_path: Path, postgres_
 def test_the_check_finds_a_lost_write(tmp_path: Path) -> None:
     """Negative control: an acknowledgement that was never stored is found."""
     acknowledged = Acknowledged()
-    with running(tmp_path) as service:
+    with running(tmp_path, **WARM) as service:
         with load([service], acknowledged):
             time.sleep(0.5)
         check(service, acknowledged)
@@ -168,7 +170,7 @@ def test_the_check_finds_a_lost_write(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_fifty_kills_of_the_process_on_sqlite_lose_nothing(tmp_path: Path) -> None:
-    done = kills_of_the_process(tmp_path, 50)
+    done = kills_of_the_process(tmp_path, 50, forked=False)
     print(f"SQLite: 50 kills, {len(done.requests)} acknowledged calls, {len(done.values)} handles, none lost")
 
 
@@ -176,7 +178,7 @@ def test_fifty_kills_of_the_process_on_sqlite_lose_nothing(tmp_path: Path) -> No
 @pytest.mark.timeout(1800)
 def test_fifty_kills_of_a_replica_on_postgresql_lose_nothing(tmp_path: Path, postgres_url: str) -> None:
     with fresh_postgres(postgres_url) as url:
-        done = kills_of_a_replica(tmp_path, url, 50)
+        done = kills_of_a_replica(tmp_path, url, 50, forked=False)
     print(
         f"PostgreSQL: 50 kills, {len(done.requests)} acknowledged calls, {len(done.values)} handles, none lost"
     )

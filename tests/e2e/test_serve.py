@@ -15,6 +15,7 @@ import pytest
 
 from sluice_client import Sluice
 from tests.conftest import fresh_postgres
+from tests.e2e.commands import COMMANDS
 from tests.e2e.running import KEY, ROOT, await_ready, environment_of, running, sluice, stop
 
 
@@ -50,35 +51,32 @@ def gone(processes: list[psutil.Process]) -> bool:
 
 def test_the_first_start_prints_a_key_once_and_a_line_that_works_when_pasted(tmp_path: Path) -> None:
     environment = environment_of(tmp_path)
-    greetings = []
-    for _ in range(2):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve", "--port", "0"],
-            env=environment,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        await_ready(first.split()[2])
-        pasted = ""
-        if not greetings:
-            lines = [process.stdout.readline() for _ in range(8)]
-            greetings.append("".join(lines))
-            line = next(one for one in lines if one.strip().startswith("curl"))
-            pasted = subprocess.run(
-                ["bash", "-c", line], capture_output=True, text=True, check=True, timeout=30
-            ).stdout
-            assert "My name is [PERSON_1] and my SSN is [SSN_1]" in pasted
-            stop(process)
-        else:
-            process.send_signal(signal.SIGTERM)
-            assert process.communicate(timeout=30)[0] == ""
+    first = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", "--port", "0"],
+        env=environment,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert first.stdout is not None
+    await_ready(first.stdout.readline().split()[2])
+    lines = [first.stdout.readline() for _ in range(8)]
+    line = next(one for one in lines if one.strip().startswith("curl"))
+    pasted = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=30)
+    assert "My name is [PERSON_1] and my SSN is [SSN_1]" in pasted.stdout
+    stop(first)
+    assert len(re.findall(r"slc_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", "".join(lines))) == 2
+    assert "all roles" in "".join(lines)
 
-    assert len(re.findall(r"slc_[0-9a-f]{8}_[A-Za-z0-9_-]{43}", greetings[0])) == 2
-    assert "all roles" in greetings[0]
+    with (tmp_path / "log").open("a") as log:
+        second = COMMANDS.start(["serve", "--port", "0"], environment, log)
+    assert second.stdout is not None
+    await_ready(second.stdout.readline().split()[2])
+    second.send_signal(signal.SIGTERM)
+    assert second.stdout.read() == ""
+    assert second.wait(30) in (0, -signal.SIGTERM)
+    second.stdout.close()
 
 
 def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
@@ -116,7 +114,7 @@ def test_a_start_that_is_refused_says_why_in_a_sentence(
 
 
 def test_a_killed_service_leaves_no_child_and_no_port_behind(tmp_path: Path) -> None:
-    with running(tmp_path) as service:
+    with running(tmp_path, forked=False) as service:
         children = psutil.Process(service.process.pid).children(recursive=True)
         assert children
         stop(service.process, signal.SIGKILL)
@@ -149,7 +147,7 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
     with fresh_postgres(postgres_url) as url:
         settings = {"SLUICE_DATABASE__URL": url}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
-        with running(tmp_path, "--workers", "2", **settings) as service:
+        with running(tmp_path, "--workers", "2", forked=False, **settings) as service:
             supervisor = psutil.Process(service.process.pid)
 
             def workers() -> list[psutil.Process]:
@@ -170,9 +168,9 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
 
 def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: str) -> None:
     with fresh_postgres(postgres_url) as url:
-        settings = {"SLUICE_DATABASE__URL": url}
+        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
-        with running(tmp_path, "--workers", "2", **settings) as service:
+        with running(tmp_path, "--workers", "2", forked=False, **settings) as service:
             children = psutil.Process(service.process.pid).children(recursive=True)
 
             assert stop(service.process) == 0

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,15 @@ def test_what_runs_is_shown_with_its_servers_and_without_secrets(service: Servic
             assert secret not in printed.stdout + printed.stderr
 
 
+def await_state(service: Service, code: int) -> "subprocess.CompletedProcess[str]":
+    """Wait until the service has followed a command, which takes it seconds."""
+    until = time.monotonic() + 30
+    while (done := service.sluice("status")).returncode != code:
+        assert time.monotonic() < until, done.stdout
+        time.sleep(0.5)
+    return done
+
+
 def test_without_a_key_the_counts_of_connections_remain(service: Service) -> None:
     environment = {**service.environment, "SLUICE_URL": service.url}
     found = findings(1, environment=environment)
@@ -79,13 +89,11 @@ def test_without_a_key_the_counts_of_connections_remain(service: Service) -> Non
 def test_a_service_that_holds_ends_with_zero_whatever_is_off(service: Service) -> None:
     assert service.sluice("servers", "pause", "gone").returncode == 0
     try:
-        until = time.monotonic() + 30
-        while (done := service.sluice("status")).returncode != 0:
-            assert time.monotonic() < until, done.stdout
-            time.sleep(0.5)  # the service follows the command within seconds
+        done = await_state(service, 0)
         found = findings(0, environment={**service.environment, **service.client})
     finally:
         assert service.sluice("servers", "resume", "gone").returncode == 0
+        await_state(service, 1)
     assert {finding["state"] for finding in found.values()} == {"ok", "off"}
     gone = found["server default/gone"]
     assert (gone["state"], gone["mend"]) == ("off", "sluice servers resume gone --tenant default")

@@ -141,7 +141,7 @@ async def test_one_server_of_five_misbehaves_in_every_way_and_the_service_serves
         faulty = stack.enter_context(ExitStack())
         server = faulty.enter_context(misbehaving(port=port))
         file = declared(tmp_path, {**urls, "faulty": server.url})
-        service = stack.enter_context(running(tmp_path, "--config", str(file)))
+        service = stack.enter_context(running(tmp_path, "--config", str(file), forked=False))
         async with hosting(service.url, service.key) as host:
             await host.rest("PUT", "/policies?expected_version=0", {"limits": UNLIMITED})
             await eventually(lambda: listed(host, {"faulty__verbatim", *(f"{name}__add" for name in OTHERS)}))

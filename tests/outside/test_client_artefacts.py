@@ -27,7 +27,7 @@ assert "app" not in sys.modules
 def test_the_python_client_works_from_its_wheel(tmp_path: Path) -> None:
     wheel = wheel_of(ROOT / "clients" / "python", tmp_path)
     programs = installed(wheel, tmp_path / "venv")
-    with running(tmp_path) as service:
+    with running(tmp_path, forked=False) as service:
         done = run([str(programs / "python"), "-c", USE], cwd=tmp_path, **service.client)
     assert done.stdout == "My name is [PERSON_1]. Hello John Doe !\n"
 
@@ -57,7 +57,7 @@ def test_the_typescript_client_works_from_its_package(tmp_path: Path) -> None:
         shutil.copy2(Path(__file__).with_name(program), user / program)
     options = ["--module", "nodenext", "--target", "es2022", "--strict", "--noUncheckedIndexedAccess"]
     run([str(user / "node_modules/.bin/tsc"), *options, "client.ts"], cwd=user, **settings)
-    with running(tmp_path) as service:
+    with running(tmp_path, forked=False) as service:
         for program in ("client.js", "wrapped.mjs"):
             done = run([str(BIN / "node"), program], cwd=user, **settings, **service.client)
             assert done.stdout == "all is well\n", program

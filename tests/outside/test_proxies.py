@@ -23,7 +23,7 @@ LONG = 3_000_000
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("behind")) as started:
+    with running(tmp_path_factory.mktemp("behind"), forked=False) as started:
         yield started
 
 

@@ -17,7 +17,7 @@ CONTEXT = [{"type": "text", "text": "x"}]
 @pytest.fixture
 def two_workers(own_postgres_url, tmp_path) -> Iterator[Service]:
     settings = {"SLUICE_HTTP__WORKERS": "2", "SLUICE_KEYS__RING": RING}
-    with running(tmp_path, SLUICE_DATABASE__URL=own_postgres_url, **settings) as service:
+    with running(tmp_path, forked=False, SLUICE_DATABASE__URL=own_postgres_url, **settings) as service:
         yield service
 
 
