@@ -156,7 +156,7 @@ def json_object(request: Request, allowed: frozenset[str]) -> dict[str, Any]:
         raise InvalidArgumentsError("The body must be a JSON object.", details={"pointer": ""})
     if not allowed.issuperset(value):
         raise InvalidArgumentsError(
-            f"The body has a member that is not known here; known are {', '.join(sorted(allowed))}.",
+            f"The body has a member that this route does not take; it takes {', '.join(sorted(allowed))}.",
             details={"pointer": "", "allowed": sorted(allowed)},
         )
     return value

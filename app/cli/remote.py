@@ -48,7 +48,7 @@ def with_id(error: "CallError") -> str:
         parts.append(f"at {error.details['pointer'] or '/'}")
     valid = error.details.get("known") or error.details.get("arguments")
     if isinstance(valid, list) and len(valid) <= MOST_NAMES:
-        parts.append(f"known are {', '.join(map(str, valid))}")
+        parts.append(f"valid: {', '.join(map(str, valid))}")
     if error.retry_after is not None:
         parts.append(f"try again in {error.retry_after:g} s")
     if error.request_id is not None:
