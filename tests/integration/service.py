@@ -25,6 +25,7 @@ from app.settings import (
     Settings,
     TelemetrySettings,
 )
+from tests.detectors import shared_detectors
 from tests.factories import with_schema
 from tests.integration.loopback import serving
 
@@ -76,7 +77,7 @@ def running_service(
     sys.stderr = log = io.StringIO()
     try:
         app = create_app(settings)
-        with serving(app, **server) as port:
+        with shared_detectors(), serving(app, **server) as port:
             while warm and not app.state.services.detector.ready:
                 time.sleep(0.02)
             headers = {"authorization": f"Bearer {key}"}

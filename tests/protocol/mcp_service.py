@@ -23,6 +23,7 @@ from app.settings import (
     Settings,
     TelemetrySettings,
 )
+from tests.detectors import shared_detectors
 from tests.factories import TEST_RING, with_schema
 
 KEY = ApiKey.generate()
@@ -85,6 +86,13 @@ def unchanged_logging() -> Iterator[None]:
 @contextlib.asynccontextmanager
 async def listening(app: FastAPI) -> AsyncIterator[str]:
     """Serve ``app`` on a free port and yield the URL of /mcp."""
+    with shared_detectors():
+        async with _listening(app) as url:
+            yield url
+
+
+@contextlib.asynccontextmanager
+async def _listening(app: FastAPI) -> AsyncIterator[str]:
     config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=10)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
