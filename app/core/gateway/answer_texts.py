@@ -10,7 +10,7 @@ from app.core.content.shapes.shape import Shape
 from app.core.gateway.channels import ChannelKind, Path, TextChannel, ToolRunner
 
 DEEPEST: Final = 64
-"""What a provider nests more deeply passes as it came."""
+"""Texts that a provider nests more deeply pass unchanged."""
 
 _CLIENT_CALLS: Final = frozenset(
     {
@@ -55,7 +55,7 @@ class AnswerText:
 
 @dataclass(frozen=True, slots=True)
 class TextSetting:
-    """What holds for the texts around a place of an answer."""
+    """Speaker, tool and kind of the texts around a place of an answer."""
 
     kind: ChannelKind = ChannelKind.OTHER
     tool: str | None = None
@@ -64,7 +64,7 @@ class TextSetting:
 
 
 def answer_texts(value: Any, path: Path, setting: TextSetting) -> Iterator[AnswerText]:
-    """Yield the texts of ``value``, which stands at ``path`` of the whole answer; none that are nested too deeply."""
+    """Yield the texts of ``value``, which is at ``path`` of the whole answer; those nested too deeply are left out."""
     if isinstance(value, str):
         yield _text(value, path, setting)
     elif len(path) > DEEPEST:
@@ -122,14 +122,14 @@ def argument_texts(value: Any, path: Path, setting: TextSetting, pointer: str = 
 
 
 def called(function: Mapping[str, Any], runner: ToolRunner, setting: TextSetting) -> TextSetting:
-    """Return what holds inside of a call of a function."""
+    """Return the setting of the texts inside a function call."""
     name = function.get("name")
     tool = name if isinstance(name, str) else setting.tool
     return replace(setting, kind=ChannelKind.ARGUMENTS, tool=tool, runner=runner)
 
 
 def block_setting(block: Mapping[str, Any], setting: TextSetting) -> TextSetting:
-    """Return what holds inside of a block, by its type."""
+    """Return the setting of the texts inside a block, by its type."""
     kind = block.get("type")
     shape = tables.TYPED.get(kind) if isinstance(kind, str) else None
     if shape is None or setting.kind is ChannelKind.CITATION:

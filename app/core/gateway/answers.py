@@ -100,7 +100,7 @@ class GatewayAnswer:
 
     @property
     def ids(self) -> dict[str, str]:
-        """Return the ids that a caller may send back, by what they name."""
+        """Return the ids that a caller may send back, by what they identify."""
         named = {name: value_at(self.edited.body.value, path) for name, path in self.table.ids.items()}
         return {name: text for name, text in named.items() if isinstance(text, str)}
 

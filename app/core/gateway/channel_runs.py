@@ -1,4 +1,4 @@
-"""Run texts through their channels, whole or in parts, and remember what became of them."""
+"""Run texts through their channels, whole or in parts, and remember the results."""
 
 from collections.abc import Sequence
 

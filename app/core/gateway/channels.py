@@ -1,4 +1,4 @@
-"""What a door tells about a text of an answer, and what may change it while it streams."""
+"""Describe a text of an answer to what may change it while it streams."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +89,7 @@ class CollectedText:
         return [TextPiece(text, text)]
 
     def finish(self) -> Sequence[TextPiece]:
-        """Return nothing: nothing is held back."""
+        """Return nothing, since nothing is held back."""
         return ()
 
 

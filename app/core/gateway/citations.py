@@ -1,4 +1,4 @@
-"""Move what an answer says about places in its texts: offsets of citations and probabilities of tokens."""
+"""Adjust what an answer says about positions in its texts: offsets of citations and probabilities of tokens."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -69,7 +69,7 @@ def moved_in_document(
 def outdated_logprobs(
     value: Any, path: Path, is_changed: Callable[[Path], bool]
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield what ``logprobs`` become whose text changed: null beside a message, nothing beside its own text.
+    """Yield the new values of ``logprobs`` whose text changed: null beside a message, empty beside its own text.
 
     ``is_changed`` says whether any text below a place changed.
     """

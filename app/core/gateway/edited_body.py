@@ -1,4 +1,4 @@
-"""A body with what middlewares made of its texts; the bytes that no change touches stay."""
+"""A body with the texts that middlewares changed; all other bytes stay."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from app.core.gateway.json_body import JsonBody
 
 @dataclass(frozen=True)
 class EditedBody:
-    """A body, its items as they are now, items in front that it did not have, and new values by path."""
+    """A body, its current items, items that were added in front, and new values by path."""
 
     body: JsonBody
     parts: tuple[BodyItem, ...]

@@ -1,4 +1,4 @@
-"""What a family's table says of the members of a request: where text lives, whose it is, what machines alone read."""
+"""What a family's table says of the members of a request: where text lives, whose it is, what only machines read."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -258,7 +258,7 @@ class AuditService:
             content = await off_loop(len(sealed), self.keys.open, caller.tenant, _CONTENT, sealed)
         except SealBrokenError:
             content = None
-        # The event's MAC reveals content that was moved here from another event of the tenant.
+        # The event's MAC shows whether the content was moved here from another event of the tenant.
         if content is None or not hmac.compare_digest(event_mac(self.keys, stored.event), stored.mac):
             raise InternalError(
                 "The kept content is not the content that this event was recorded with.",
@@ -269,7 +269,7 @@ class AuditService:
         return content
 
     async def _horizon(self, tenant: str) -> None:
-        """Wait for the end of the transactions that are adding to the record now: their events may have any id."""
+        """Wait until the transactions that now add to the record have ended: their events may have any id."""
         unfinished: frozenset[str] | None = None
         until = time.monotonic() + _HORIZON_S
         while True:
@@ -280,7 +280,7 @@ class AuditService:
                 return
             if time.monotonic() > until:
                 raise StoreUnavailableError(
-                    "A transaction that adds to the record does not end, so that it cannot be read completely.",
+                    "A transaction is still writing to the record, so it cannot be read completely yet; try again.",
                     retry_after_s=1.0,
                 )
             await asyncio.sleep(_HORIZON_STEP_S)

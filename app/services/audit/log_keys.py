@@ -23,7 +23,7 @@ from app.store.database import Database
 
 _PURPOSE: Final = b"audit log key"
 _INSTALLATION: Final = ""
-"""The keys belong to no tenant."""
+"""The tenant under which the keys are sealed: none."""
 _NAME_BYTES: Final = 8
 
 

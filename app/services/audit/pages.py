@@ -10,7 +10,7 @@ from app.core.audit import AuditEvent
 from app.core.errors import InvalidArgumentsError
 
 WINDOW = timedelta(days=30)
-"""How far back a query looks that names no beginning."""
+"""How far back a query without a beginning looks."""
 
 _CURSOR_VERSION = b"\x02"
 _OLD_CURSOR_VERSION = b"\x01"

@@ -40,7 +40,7 @@ from app.store.audit.log import (
 from app.store.database import Database
 
 BATCH: Final = 500
-"""Events of one transaction: SQLite's writers wait meanwhile."""
+"""Events sealed in one transaction, during which SQLite's other writers wait."""
 _MOST_BATCHES: Final = 200
 _LEAF_VERSION: Final = b"\x01"
 

@@ -36,7 +36,7 @@ from app.store.audit.log import (
 )
 
 GRACE: Final = timedelta(minutes=1)
-"""Events that are younger may still wait for the sealer."""
+"""Younger events may still wait for the sealer."""
 _PAGE: Final = 1000
 _TILES: Final = 64
 

@@ -25,7 +25,7 @@ from app.core.offload import off_loop
 from app.services.gateway.pipeline_use import PipelineUse, end_of
 
 MOST_HELD_BYTES: Final = 8 * 2**20
-"""What is held of one stream; it stands in ``docs/gateway.md`` and in the policy's description."""
+"""How many bytes of one stream are held; ``docs/gateway.md`` and the policy's description name the figure."""
 _ROOM_BYTES: Final = 128 * 2**20
 _MOST_EVIDENCE: Final = 4_096
 _SPOKEN: Final = frozenset({LeafRole.SYSTEM, LeafRole.USER, LeafRole.ASSISTANT, LeafRole.TOOL_RESULT})
@@ -38,7 +38,7 @@ _REFUSED: Final = (
 
 @dataclass(slots=True)
 class HeldStreams:
-    """The room that this process has for streams that wait for their checks, in bytes."""
+    """Bounds how many bytes of streams this process holds until their checks are done."""
 
     room: int = _ROOM_BYTES
     size: int = 0
@@ -55,7 +55,7 @@ class HeldStreams:
 
 @dataclass(slots=True)
 class HeldStream:
-    """What came of a stream so far."""
+    """The parts of one stream that arrived so far."""
 
     streams: HeldStreams
     size: int = 0
@@ -134,7 +134,7 @@ def checks_of(pipeline: GatewayPipeline) -> list[Step]:
 
 
 def evidence_of(request: GatewayRequest) -> list[str]:
-    """Return what was said before the answer, as the caller wrote it; of a long conversation the end."""
+    """Return the texts before the answer as the caller wrote them, the last ones of a long conversation."""
     return [leaf.leaf.text for leaf in request.leaves() if leaf.role in _SPOKEN][-_MOST_EVIDENCE:]
 
 

@@ -36,8 +36,8 @@ _MODEL: Final = "models.get"
 _DELETES: Final = ".delete"
 
 
-class Gleaned(Protocol):
-    """What an answer or a stream told beside its texts."""
+class AnswerReport(Protocol):
+    """What an answer or a stream reports beside its texts."""
 
     @property
     def usage(self) -> Mapping[str, Any]:
@@ -169,9 +169,9 @@ class AnswerRun:
         except (InvalidRequestError, TooLargeError, UpstreamUnavailableError):
             if self.record.observed:
                 return body
-            # Words of ours about the caller's request would be wrong: it is the provider's answer that is.
+            # Not the parser's own error, which blames the caller's request: the provider's answer is faulty.
             raise UpstreamUnavailableError(
-                "The provider's answer is no JSON that can be read, so nothing of it was passed on.",
+                "The provider's answer is not valid JSON, so nothing of it was passed on.",
                 details={"provider": self.entry.name},
             ) from None
         changed = came
@@ -179,7 +179,7 @@ class AnswerRun:
             changed = await off_loop(len(body) // LIGHT, changed.rewritten, restoration)
         if self.checks is not None:  # they read what the caller would
             changed = await self.checks.passed(changed, self.vault.scope.name)
-        await self._before(came.signed, replace(came, notes=changed.notes))
+        await self._secure(came.signed, replace(came, notes=changed.notes))
         return changed.to_bytes()
 
     async def _events(self) -> AsyncIterator[bytes]:
@@ -193,23 +193,23 @@ class AnswerRun:
             async with aclosing(self.answer.chunks()) as chunks:
                 async for chunk in chunks:
                     out = stream.feed(chunk)
-                    await self._before(stream.take_signed(), stream)
+                    await self._secure(stream.take_signed(), stream)
                     if out:
                         yield out
         except ServiceError as error:
             self.record.error_code, died = error.code, True
         out = stream.end(died=died or not (stream.ended or self.record.observed))
-        await self._before(stream.take_signed(), stream)
+        await self._secure(stream.take_signed(), stream)
         self.complete = True
         if out:
             yield out
 
-    async def _before(self, signed: Iterable[SignedBlock], gleaned: Gleaned) -> None:
+    async def _secure(self, signed: Iterable[SignedBlock], report: AnswerReport) -> None:
         """Do what must be done before the next bytes go out: seal, bind, record."""
         blocks = {block.digest: block.raw.encode() for block in signed}
         if blocks and not self.record.observed:
             await self.signed.keep(self.vault, blocks)
-        ids = {name: value for name, value in gleaned.ids.items() if self._bound.get(name) != value}
+        ids = {name: value for name, value in report.ids.items() if self._bound.get(name) != value}
         if ids:
             vault = self.vault
             await self.scopes.bind(
@@ -219,7 +219,7 @@ class AnswerRun:
         if self.restoration is not None and self.restoration.restored and not self._announced:
             self._announced = True
             await self.record.restoring()
-        self.record.usage, self.record.notes = gleaned.usage, gleaned.notes
+        self.record.usage, self.record.notes = report.usage, report.notes
 
     def _left(self, chunk: bytes) -> None:
         self.record.begun()

@@ -50,8 +50,11 @@ _PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """Where a request goes; ``asked`` is the caller's name of the model, ``bound`` the provider of its ids."""
+class _Destination:
+    """The provider and model for a request; ``asked`` is the model that the caller named.
+
+    ``bound`` is the provider that gave the ids in the request, None where it has none.
+    """
 
     endpoint: ProviderEndpoint
     credential: ProviderCredential
@@ -67,7 +70,7 @@ class _Turn:
     """What was decided about a request: the bytes that leave, where to, and what its answer may show."""
 
     body: bytes
-    way: "_Way"
+    destination: "_Destination"
     vault: RequestVault
     restoration: HandleRestoration | None
     checks: AnswerChecks | None = None
@@ -135,7 +138,7 @@ class GatewayService:
                     yield await self._models(incoming, turn, record)
                     return
                 async with self.providers.client.send(
-                    turn.way.endpoint, _outgoing(incoming, turn), turn.way.credential
+                    turn.destination.endpoint, _outgoing(incoming, turn), turn.destination.credential
                 ) as answer:
                     record.status = answer.status
                     run = AnswerRun(
@@ -146,11 +149,11 @@ class GatewayService:
                         scopes=self.scopes,
                         signed=self.signed,
                         vault=turn.vault,
-                        entry=turn.way.endpoint.entry,
+                        entry=turn.destination.endpoint.entry,
                         restoration=turn.restoration,
                         checks=turn.checks,
                         documents=turn.documents,
-                        model=turn.way.model,
+                        model=turn.destination.model,
                     )
                     yield await run.begun()
                     if not run.complete:
@@ -161,9 +164,9 @@ class GatewayService:
         lists = ModelLists(
             client=self.providers.client,
             kind=incoming.kind,
-            endpoints=turn.way.endpoints,
-            first=turn.way.endpoint,
-            credential=turn.way.credential,
+            endpoints=turn.destination.endpoints,
+            first=turn.destination.endpoint,
+            credential=turn.destination.credential,
             request=_outgoing(incoming, turn),
         )
         listed = await lists.listed()
@@ -183,7 +186,7 @@ class GatewayService:
         scope = await self._scope(caller, incoming, request, policy)
         record.scope = scope.name
         vault = await self.vaults.open(caller, scope, partial(_texts, request), policy.secrets)
-        way = await self._chosen(caller, incoming, request, scope)
+        destination = await self._chosen(caller, incoming, request, scope)
         use = PipelineUse(
             invoke=self.invoke,
             outcomes=OutcomeRecorder(vault, self.invoke.audit, self.invoke.masker),
@@ -195,35 +198,36 @@ class GatewayService:
             action=_REDACT,
         )
         if request is None:
-            return self._without_texts(incoming, use, vault, way, record)
+            return self._without_texts(incoming, use, vault, destination, record)
         record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
         if record.unscanned and policy.gateway.unscanned == "block":
             raise UnscannableContentError(
-                "The request holds what cannot be scanned, and the policy of this tenant refuses that.",
+                "The request contains parts that cannot be scanned, and the policy of this tenant refuses those; leave "
+                "out what the details count by kind.",
                 details={"unscanned": request.unscanned},
             )
         outbound = Outbound(use, vault, self.signed)
         async with self.invoke.traffic.slot(
             caller.tenant, policy.limits, use.until, queue=policy.gateway.in_flight
         ):
-            return await self._hidden(outbound, request, way, record)
+            return await self._hidden(outbound, request, destination, record)
 
     def _without_texts(
         self,
         incoming: DoorRequest,
         use: PipelineUse,
         vault: RequestVault,
-        way: "_Way",
+        destination: "_Destination",
         record: GatewayRecord,
     ) -> "_Turn":
         """Return a request that leaves as it came, such as one for a stored answer."""
-        terms, record.provider = use.policy.gateway, way.endpoint.entry.name
+        terms, record.provider = use.policy.gateway, destination.endpoint.entry.name
         record.observed = terms.mode == "observe"
         if record.observed:
-            return _Turn(incoming.body, way, vault, None)
-        pipeline = _pipeline_of(terms, way)
+            return _Turn(incoming.body, destination, vault, None)
+        pipeline = _pipeline_of(terms, destination)
         checks = self._checks(use, pipeline)
-        return _Turn(incoming.body, way, vault, restoration_of(terms, pipeline, vault), checks)
+        return _Turn(incoming.body, destination, vault, restoration_of(terms, pipeline, vault), checks)
 
     def _checks(
         self, use: PipelineUse, pipeline: GatewayPipeline, request: GatewayRequest | None = None
@@ -241,14 +245,14 @@ class GatewayService:
     async def _scope(
         self, caller: Caller, incoming: DoorRequest, request: GatewayRequest | None, policy: Policy
     ) -> ConversationScope:
-        """Return whose conversation this is. An id of a provider counts, whatever else the request names."""
+        """Return the scope of the conversation. An id of a provider decides, whatever else the request names."""
         named, rules = hints(incoming, request), scope_rules(policy, incoming.scope)
         if not named.ids:
             return await self.scopes.find(caller, named, rules)
         scope = await self.scopes.find(caller, ScopeHints(ids=named.ids), rules)
         if named.named not in {None, scope.name}:
             raise NotFoundError(
-                "The conversation or response belongs to another scope than X-Sluice-Scope names."
+                "The conversation or response belongs to another scope than X-Sluice-Scope names; leave the header out."
             )
         return scope
 
@@ -256,18 +260,18 @@ class GatewayService:
         self,
         outbound: Outbound,
         request: GatewayRequest,
-        way: "_Way",
+        destination: "_Destination",
         record: GatewayRecord,
     ) -> "_Turn":
-        """Return a request with handles, on the way where the policy leads it by what was found."""
+        """Return the request with handles, for the provider to which the policy routes it because of what was found."""
         policy, vault, came = outbound.use.policy.gateway, outbound.vault, request
         asked, record.observed = request.facts.model, policy.mode == "observe"
-        pipeline = _pipeline_of(policy, way)
+        pipeline = _pipeline_of(policy, destination)
         if policy.routes and not record.observed:
             # What is found decides where the request goes, and that decides what is hidden from whom.
             await outbound.observed(request, pipeline.outbound)
-            way = self._routed(way, policy, outbound.use.findings)
-            pipeline = _pipeline_of(policy, way)
+            destination = self._routed(destination, policy, outbound.use.findings)
+            pipeline = _pipeline_of(policy, destination)
             outbound.use.findings.clear()
         checks = self._checks(outbound.use, pipeline, came)
         if record.streams and not record.observed:
@@ -277,11 +281,11 @@ class GatewayService:
         else:
             request = await outbound.redacted(request, pipeline.outbound)
         record.findings.update(outbound.use.findings)
-        record.provider, record.model = way.endpoint.entry.name, way.model
-        if way.model is not None and way.model != asked:
-            request = request.with_model(way.model)
+        record.provider, record.model = destination.endpoint.entry.name, destination.model
+        if destination.model is not None and destination.model != asked:
+            request = request.with_model(destination.model)
         if record.observed:
-            return _Turn(await off_loop(record.bytes_in // LIGHT, request.to_bytes), way, vault, None)
+            return _Turn(await off_loop(record.bytes_in // LIGHT, request.to_bytes), destination, vault, None)
         noted = request.with_note(NOTE) if policy.note else request
         sent, body, replaced = await outbound.checked(
             noted, await off_loop(record.bytes_in // LIGHT, noted.to_bytes)
@@ -294,33 +298,39 @@ class GatewayService:
             record.prefix_changed = outbound.changed_prefixes(before, sent)
         return _Turn(
             body=body,
-            way=way,
+            destination=destination,
             vault=vault,
             restoration=restoration_of(policy, pipeline, vault),
             checks=checks,
             documents=await outbound.documents(came, sent),
         )
 
-    def _routed(self, way: "_Way", policy: GatewayPolicy, findings: Mapping[str, int]) -> "_Way":
-        """Return the way that the policy's routes name for what was found, or raise BlockedByPolicyError."""
+    def _routed(
+        self, destination: "_Destination", policy: GatewayPolicy, findings: Mapping[str, int]
+    ) -> "_Destination":
+        """Return the destination that the policy's routes name for what was found, or raise BlockedByPolicyError."""
         route = policy.route_of(findings)
         if route is None:
-            return way
+            return destination
         if route.provider is None:
             raise BlockedByPolicyError(
-                "The policy of this tenant refuses requests with what was found in this one."
+                "The policy of this tenant refuses requests that contain what was found in this one (gateway.routes)."
             )
-        entries = [place.entry for place in way.endpoints.values()]
-        kind, model = way.endpoint.entry.kind, route.model or way.asked or ""
+        entries = [place.entry for place in destination.endpoints.values()]
+        kind, model = destination.endpoint.entry.kind, route.model or destination.asked or ""
         choice = provider_named(entries, kind, route.provider, model)
-        if way.bound not in {None, choice.provider.name}:
+        if destination.bound not in {None, choice.provider.name}:
             raise BlockedByPolicyError(
-                "The policy leads this request to another provider than the one that has its conversation."
+                "The policy routes this request to another provider than the one that holds its conversation; begin "
+                "a new conversation."
             )
-        by_model = choice.provider.name == way.endpoint.entry.name
-        credential = credential_for(choice.provider, way.caller_key, chosen_by_model=by_model)
+        by_model = choice.provider.name == destination.endpoint.entry.name
+        credential = credential_for(choice.provider, destination.caller_key, chosen_by_model=by_model)
         return replace(
-            way, endpoint=way.endpoints[choice.provider.name], model=choice.model, credential=credential
+            destination,
+            endpoint=destination.endpoints[choice.provider.name],
+            model=choice.model,
+            credential=credential,
         )
 
     async def _chosen(
@@ -329,7 +339,7 @@ class GatewayService:
         incoming: DoorRequest,
         request: GatewayRequest | None,
         scope: ConversationScope,
-    ) -> "_Way":
+    ) -> "_Destination":
         """Return the provider of a request, the model's name there, and whose key goes along."""
         endpoints = {place.entry.name: place for place in await self.providers.of_tenant(caller.tenant)}
         entries = [place.entry for place in endpoints.values()]
@@ -344,7 +354,7 @@ class GatewayService:
         else:
             entry = _of_kind(entries, kind, scope.provider)
         credential = credential_for(entry, incoming.caller_key, chosen_by_model=True)
-        return _Way(
+        return _Destination(
             endpoint=endpoints[entry.name],
             credential=credential,
             endpoints=endpoints,
@@ -359,8 +369,8 @@ def _texts(request: GatewayRequest | None) -> list[str]:
     return [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
 
 
-def _pipeline_of(policy: GatewayPolicy, way: _Way) -> GatewayPipeline:
-    return policy.pipeline_of(way.endpoint.entry.name, way.model)
+def _pipeline_of(policy: GatewayPolicy, destination: _Destination) -> GatewayPipeline:
+    return policy.pipeline_of(destination.endpoint.entry.name, destination.model)
 
 
 def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:
@@ -377,8 +387,8 @@ def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> 
 def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:
     rules, path = incoming.kind.headers, incoming.operation.path
     asked, query = incoming.operation.ids.get("model"), rules.query(incoming.query)
-    if asked is not None and turn.way.model is not None:
-        path = path.removesuffix(asked) + turn.way.model
+    if asked is not None and turn.destination.model is not None:
+        path = path.removesuffix(asked) + turn.destination.model
     if incoming.operation.name == LISTS:  # one list of several has no pages
         query = [*((name, value) for name, value in query if name not in _PAGES), *incoming.kind.whole_list]
     return ProviderRequest(

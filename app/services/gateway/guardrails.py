@@ -37,7 +37,7 @@ class GuardrailCheck:
 
 @dataclass(frozen=True, slots=True)
 class GuardrailTexts:
-    """What became of them; ``held_back``: how many characters at the end of each text may still change."""
+    """The resulting texts; ``held_back``: how many characters at the end of each text may still change."""
 
     texts: list[str]
     messages: list[Any] | None = None

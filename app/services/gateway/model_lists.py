@@ -16,7 +16,7 @@ from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
 LISTS: Final = "models"
 _PATIENCE_S: Final = 10.0
-"""How long to wait for one of several providers; what its entry names is listed without it."""
+"""Seconds to wait for one of several providers; models that its entry names are listed without its answer."""
 
 Headers = Sequence[tuple[str, str]]
 

@@ -20,9 +20,9 @@ from app.store.vault.conversations import ScopeState, find_state, list_newer, re
 from app.store.vault.vault import SealedEntry
 
 MAX_ORIGINALS: Final = 50_000
-"""Originals of a scope that takes no new ones through the gateway."""
+"""A scope with this many originals takes no new ones through the gateway."""
 BUDGET_BYTES: Final = 64 * 2**20
-"""What a process keeps of opened originals, about."""
+"""About how many bytes of opened originals a process keeps."""
 _PER_ORIGINAL: Final = 400
 _ATTEMPTS: Final = 3
 _FORMS_KEPT: Final = 100_000
@@ -51,7 +51,7 @@ class OpenedScope:
 
     @property
     def size(self) -> int:
-        """Return the bytes that it takes, about."""
+        """Return about how many bytes it takes."""
         return self._bytes + self.finder.size
 
     def usable(self, now: datetime) -> bool:
@@ -111,7 +111,7 @@ class OpenedScopes:
     _forms: "OrderedDict[int, int]" = field(default_factory=OrderedDict)
     _sizes: dict[tuple[str, str], int] = field(default_factory=dict)
     size: int = 0
-    """Bytes that all opened scopes take, about."""
+    """About how many bytes all opened scopes take."""
 
     def hear(self, changed: Changed) -> None:
         """Drop what a change concerns."""
@@ -208,7 +208,7 @@ class OpenedScopes:
 
 
 def _behind(opened: ScopeState, stored: ScopeState) -> dict[str, int]:
-    """Return the labels of which more is stored than was opened, and the last ordinal that was."""
+    """Return the labels with stored originals that are not opened yet, each with its last opened ordinal."""
     return {
         label: opened.counters.get(label, 0)
         for label, last in stored.counters.items()

@@ -82,7 +82,7 @@ class Outbound:
         return request, request.to_bytes(), result.counts
 
     async def documents(self, came: GatewayRequest, sent: GatewayRequest) -> Sequence[OffsetMap]:
-        """Return where the places of the documents that the model sees are in those of the caller."""
+        """Return for each document how offsets in the text that the model sees lead back to the caller's text."""
         after = sent.documents
         if not after:
             return ()
@@ -90,7 +90,7 @@ class Outbound:
         return await off_loop(sum(map(len, after)) // LIGHT, lambda: tuple(maps()))
 
     def changed_prefixes(self, came: GatewayRequest, sent: GatewayRequest) -> int:
-        """Return how many texts of ``came`` an earlier turn sent in another form than ``sent``, which now leaves."""
+        """Return how many texts of ``came`` left in an earlier turn in another form than they have now in ``sent``."""
         pairs = list(came.edited.forms(sent.edited))
         return self.vault.count_changed([before for before, _ in pairs], [after for _, after in pairs])
 
@@ -98,7 +98,7 @@ class Outbound:
         scope, items = self.vault.scope, list(request.items)
         stable = set(request.numbers(_STABLE)) if scope.stable is not None else set[int]()
         added: list[Any] = []
-        # First the stable scope: what it gives is known in the messages.
+        # The stable scope comes first: the messages then use the handles that it gives.
         if scope.stable is not None:
             added += await self._part(items, sorted(stable), steps, scope.stable)
         own = [number for number in range(len(items)) if number not in stable]

@@ -22,9 +22,9 @@ from app.services.invoke.pipelines import PipelineVersion
 
 BOTH_REDACTIONS: Final = (Step(name="pii_redaction"), Step(name="secret_redaction"))
 _NAME: Final = "gateway"
-"""What the record calls these runs."""
+"""The name under which the record shows these runs."""
 _ALWAYS: Final[Mapping[str, Any]] = {"uris": "change"}
-"""Nobody but the model reads the links that come through a door, so they are redacted like its texts."""
+"""Only the model reads links in these items, so they are redacted like its texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class PipelineUse:
     until: float
     action: str
     evidence: Sequence[str] = field(default=(), repr=False)
-    """What stood before an answer, for middlewares that compare it with that."""
+    """The texts before an answer, for middlewares that compare the answer with them."""
     findings: Counter[str] = field(default_factory=Counter)
-    """How many findings the runs had so far, by label."""
+    """The number of findings so far, by label."""
 
     async def run(
         self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool = False
@@ -112,7 +112,7 @@ class PipelineUse:
         return PipelineVersion(0, pipeline, "active", "gateway", datetime.now(UTC), self.caller.key_id)
 
     def _arguments(self, name: str, own: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a step: its own before the policy's usual ones."""
+        """Return the arguments of a step: its own override the policy's defaults."""
         middleware = self.invoke.invocables.installed.get(name)
         if middleware is None:
             return dict(own)
@@ -123,5 +123,5 @@ class PipelineUse:
 
 
 def end_of(policy: Policy) -> float:
-    """Return until when the work on a request may take, as a time of the event loop's clock."""
+    """Return when the work on a request must have ended, as a time of the event loop's clock."""
     return asyncio.get_running_loop().time() + policy.limits.deadline_ms / 1000

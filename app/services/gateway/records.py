@@ -28,7 +28,7 @@ _UNRECORDED = (AuditUnavailableError, StoreUnavailableError, RateLimitedError, O
 _LONGEST_NAME = 200
 _LONGEST_MEMBER = 40
 CLIENT_GONE = "client_gone"
-"""What the record says of an answer for which nobody was left."""
+"""The error code in the record where the caller left before the answer ended."""
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class GatewayRecord:
 
     @asynccontextmanager
     async def whole(self) -> AsyncIterator[None]:
-        """Record how the body ends that is run inside: refused, failed, left by the client, or answered."""
+        """Record how the enclosed block ends: refused, failed, left by the client, or answered."""
         try:
             yield
         except _UNRECORDED:

@@ -22,7 +22,7 @@ from app.store.vault.conversations import (
 
 DERIVED_PREFIX: Final = "gw-"
 STABLE_OWNER: Final = "stable"
-"""Who owns a tenant's stable scope: nobody who calls."""
+"""The owner of a tenant's stable scope, which is never a caller."""
 
 _DIGITS: Final = 40
 

@@ -13,7 +13,7 @@ from app.store.database import Database
 from app.store.vault.conversations import read_state
 
 BUDGET_BYTES: Final = 32 * 2**20
-"""What a process keeps, about."""
+"""About how many bytes a process keeps."""
 _LARGEST: Final = 2**20
 _PER_ITEM: Final = 250
 _PER_SCOPE: Final = 1_000
@@ -47,7 +47,7 @@ class SeenTexts:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     budget: int = BUDGET_BYTES
     size: int = 0
-    """Bytes that all of them take, about."""
+    """About how many bytes all of them take."""
     _scopes: "OrderedDict[tuple[str, str], SeenScope]" = field(default_factory=OrderedDict)
     _changes: int = 0
 
@@ -78,7 +78,7 @@ class SeenTexts:
             return
         seen = self._scopes.get(opened.key)
         if seen is None or seen.lineage != lineage:
-            # The first handles make the scope: what this conversation showed before had none, and stays.
+            # The first handles create the scope: items from before it had no handles, so they stay valid.
             items = dict(opened.items) if opened.lineage is None else {}
             self._drop(opened.key)
             seen = SeenScope(opened.key, lineage, opened.stamp, items)
@@ -86,7 +86,7 @@ class SeenTexts:
             self._scopes[opened.key] = seen
             self.size += seen.size
         for digest, item in became.items():
-            # Without a scope nothing may be kept that has handles: nobody would hear of their end.
+            # Items with handles need a scope: without one, nothing announces that the handles have ended.
             if digest in seen.items or _size_of(item) > _LARGEST or (lineage is None and item is not None):
                 continue
             seen.items[digest] = item

@@ -20,7 +20,7 @@ Transaction: TypeAlias = AsyncConnection
 """An open transaction, for services that pass it on without using it."""
 
 QUERY_S = 2.0
-"""How long one page may take to be found, in seconds, before the query is refused as too wide."""
+"""Seconds that finding one page may take before the query is refused as too wide."""
 
 _THEIRS = 1_000
 """How many events with a client's request id are looked at in one step."""
@@ -148,7 +148,7 @@ def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
         wanted = getattr(filters, name)
         if wanted is not None:
             query = query.where(audit_event.c[name] == wanted)
-    # No bound of ids, though they hold a time: where a clock stepped, it is another than the event's.
+    # Ids hold a time too, but do not bound the query by it: after a clock step it differs from the event's time.
     if filters.since is not None:
         query = query.where(audit_event.c.at >= filters.since)
     if filters.until is not None:

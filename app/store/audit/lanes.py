@@ -1,4 +1,4 @@
-"""Let writes to scopes that others are writing to wait apart, one lane for each scope, so that no other write waits."""
+"""Queue writes to a locked scope in a lane of their own, so that writes to other scopes do not wait."""
 
 import asyncio
 from collections import deque
@@ -11,7 +11,7 @@ from app.store.vault.numbering import Place
 T = TypeVar("T")
 
 _LANES_AT_ONCE = 3
-"""Lanes that store at the same time: each needs a connection, and requests need some as well."""
+"""How many lanes store at the same time: each takes a connection, which requests need as well."""
 
 
 @dataclass(slots=True)

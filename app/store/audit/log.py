@@ -35,7 +35,7 @@ from app.store.insertion import insert_absent
 from app.store.tables import WRITTEN_BY, audit_event, installation
 
 HEADS: Final = "*"
-"""The name of the log of all tenants' heads; no tenant is called so."""
+"""The name of the log of all tenants' heads, which no tenant can have."""
 
 _PROGRESS: Final = "audit_log_sealed"
 _ROWID: ColumnElement[int] = literal_column("audit_event.rowid")
