@@ -3,6 +3,7 @@
 Each is a process of its own, with its own environment, streams and exit code, as ``python -m app`` is. Run as a
 program, this is the process they are forked from. Each message on its socket holds the arguments and the environment
 of a command, and carries the three streams and a pipe, to which it writes the process id and later the exit code.
+Scripts ask by a program of the name ``sluice``, see `forwarding_program`.
 """
 
 import atexit
@@ -24,12 +25,24 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Never, TextIO
+from uuid import uuid4
 
 from tests.processes import close_at_the_end
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 55
 """A command that takes longer is ended by SIGALRM: before its test is, which could not end it."""
+_FORWARDER = """#!{python} -IS
+import json, os, socket, struct, sys
+control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+control.connect({address!r})
+told, telling = os.pipe()
+request = {{"arguments": sys.argv[1:], "environment": dict(os.environ), "limit_s": {limit_s}, "folder": os.getcwd()}}
+socket.send_fds(control, [json.dumps(request).encode()], [0, 1, 2, telling])
+os.close(telling)
+_pid, code = (struct.unpack("i", os.read(told, 4))[0] for _ in range(2))
+os._exit(code if code >= 0 else 128 - code)
+"""
 _MESSAGE_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -81,6 +94,15 @@ class Commands:
         self._template: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
+        self._address = f"\0sluice-commands-{uuid4().hex}"
+
+    def forwarding_program(self, folder: Path) -> None:
+        """Make a program ``sluice`` in ``folder`` that lets a forked process do what it is asked."""
+        with self._lock:
+            self._control = self._control or self._started()
+        text = _FORWARDER.format(python=sys.executable, address=self._address, limit_s=LIMIT_S)
+        (folder / "sluice").write_text(text, encoding="utf-8")
+        (folder / "sluice").chmod(0o700)
 
     def run(
         self, arguments: Sequence[str], environment: dict[str, str], given: str
@@ -137,14 +159,17 @@ class Commands:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A process that forks has one thread.
         alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        with theirs:
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self._address)
+            listener.listen()
+            descriptors = [theirs.fileno(), listener.fileno()]
             self._template = subprocess.Popen(
-                [sys.executable, "-m", "tests.e2e.commands", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.e2e.commands", *map(str, descriptors)],
                 env={**kept, **alone, "PYTHONPATH": str(ROOT)},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=descriptors,
             )
         close_at_the_end(self.close)
         return self._control
@@ -156,11 +181,15 @@ COMMANDS = Commands()
 class Template:
     """Forks a process for each request, and tells of its end."""
 
-    def __init__(self, control: socket.socket, run: Callable[[list[str]], int]) -> None:
+    def __init__(
+        self, control: socket.socket, listener: socket.socket, run: Callable[[list[str]], int]
+    ) -> None:
         self._control = control
+        self._listener = listener
         self._run = run
         self._poll = select.poll()
-        self._poll.register(control, select.POLLIN)
+        for asked in (control, listener):
+            self._poll.register(asked, select.POLLIN)
         self._living: dict[int, tuple[int, int]] = {}
         """The process id and the pipe of each, by the handle on it."""
 
@@ -168,19 +197,27 @@ class Template:
         """Fork until the socket is closed."""
         while True:
             for descriptor, _ in self._poll.poll():
-                if descriptor != self._control.fileno():
+                if descriptor in self._living:
                     self._tell_end(descriptor)
-                    continue
-                message, descriptors, _, _ = socket.recv_fds(self._control, _MESSAGE_BYTES, 4)
-                if not message:
+                elif descriptor == self._listener.fileno():
+                    connection, _ = self._listener.accept()
+                    with connection:
+                        self._answer(connection)
+                elif not self._answer(self._control):
                     return
-                self._fork(json.loads(message), *descriptors)
 
-    def _fork(self, request: dict[str, Any], *descriptors: int) -> None:
+    def _answer(self, asking: socket.socket) -> bool:
+        message, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE_BYTES, 4)
+        if message:
+            self._fork(asking, json.loads(message), *descriptors)
+        return bool(message)
+
+    def _fork(self, asking: socket.socket, request: dict[str, Any], *descriptors: int) -> None:
         *streams, telling = descriptors
         pid = os.fork()
         if pid == 0:
-            self._control.close()
+            for ours in {self._control, self._listener, asking}:
+                ours.close()
             for handle, (_, pipe) in self._living.items():
                 os.close(handle)
                 os.close(pipe)
@@ -239,6 +276,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     sys.argv = ["sluice", *request["arguments"]]
     os.environ.clear()
     os.environ.update(request["environment"])
+    os.chdir(request.get("folder", ROOT))
     signal.alarm(request["limit_s"])
 
 
@@ -256,7 +294,8 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     assert len(list(Path("/proc/self/task").iterdir())) == 1
-    Template(socket.socket(fileno=int(sys.argv[1])), root.run).serve()
+    control, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+    Template(control, listener, root.run).serve()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.e2e.commands import COMMANDS
 from tests.e2e.running import ROOT, Service, running
 from tests.pages import Block, blocks_of, pages, printed_as_shown
 
@@ -28,6 +29,8 @@ REPOSITORY = (
     "alembic.ini",
     "pyproject.toml",
 )
+INSTALLED = "README.md"
+"""The page, beside those on a copy, whose commands are run as installed; those of others are forked."""
 PAGE_S = 60
 RUNNABLE = {
     str(path.relative_to(ROOT)): path
@@ -72,6 +75,9 @@ def test_the_examples_of_a_page_do_what_it_says(name: str, tidied: Service, tmp_
     blocks = blocks_of(page)
     folder = tmp_path / "sluice"
     prepare(folder, copied=COPY in page)
+    (tmp_path / "programs").mkdir()
+    if COPY not in page and name != INSTALLED:
+        COMMANDS.forwarding_program(tmp_path / "programs")
 
     done = subprocess.run(
         ["bash", "-eu", "-c", script(blocks, tmp_path)],
@@ -108,7 +114,7 @@ def prepare(folder: Path, *, copied: bool) -> None:
 
 def paths(folder: Path, *, copied: bool) -> dict[str, str]:
     """Return where programs and modules are found, as a reader has them after `make run`."""
-    programs = f"{folder}/.venv/bin:{os.environ['PATH']}"
+    programs = f"{folder.parent}/programs:{folder}/.venv/bin:{os.environ['PATH']}"
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""} if copied else {}
     root = folder if copied else ROOT
     modules = os.pathsep.join([str(root), str(root / "clients" / "python")])
