@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.api.auth import RouteServices
-from app.core.access import Caller
 from app.edge.facts import RequestFacts
 from app.edge.limits import Needs
 
@@ -19,12 +18,11 @@ class ServiceGate:
 
     services: Callable[[], RouteServices]
 
-    async def __call__(self, facts: RequestFacts, bearer: str | None, needed: Needs | None) -> Caller:
-        """Return the caller, or raise what refuses the request."""
+    async def __call__(self, facts: RequestFacts, bearer: str | None, needed: Needs | None) -> None:
+        """Admit the caller, or raise what refuses the request."""
         services = self.services()
         caller = services.anonymous or await services.access.authenticate(bearer, facts.address)
         facts.admit(caller)
         if needed is not None and caller.roles.isdisjoint(needed.roles):
             async with services.audit.refusals(caller, needed.action, facts.info(math.inf)):
                 caller.require(*needed.roles)
-        return caller

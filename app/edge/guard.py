@@ -12,7 +12,6 @@ from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.core.access import Caller
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
@@ -43,8 +42,8 @@ MCP_SURFACE: Final = "mcp_surface"
 INVOKE_SURFACE: Final = "invoke_surface"
 """Likewise for the paths below ``INVOKE_PREFIX``."""
 
-Gate = Callable[[RequestFacts, str | None, Needs | None], Awaitable[Caller]]
-"""Who presents this bearer key, and does the caller have a role that the route needs? It raises where not."""
+Gate = Callable[[RequestFacts, str | None, Needs | None], Awaitable[None]]
+"""Admits who presents this bearer key to the record of the request; raises without a role that the route needs."""
 
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
@@ -219,7 +218,7 @@ class EdgeGuard:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
             surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
-            facts.admit(await self.gate(facts, key, needed))
+            await self.gate(facts, key, needed)
         except ServiceError as error:
             if headers.announces_body:
                 raise Refused(error, linger=True) from None

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from app.core.access import Caller, Role
 from app.core.errors import InvalidRequestError, ServiceError, UnauthenticatedError
+from app.edge.facts import RequestFacts
 from app.edge.guard import EdgeGuard
 from app.edge.limits import DeclaredLimits, EdgeLimits, needs
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
@@ -32,10 +33,10 @@ SURFACE = ForeignSurface(
 )
 
 
-async def gate(_facts: Any, key: str | None, _needed: Any) -> Caller:
+async def gate(facts: RequestFacts, key: str | None, _needed: Any) -> None:
     if key != "mine":
         raise UnauthenticatedError("No.")
-    return Caller("t", "k", frozenset({Role.INVOKER}))
+    facts.admit(Caller("t", "k", frozenset({Role.INVOKER})))
 
 
 @needs(Role.INVOKER, action="theirs")
