@@ -70,15 +70,15 @@ class Mcp:
     """The surface: ``app`` goes to ``Route("/mcp", ...)``, ``run`` into the lifespan."""
 
     app: ASGIApp
-    legs: SdkTransports
+    transports: SdkTransports
     notifications: Notifications
     callbacks: ClientCallbacks
-    bound: ProcessSessions
+    process_sessions: ProcessSessions
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Serve while the body runs; once per process."""
-        async with self.legs.run():
+        async with self.transports.run():
             try:
                 yield
             finally:
@@ -168,13 +168,13 @@ def build_mcp(parts: McpParts) -> Mcp:
     """Wire the surface."""
     primitives, notifications, running = parts.primitives, Notifications(), Running()
     virtual = VirtualSessions(parts.sessions, notifications, parts.ping_s, parts.subscriptions)
-    bound = ProcessSessions(
+    process_sessions = ProcessSessions(
         virtual, parts.callbacks.dedicated, check_s=min(_CHECK_S, parts.session_idle_s / 4)
     )
     own = _own_methods(parts)
     served = {**own.methods, **(primitives.methods() if primitives is not None else {})}
     raw = frozenset(name for name, method in served.items() if method.raw)
-    server = _server(parts, served, virtual, bound, running, own.capabilities)
+    server = _server(parts, served, virtual, process_sessions, running, own.capabilities)
     asks = parts.calls_back if primitives is not None and primitives.calls_back else _never
     transports = SdkTransports(
         server, calls_back=asks, max_body_bytes=parts.max_body_bytes, idle_s=parts.session_idle_s
@@ -182,8 +182,8 @@ def build_mcp(parts: McpParts) -> Mcp:
     front = Front(
         access=parts.access,
         sessions=virtual,
-        bound=bound,
-        legs=transports,
+        process_sessions=process_sessions,
+        transports=transports,
         direct=Direct(server, frozenset(own.methods) | raw if parts.direct else frozenset()),
         running=running,
         security=_security(parts.allowed_hosts, parts.allowed_origins),
@@ -205,10 +205,10 @@ def build_mcp(parts: McpParts) -> Mcp:
         hosts=frozenset(_any_port(parts.allowed_hosts)),
         deadline_s=parts.deadline_s,
         stamp=dumps({SERVER_INFO_META_KEY: server.server_info_stamp}),
-        asked=bound.carries_questions,
+        asked=process_sessions.carries_questions,
     )
     app: ASGIApp = ordinary if parts.ordinary else front
-    return Mcp(app, transports, notifications, parts.callbacks, bound)
+    return Mcp(app, transports, notifications, parts.callbacks, process_sessions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ def _server(
     parts: McpParts,
     methods: dict[str, Method],
     sessions: VirtualSessions,
-    bound: ProcessSessions,
+    process_sessions: ProcessSessions,
     running: Running,
     capabilities: Capabilities,
 ) -> Server[Any]:
@@ -293,7 +293,7 @@ def _server(
     if not parts.traced:  # the SDK's spans cost a tenth of a request even where nothing collects them
         server.middleware.clear()
     raw = RawResults({name: guarded(method) for name, method in methods.items() if method.raw}, server)
-    opening = (*parts.opening, capabilities, _begins_sessions(sessions, bound))
+    opening = (*parts.opening, capabilities, _begins_sessions(sessions, process_sessions))
     around: dict[str, Sequence[Step]] = dict.fromkeys(raw.methods, (raw,))
     around |= {"initialize": opening, "server/discover": (capabilities,)}
     server.middleware.append(ErrorGuard(running, around))
@@ -312,7 +312,7 @@ def _server(
     return server
 
 
-def _begins_sessions(sessions: VirtualSessions, bound: ProcessSessions) -> Any:
+def _begins_sessions(sessions: VirtualSessions, process_sessions: ProcessSessions) -> Any:
     """Return the middleware that begins a session once ``initialize`` succeeded, of either kind."""
 
     async def begin(context: Context, call_next: CallNext) -> HandlerResult:
@@ -327,7 +327,7 @@ def _begins_sessions(sessions: VirtualSessions, bound: ProcessSessions) -> Any:
                 exchange.session = await sessions.begin(exchange.caller, revision, remembered)
                 exchange.session_id = exchange.session.id
             elif exchange.binds is not None:
-                await bound.begin(context, result["protocolVersion"], remembered, exchange.binds)
+                await process_sessions.begin(context, result["protocolVersion"], remembered, exchange.binds)
         return result
 
     return begin
@@ -341,8 +341,8 @@ def _remembered(method: Method, sessions: VirtualSessions) -> Method:
         exchange = exchange_of(context)
         if exchange.session_id is not None:
             await sessions.set_log_level(exchange.caller, exchange.session_id, params.level)
-        if exchange.bound is not None and exchange.bound.links is not None:
-            await exchange.bound.links.set_level(params.level)
+        if exchange.process_session is not None and exchange.process_session.links is not None:
+            await exchange.process_session.links.set_level(params.level)
         return result
 
     return replace(method, handle=handle)

@@ -270,11 +270,11 @@ async def test_a_session_that_ends_releases_everything(tmp_path):
         mcp = app.state.mcp
         async with answering(url, ALICE) as caller:
             await caller.tool("alpha__echo")
-            assert mcp.bound.count == 1
+            assert mcp.process_sessions.count == 1
             ended = await caller.wire.http.delete(url, headers={"mcp-session-id": caller.wire.session})
             assert ended.status_code == 200
             async with asyncio.timeout(10):
-                while mcp.bound.count or mcp.notifications.open_streams:
+                while mcp.process_sessions.count or mcp.notifications.open_streams:
                     await asyncio.sleep(0.02)
             assert (await caller.tool("alpha__echo")).status == 404
 
@@ -308,7 +308,7 @@ async def test_an_idle_session_ends_and_one_that_listens_does_not(tmp_path):
             await asyncio.sleep(2.5)
             assert (await caller.tool("alpha__echo")).status == 200
         async with asyncio.timeout(10):
-            while app.state.mcp.bound.count:
+            while app.state.mcp.process_sessions.count:
                 await asyncio.sleep(0.05)
         assert (await caller.tool("alpha__echo")).status == 404
 
@@ -317,17 +317,17 @@ async def test_a_session_whose_key_is_revoked_ends():
     access = Access()
     mcp = build(access=access, ping_s=0.02, primitives=ConformancePrimitives())
     async with serving(mcp) as url, answering(url, "alice") as caller, caller.listening():
-        assert mcp.bound.count == 1
+        assert mcp.process_sessions.count == 1
         access.keys = {}
         async with asyncio.timeout(10):
             await caller.ended.wait()
-        assert mcp.bound.count == 0
+        assert mcp.process_sessions.count == 0
 
 
 async def test_where_no_server_is_behind_the_service_no_session_is_bound(tmp_path):
     async with service(f"sqlite:///{tmp_path}/empty.db") as (url, app), answering(url, ALICE) as caller:
         assert (await caller.call("tools/list")).result == {"tools": []}
-        assert app.state.mcp.bound.count == 0
+        assert app.state.mcp.process_sessions.count == 0
         assert len(caller.wire.session) > 32
 
 
@@ -338,7 +338,7 @@ async def test_processes_behind_one_socket_bind_no_session_and_ask_nobody(tmp_pa
         modern(url, {"elicitation": {}}) as call,
     ):
         assert (await caller.tool("alpha__echo")).status == 200
-        assert app.state.mcp.bound.count == 0
+        assert app.state.mcp.process_sessions.count == 0
         replies = [await caller.tool("alpha__elicit"), await call("alpha__elicit")]
 
     assert all("error" in reply.message or reply.result["isError"] for reply in replies)

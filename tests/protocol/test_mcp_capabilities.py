@@ -96,7 +96,7 @@ async def test_the_schema_of_a_tool_is_looked_up_and_never_listed_for_it():
 
 def test_the_spans_of_the_sdk_are_off_unless_tracing_is_configured():
     def names(mcp):
-        return [type(one).__name__ for one in mcp.legs.server.middleware]
+        return [type(one).__name__ for one in mcp.transports.server.middleware]
 
     assert "OpenTelemetryMiddleware" not in names(build())
     assert "OpenTelemetryMiddleware" in names(build(traced=True))

@@ -30,7 +30,7 @@ Call = Callable[[Mapping[str, Any], Hooks], Awaitable[dict[str, Any]]]
 def hooks_of(context: Context) -> Hooks:
     """Return how the client behind a request hears of progress and logs and, in a session of its own, is asked."""
     exchange = exchange_of(context)
-    bound = exchange.bound
+    process_session = exchange.process_session
 
     async def notify(method: str, params: Mapping[str, Any]) -> None:
         await notify_request(context, method, params)
@@ -40,11 +40,11 @@ def hooks_of(context: Context) -> Hooks:
 
     return Hooks(
         notify=notify,
-        ask=ask if bound is not None else None,
+        ask=ask if process_session is not None else None,
         capabilities=capabilities_of(context),
         progress_token=progress_token_of(context),
         log_level=log_level_of(context),
-        links=bound.links if bound is not None else None,
+        links=process_session.links if process_session is not None else None,
         owner=(exchange.caller.tenant, exchange.caller.key_id),
     )
 
@@ -66,8 +66,8 @@ def capabilities_of(context: Context) -> Mapping[str, Any]:
     if is_modern(context):
         declared = _meta(context).get(CLIENT_CAPABILITIES_META_KEY)
         return declared if isinstance(declared, Mapping) else {}
-    bound = exchange_of(context).bound
-    return bound.capabilities if bound is not None else {}
+    process_session = exchange_of(context).process_session
+    return process_session.capabilities if process_session is not None else {}
 
 
 def log_level_of(context: Context) -> str | None:

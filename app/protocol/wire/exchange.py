@@ -30,9 +30,9 @@ class Exchange:
 
     ``begins`` marks an ``initialize`` that shall begin a virtual session; ``session_id`` is the virtual session
     of a handshake client, found by the front or begun by the handler, and ``session`` what it was when the request
-    came. ``binds`` is there for an ``initialize`` that shall begin a session bound to this process, and ends what the
-    SDK keeps of it; ``bound`` is that session afterwards. ``handles`` are the sessions that a modern request named, by
-    the name in its ``_meta``; ``sessions`` keeps them all. ``facts`` is the record of the HTTP request.
+    came. ``binds`` is set for an ``initialize`` that shall begin a process session, and ends what the SDK keeps of it;
+    ``process_session`` is that session afterwards. ``handles`` are the sessions that a modern request named, by the
+    name in its ``_meta``; ``sessions`` keeps them all. ``facts`` is the record of the HTTP request.
     ``failure`` is the error that was answered, from which the front takes the HTTP status.
     ``spliced`` names a member of the result and has its elements as JSON; ``written`` is a result with its JSON;
     ``encoded`` is the JSON of the result that goes out, where one of the two made it known.
@@ -46,7 +46,7 @@ class Exchange:
     session_id: str | None = None
     session: Session | None = None
     binds: EndSession | None = None
-    bound: ProcessSession | None = None
+    process_session: ProcessSession | None = None
     handles: dict[str, Session] = field(default_factory=dict)
     failure: ServiceError | None = None
     spliced: tuple[str, list[bytes]] | None = None

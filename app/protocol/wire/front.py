@@ -128,8 +128,8 @@ class Front:
 
     access: AccessService
     sessions: VirtualSessions
-    bound: ProcessSessions
-    legs: SdkTransports
+    process_sessions: ProcessSessions
+    transports: SdkTransports
     direct: Direct
     running: Running
     security: TransportSecurityMiddleware
@@ -199,8 +199,8 @@ class Front:
                     await self._caller(turn)
                 except UnauthenticatedError:
                     self.sessions.notifications.end(owner=exchange)
-                    if exchange.bound is not None:
-                        await self.bound.end(exchange.bound)
+                    if exchange.process_session is not None:
+                        await self.process_sessions.end(exchange.process_session)
                     return
                 except ServiceError:
                     continue  # the database is away: it will say when it is back
@@ -226,7 +226,7 @@ class Front:
 
     async def _session_request(self, turn: _Turn, exchange: Exchange) -> None:
         session_id = turn.headers.get(SESSION_HEADER)
-        if session_id is not None and self.legs.is_bound(session_id):
+        if session_id is not None and self.transports.is_process_session(session_id):
             await self._find_session(exchange, session_id)
             await self._bound_request(turn, exchange)
         elif turn.scope["method"] == "DELETE":
@@ -241,11 +241,13 @@ class Front:
             )
 
     async def _bound_request(self, turn: _Turn, exchange: Exchange) -> None:
-        """Serve the stream of a bound session, or its end."""
-        bound = exchange.bound
-        with nullcontext() if bound is None else bound.streaming():
+        """Serve the stream of a process session, or its end."""
+        process_session = exchange.process_session
+        with nullcontext() if process_session is None else process_session.streaming():
             async with self._while_valid(turn, exchange):
-                await self.legs.bound(exchange.caller, turn.scope, turn.receive, turn.send)
+                await self.transports.serve_process_session(
+                    exchange.caller, turn.scope, turn.receive, turn.send
+                )
 
     async def _post(self, turn: _Turn, exchange: Exchange, version: str | None, *, modern: bool) -> None:
         if not await turn.read():
@@ -262,7 +264,7 @@ class Front:
             until = asyncio.get_running_loop().time() + _LONGEST_CALL_S
             exchange.info = replace(exchange.info, deadline=until)
         if modern:
-            if self.bound.carries_questions:
+            if self.process_sessions.carries_questions:
                 _note_features(exchange, _declared(turn.params))
             if turn.method == "tools/call":
                 await self.expect(exchange.caller, exchange.info)
@@ -283,17 +285,17 @@ class Front:
             )
 
     async def _initialize(self, turn: _Turn, exchange: Exchange) -> None:
-        if self.legs.opens_bound(exchange.caller, turn.params.get("capabilities")):
-            exchange.binds = self.legs.end_bound
+        if self.transports.opens_process_session(exchange.caller, turn.params.get("capabilities")):
+            exchange.binds = self.transports.end_process_session
             receive = replayed(turn.body, turn.receive)
-            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            await self.transports.serve_process_session(exchange.caller, turn.scope, receive, turn.send)
             return
         exchange.begins = True
         wanted = turn.params.get("protocolVersion")
         # The stateless SDK shapes the answer for the header's revision, which clients do not send yet.
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         scope = with_headers(turn.scope, mcp_protocol_version=version)
-        await self.legs.json(scope, turn.body, turn.receive, marked(turn.send, exchange))
+        await self.transports.json(scope, turn.body, turn.receive, marked(turn.send, exchange))
 
     async def _handshake(
         self, turn: _Turn, exchange: Exchange, version: str | None, *, answers_us: bool
@@ -301,9 +303,9 @@ class Front:
         session = await self._find_session(exchange, turn.headers.get(SESSION_HEADER))
         if turn.method == "notifications/initialized":
             await self.initialized(exchange.caller, session.id, turn.params)
-        if exchange.bound is not None:
+        if exchange.process_session is not None:
             receive = replayed(turn.body, turn.receive)
-            await self.legs.bound(exchange.caller, turn.scope, receive, turn.send)
+            await self.transports.serve_process_session(exchange.caller, turn.scope, receive, turn.send)
             return
         if turn.method == "notifications/cancelled":
             cancelled = turn.params.get("requestId")
@@ -321,18 +323,18 @@ class Front:
 
     async def _find_session(self, exchange: Exchange, session_id: str | None) -> Session:
         """Return the session of a request, the companion where it is bound, and note it in the exchange."""
-        if session_id is not None and self.legs.is_bound(session_id):
-            exchange.bound = self.bound.find(exchange.caller, session_id)
-            session_id = exchange.bound.session_id
+        if session_id is not None and self.transports.is_process_session(session_id):
+            exchange.process_session = self.process_sessions.find(exchange.caller, session_id)
+            session_id = exchange.process_session.session_id
         try:
             session = await self.sessions.find(exchange.caller, session_id)
         except RefusedError:
-            if exchange.bound is not None:
-                await self.bound.end(exchange.bound)
+            if exchange.process_session is not None:
+                await self.process_sessions.end(exchange.process_session)
             raise
         exchange.session_id, exchange.session = at_endpoint(session, exchange).id, session
-        if exchange.bound is not None:
-            _note_features(exchange, exchange.bound.capabilities)
+        if exchange.process_session is not None:
+            _note_features(exchange, exchange.process_session.capabilities)
         return session
 
     async def _dispatch(self, turn: _Turn, exchange: Exchange, scope: Scope, *, logs: bool) -> None:
@@ -340,13 +342,13 @@ class Front:
         send = marked(turn.send, exchange)
         if turn.method == "subscriptions/listen":
             async with self._while_valid(turn, exchange):
-                await self.legs.stream(scope, turn.body, turn.receive, send)
+                await self.transports.stream(scope, turn.body, turn.receive, send)
         elif streams and accepts_stream(scope):
-            await self.legs.stream(scope, turn.body, turn.receive, send)
+            await self.transports.stream(scope, turn.body, turn.receive, send)
         elif not await self.direct.serve(
             scope, turn.headers, turn.message, len(turn.body), turn.receive, send
         ):
-            await self.legs.json(scope, turn.body, turn.receive, send)
+            await self.transports.json(scope, turn.body, turn.receive, send)
 
 
 def _declared(params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ log = logging.getLogger("sluice.sessions")
 
 
 class ProcessSessions:
-    """The bound sessions of this process by the SDK's id."""
+    """The process sessions by the SDK's id."""
 
     def __init__(
         self, virtual: VirtualSessions, dedicated: ClientConnections | None = None, *, check_s: float
@@ -67,7 +67,7 @@ class ProcessSessions:
         params = context.params or {}
         capabilities = params.get("capabilities") or {}
         bound_id = str(connection.session_id)
-        bound = ProcessSession(
+        process_session = ProcessSession(
             bound_id,
             caller,
             session.id,
@@ -77,59 +77,65 @@ class ProcessSessions:
             end_of_sdk=end_of_sdk,
         )
         if self._dedicated is not None:
-            bound.links = self._dedicated.of_session(caller.tenant, bound.capabilities, bound.ask, bound.tell)
-        self._by_id[bound.id] = bound
-        exchange.session_id, exchange.session, exchange.bound = session.id, session, bound
-        connection.exit_stack.push_async_callback(self._ended, bound)
-        bound.task = asyncio.create_task(self._relay(bound), name="bound session")
+            process_session.links = self._dedicated.of_session(
+                caller.tenant, process_session.capabilities, process_session.ask, process_session.tell
+            )
+        self._by_id[process_session.id] = process_session
+        exchange.session_id, exchange.session, exchange.process_session = session.id, session, process_session
+        connection.exit_stack.push_async_callback(self._ended, process_session)
+        process_session.task = asyncio.create_task(self._relay(process_session), name="process session")
 
-    async def end(self, bound: ProcessSession) -> None:
+    async def end(self, process_session: ProcessSession) -> None:
         """End the session from this side, the SDK's too; the rest follows from that."""
-        await bound.end_of_sdk(bound.caller, bound.id)
-        if bound.id in self._by_id:
-            await self._ended(bound)
+        await process_session.end_of_sdk(process_session.caller, process_session.id)
+        if process_session.id in self._by_id:
+            await self._ended(process_session)
 
-    async def _relay(self, bound: ProcessSession) -> None:
+    async def _relay(self, process_session: ProcessSession) -> None:
         """Pass notifications on to the session's stream, and end the session once its row is gone."""
         try:
             async with session_view(
-                self._virtual.subscriptions, bound.caller, bound.session_id, bound.group, bound.links
+                self._virtual.subscriptions,
+                process_session.caller,
+                process_session.session_id,
+                process_session.group,
+                process_session.links,
             ) as view:
                 with self._virtual.notifications.listen(
-                    bound.caller.tenant, name=bound.session_id, view=view, counted=False
+                    process_session.caller.tenant, name=process_session.session_id, view=view, counted=False
                 ) as events:
-                    await self._pass_on(bound, events)
+                    await self._pass_on(process_session, events)
         except ServiceError as error:
             log.info("a session bound to this process ends: %s", error.code)
-        bound.task = None
-        await self.end(bound)
+        process_session.task = None
+        await self.end(process_session)
 
-    async def _pass_on(self, bound: ProcessSession, events: Any) -> None:
+    async def _pass_on(self, process_session: ProcessSession, events: Any) -> None:
         while True:
             with anyio.move_on_after(self._check_s) as timer:
                 try:
                     event = await events.receive()
                 except anyio.EndOfStream:
                     return
-                await bound.tell(event.method, event.params)
-            idle = timer.cancelled_caught and bound.streams > 0
-            if idle and not await self._virtual.alive(bound.caller, bound.session_id):
+                await process_session.tell(event.method, event.params)
+            idle = timer.cancelled_caught and process_session.streams > 0
+            if idle and not await self._virtual.alive(process_session.caller, process_session.session_id):
                 return
 
-    async def _ended(self, bound: ProcessSession) -> None:
-        if self._by_id.pop(bound.id, None) is None:
+    async def _ended(self, process_session: ProcessSession) -> None:
+        if self._by_id.pop(process_session.id, None) is None:
             return
-        if bound.task is not None:
-            bound.task.cancel()
-        if bound.links is not None:
-            await bound.links.close()
+        if process_session.task is not None:
+            process_session.task.cancel()
+        if process_session.links is not None:
+            await process_session.links.close()
         with suppress(NotFoundError, ServiceError):
-            await self._virtual.service.end(bound.caller, bound.session_id)
+            await self._virtual.service.end(process_session.caller, process_session.session_id)
 
 
 async def roots_changed(context: Context, _params: Any) -> None:
     """Pass the client's ``notifications/roots/list_changed`` on to the servers it talks to."""
-    bound = exchange_of(context).bound
-    if bound is not None and bound.links is not None:
+    process_session = exchange_of(context).process_session
+    if process_session is not None and process_session.links is not None:
         with suppress(ServiceError, UpstreamError):
-            await bound.links.notify("notifications/roots/list_changed", {})
+            await process_session.links.notify("notifications/roots/list_changed", {})

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.core.access import Caller
 from app.edge.bodies import replayed
 
-_BOUND_SESSION: Final = re.compile(r"[0-9a-f]{32}")
+_PROCESS_SESSION: Final = re.compile(r"[0-9a-f]{32}")
 _CALLBACKS: Final = frozenset({"sampling", "elicitation", "roots"})
 
 CallsBack = Callable[[str], bool]
@@ -23,9 +23,9 @@ CallsBack = Callable[[str], bool]
 
 
 class SdkTransports:
-    """Stateless JSON for most requests, stateless SSE where progress or logs are wanted, bound sessions.
+    """Stateless JSON for most requests, stateless SSE where progress or logs are wanted, process sessions.
 
-    A bound session is one of the SDK's own: it lives in this process, and its id (32 hexadecimal digits, unlike
+    A process session is one of the SDK's own: it lives in this process, and its id (32 hexadecimal digits, unlike
     a virtual session's) is unknown to every other. It exists only where ``calls_back`` says that handlers
     send requests to the clients of a tenant; ``idle_s`` after its last request it ends.
     """
@@ -41,7 +41,7 @@ class SdkTransports:
         self._stream = StreamableHTTPSessionManager(
             server, stateless=True, max_request_body_size=max_body_bytes
         )
-        self._bound = StreamableHTTPSessionManager(
+        self._of_process = StreamableHTTPSessionManager(
             server, max_request_body_size=max_body_bytes, session_idle_timeout=idle_s
         )
 
@@ -49,26 +49,26 @@ class SdkTransports:
     async def run(self) -> AsyncIterator[None]:
         """Hold the SDK's task groups open; once per process."""
         async with AsyncExitStack() as stack:
-            for manager in (self._json, self._stream, self._bound):
+            for manager in (self._json, self._stream, self._of_process):
                 await stack.enter_async_context(manager.run())
             yield
 
-    def opens_bound(self, caller: Caller, capabilities: Any) -> bool:
-        """Return whether a handshake client with these capabilities needs a session bound to this process."""
+    def opens_process_session(self, caller: Caller, capabilities: Any) -> bool:
+        """Return whether a handshake client with these capabilities needs a process session."""
         asks = isinstance(capabilities, dict) and not _CALLBACKS.isdisjoint(capabilities)
         return asks and self._calls_back(caller.tenant)
 
-    def is_bound(self, session_id: str) -> bool:
-        """Return whether ``session_id`` has the form of a bound session."""
-        return _BOUND_SESSION.fullmatch(session_id) is not None
+    def is_process_session(self, session_id: str) -> bool:
+        """Return whether ``session_id`` has the form of a process session."""
+        return _PROCESS_SESSION.fullmatch(session_id) is not None
 
-    async def bound(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request of a bound session; the SDK answers 404 where it is another caller's or gone."""
+    async def serve_process_session(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request of a process session; the SDK answers 404 where it is another caller's or gone."""
         token = AccessToken(token="", client_id=f"{caller.tenant}/{caller.key_id}", scopes=[])
-        await self._bound.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
+        await self._of_process.asgi_app({**scope, "user": AuthenticatedUser(token)}, receive, send)
 
-    async def end_bound(self, caller: Caller, session_id: str) -> None:
-        """End a bound session from this side: with the request by which its client would."""
+    async def end_process_session(self, caller: Caller, session_id: str) -> None:
+        """End a process session from this side: with the request by which its client would."""
         headers = [(b"mcp-session-id", session_id.encode()), (b"accept", b"application/json")]
         scope = {"type": "http", "method": "DELETE", "path": "/", "query_string": b"", "headers": headers}
 
@@ -78,7 +78,7 @@ class SdkTransports:
         async def unread(_message: Any) -> None:
             """Nobody waits for this answer."""
 
-        await self.bound(caller, scope, nothing, unread)
+        await self.serve_process_session(caller, scope, nothing, unread)
 
     async def json(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Serve one request with one JSON answer; a client that leaves cancels the work."""
