@@ -32,10 +32,11 @@ class ProcessSessions:
         self._check_s = check_s
         self._dedicated = dedicated
         self._by_id: dict[str, ProcessSession] = {}
+        self._relays: dict[str, asyncio.Task[None]] = {}
 
-    def find(self, caller: Caller, bound_id: str) -> ProcessSession:
+    def find(self, caller: Caller, sdk_id: str) -> ProcessSession:
         """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
-        session = self._by_id.get(bound_id)
+        session = self._by_id.get(sdk_id)
         if session is None or (session.caller.tenant, session.caller.key_id) != (
             caller.tenant,
             caller.key_id,
@@ -65,25 +66,21 @@ class ProcessSessions:
         connection = context.session._connection  # noqa: SLF001
         session = await self._virtual.begin(caller, revision, remembered)
         params = context.params or {}
-        capabilities = params.get("capabilities") or {}
-        bound_id = str(connection.session_id)
         process_session = ProcessSession(
-            bound_id,
-            caller,
-            session.id,
-            context.session,
-            capabilities,
+            id=str(connection.session_id),
+            caller=caller,
+            session_id=session.id,
+            session=context.session,
+            capabilities=params.get("capabilities") or {},
             group=exchange.group,
             end_of_sdk=end_of_sdk,
+            dedicated=self._dedicated,
         )
-        if self._dedicated is not None:
-            process_session.links = self._dedicated.of_session(
-                caller.tenant, process_session.capabilities, process_session.ask, process_session.tell
-            )
         self._by_id[process_session.id] = process_session
         exchange.session_id, exchange.session, exchange.process_session = session.id, session, process_session
         connection.exit_stack.push_async_callback(self._ended, process_session)
-        process_session.task = asyncio.create_task(self._relay(process_session), name="process session")
+        relay = asyncio.create_task(self._relay(process_session), name="process session")
+        self._relays[process_session.id] = relay
 
     async def end(self, process_session: ProcessSession) -> None:
         """End the session from this side, the SDK's too; the rest follows from that."""
@@ -107,7 +104,7 @@ class ProcessSessions:
                     await self._pass_on(process_session, events)
         except ServiceError as error:
             log.info("a session bound to this process ends: %s", error.code)
-        process_session.task = None
+        self._relays.pop(process_session.id, None)
         await self.end(process_session)
 
     async def _pass_on(self, process_session: ProcessSession, events: Any) -> None:
@@ -125,8 +122,9 @@ class ProcessSessions:
     async def _ended(self, process_session: ProcessSession) -> None:
         if self._by_id.pop(process_session.id, None) is None:
             return
-        if process_session.task is not None:
-            process_session.task.cancel()
+        relay = self._relays.pop(process_session.id, None)
+        if relay is not None:
+            relay.cancel()
         if process_session.links is not None:
             await process_session.links.close()
         with suppress(NotFoundError, ServiceError):
