@@ -56,6 +56,8 @@ class PipelineRun:
     vault: VaultOptions | None = None
     restored_from: str | None = None
     _concealing: list[ReadyStep] = field(default_factory=list)
+    _parsed: Context | None = None
+    """The items as they were parsed last."""
 
     async def answered(
         self,
@@ -197,7 +199,10 @@ class PipelineRun:
         return items
 
     async def _parse_items(self) -> Context:
-        return await off_loop(weight_of(self.items) // LIGHT, self._parse, self.items)
+        """Return the items as a context; parsed once, until a step changes them."""
+        if self._parsed is None or self._parsed.items is not self.items:
+            self._parsed = await off_loop(weight_of(self.items) // LIGHT, self._parse, self.items)
+        return self._parsed
 
     def _parse(self, items: Any) -> Context:
         limits = self.policy.limits
