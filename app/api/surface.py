@@ -32,8 +32,10 @@ from app.edge.limits import DeclaredLimits
 from app.edge.observability import Metrics
 
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
-# The stream route comes first: its path would otherwise be a middleware's name.
+# Each request is compared with the routes in this order. Models are asked most often, so their doors come first; the
+# stream route comes before the middlewares, since its path would otherwise be the name of one.
 _ROUTERS: Final = (
+    gateway.router,
     stream.router,
     invoke.router,
     pii.router,
@@ -53,7 +55,6 @@ _ROUTERS: Final = (
     collections.router,
     pipelines.runs,
     litellm.router,
-    gateway.router,
 )
 
 SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from app.core.content.shapes.members import is_machine_word
@@ -127,12 +128,7 @@ class RouteRow:
 
     def match(self, path: str, model: str = _MODEL) -> Mapping[str, str] | None:
         """Return the ids in ``path``, or None if it is another path; ``model`` is a pattern of the names of models."""
-        expression = re.sub(
-            r"\\{(\w+)\\}",
-            lambda step: f"(?P<{step[1]}>{model if step[1] == 'model' else _ID})",
-            re.escape(self.pattern),
-        )
-        matched = re.fullmatch(expression, path)
+        matched = _expression(self.pattern, model).fullmatch(path)
         return matched.groupdict() if matched is not None else None
 
 
@@ -172,6 +168,18 @@ class HeaderRules:
             for name, value in headers
             if name.lower() in self.key_headers and value
         ]
+
+
+@lru_cache
+def _expression(pattern: str, model: str) -> re.Pattern[str]:
+    """Return the expression for a pattern of a path; ``model`` is one for the names of models."""
+    return re.compile(
+        re.sub(
+            r"\\{(\w+)\\}",
+            lambda step: f"(?P<{step[1]}>{model if step[1] == 'model' else _ID})",
+            re.escape(pattern),
+        )
+    )
 
 
 def _is_listed(name: str, names: frozenset[str]) -> bool:
