@@ -189,22 +189,21 @@ class GatewayRequest:
 
     def with_note(self, text: str) -> "GatewayRequest":
         """Return the request with a text for the model in front of its instructions."""
-        if self.table.note is None:
-            return self
-        body = self._whole()
-        placement = self.table.note(body.value, text)
-        return GatewayRequest.read(body.replaced(placement.values, placement.fronts), self.table)
+        return self if self.table.note is None else GatewayRequest.read(self._whole(text), self.table)
 
-    def to_bytes(self) -> bytes:
-        """Return the body; what no change touched is as it came."""
-        return self._whole().text.encode()
+    def to_bytes(self, note: str | None = None) -> bytes:
+        """Return the body, as ``with_note`` has it if there is a ``note``; what no change touched is as it came."""
+        return self._whole(note).text.encode()
 
-    def _whole(self) -> JsonBody:
+    def _whole(self, note: str | None = None) -> JsonBody:
         body = self.edited.written
-        if not self.edited.added or self.table.added is None:
-            return body
-        placement = self.table.added(body.value, list(self.edited.added))
-        return body.replaced(placement.values, placement.fronts)
+        if self.edited.added and self.table.added is not None:
+            placement = self.table.added(body.value, list(self.edited.added))
+            body = body.replaced(placement.values, placement.fronts)
+        if note is not None and self.table.note is not None:
+            placement = self.table.note(body.value, note)
+            body = body.replaced(placement.values, placement.fronts)
+        return body
 
     @property
     def documents(self) -> tuple[str, ...]:

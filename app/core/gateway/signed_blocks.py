@@ -40,7 +40,7 @@ def digest_of(kind: str, seal: str) -> str:
 def signed_in(body: JsonBody, lists: tuple[str, ...], kinds: frozenset[str]) -> Iterator[SignedBlock]:
     """Yield the signed blocks of a body: entries of its ``lists``, and of lists that are members of these entries."""
     blocks: dict[Path, tuple[str, str]] = {}
-    for path, block in _candidates(body.value, lists):
+    for path, block in _candidates(body.value, lists) if kinds else ():
         seal = seal_of(block, kinds)
         if seal is not None and path[:2] not in blocks:
             blocks[path] = (str(block["type"]), seal)

@@ -286,12 +286,9 @@ class GatewayService:
             request = request.with_model(destination.model)
         if record.observed:
             return _Turn(await off_loop(record.bytes_in // LIGHT, request.to_bytes), destination, vault, None)
-        noted = request.with_note(NOTE) if policy.note else request
-        sent, body, replaced = await outbound.checked(
-            noted, await off_loop(record.bytes_in // LIGHT, noted.to_bytes)
-        )
+        sent, body, replaced = await outbound.checked(request, NOTE if policy.note else None)
         record.egress.update(replaced)
-        if sent is noted:
+        if sent is request:
             record.prefix_changed = outbound.changed_prefixes(came, request)
         else:  # the check has changed texts, whose places count the note
             before = came.with_note(NOTE) if policy.note else came

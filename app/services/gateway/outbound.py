@@ -67,18 +67,24 @@ class Outbound:
         await self.use.run(steps, request.items, self.vault.scope.name, observe=True)
 
     async def checked(
-        self, request: GatewayRequest, body: bytes
+        self, request: GatewayRequest, note: str | None
     ) -> tuple[GatewayRequest, bytes, Mapping[str, int]]:
         """Return the request that leaves and its bytes, without any original that this conversation knows.
 
-        The last of the three counts what was replaced, by label.
+        The bytes hold the ``note``; the request is read again with it only where a text was replaced. The last of the
+        three counts what was replaced, by label.
 
         Raises EgressRefusedError where an original stands in a place that cannot be changed.
         """
-        result = await egress.checked(self.vault, body, partial(_changeable, request))
+        body = await off_loop(len(request.edited.body.text) // LIGHT, request.to_bytes, note)
+
+        def noted() -> GatewayRequest:
+            return request if note is None else request.with_note(note)
+
+        result = await egress.checked(self.vault, body, lambda: _changeable(noted()))
         if not result.replaced:
             return request, body, result.counts
-        request = request.replaced(result.replaced)
+        request = noted().replaced(result.replaced)
         return request, request.to_bytes(), result.counts
 
     async def documents(self, came: GatewayRequest, sent: GatewayRequest) -> Sequence[OffsetMap]:

@@ -192,7 +192,8 @@ def test_a_missing_item_is_an_error():
 @pytest.mark.parametrize("name", ["chat", "responses", "messages"])
 def test_a_note_stands_before_the_instructions(name):
     body, table = BODIES[name]
-    noted = json.loads(request(body, table).with_note("Handles.").to_bytes())
+    noted = json.loads(request(body, table).to_bytes("Handles."))
+    assert request(body, table).with_note("Handles.").to_bytes() == request(body, table).to_bytes("Handles.")
     first = {"chat": "messages", "responses": "instructions", "messages": "system"}[name]
     assert "Handles." in json.dumps(noted[first])
     assert json.dumps(noted).index("Handles.") < json.dumps(noted).index("be brief")
