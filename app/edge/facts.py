@@ -88,7 +88,7 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
         request_id=uuid7_text(),
-        client_request_id=wanted if is_client_request_id(wanted) else None,
+        client_request_id=wanted if wanted and is_client_request_id(wanted) else None,
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,
         path=path,
