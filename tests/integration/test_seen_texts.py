@@ -33,6 +33,55 @@ async def test_bytes_are_bounded_and_the_oldest_conversation_goes_first(
         assert seen.size == 0
 
 
+async def test_the_conversation_that_was_used_last_stays_longest(database: Database, tenant: str) -> None:
+    seen = SeenTexts(database, budget=BUDGET)
+    async with open_vault(database) as vault:
+        for scope in ("read", "written", "idle"):
+            await vault.store(caller_of(tenant), scope, "Jane Smith")
+            await seen.keep(await seen.open(tenant, scope), {"first": ITEM * 1_500})
+        opened = [await seen.open(tenant, scope) for scope in ("written", "idle", "read")]
+        await seen.keep(opened[0], {"second": ITEM * 1_500})
+        await vault.store(caller_of(tenant), "new", "Jane Smith")
+        await seen.keep(await seen.open(tenant, "new"), {"first": ITEM * 1_500})
+        names = ("read", "written", "idle", "new")
+        assert [name for name in names if (await seen.open(tenant, name)).items] == ["read", "written", "new"]
+
+
+async def test_an_item_counts_once_and_its_size_goes_with_the_scope(database: Database, tenant: str) -> None:
+    seen = SeenTexts(database)
+    async with open_vault(database) as vault:
+        await seen.keep(await seen.open(tenant, "talk"), {"clean": None})
+        clean = await seen.open(tenant, "talk")
+        await vault.store(caller_of(tenant), "talk", "Jane Smith")
+        await seen.keep(clean, {"hidden": ITEM})
+        at_once = SeenTexts(database)
+        await at_once.keep(await at_once.open(tenant, "talk"), {"clean": None, "hidden": ITEM})
+        size = seen.size
+        assert size == at_once.size
+        await seen.keep(await seen.open(tenant, "talk"), {"hidden": ITEM, "clean": None})
+        assert seen.size == size
+        opened = await seen.open(tenant, "talk")
+        assert opened.items == {"clean": None, "hidden": ITEM}
+        await seen.keep(opened, {"more": None})
+        assert seen.size > size
+        seen.hear(Changed(VAULT_CHANGED, tenant, "talk"))
+        assert seen.size == 0
+
+
+async def test_what_was_scanned_for_an_erased_scope_is_not_kept_for_its_successor(
+    database: Database, tenant: str
+) -> None:
+    """Another process erased it, and the news has not come yet."""
+    seen = SeenTexts(database)
+    async with open_vault(database) as vault:
+        await vault.store(caller_of(tenant), "talk", "Jane Smith")
+        opened = await seen.open(tenant, "talk")
+        await vault.service.erase_scope(caller_of(tenant), "talk")
+        await vault.store(caller_of(tenant), "talk", "John Doe")
+        await seen.keep(opened, {"hidden": ITEM})
+        assert (await seen.open(tenant, "talk")).items == {}
+
+
 @pytest.mark.parametrize(
     ("kind", "whose", "name", "stays"),
     [

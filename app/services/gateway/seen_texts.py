@@ -78,8 +78,9 @@ class SeenTexts:
             return
         seen = self._scopes.get(opened.key)
         if seen is None or seen.lineage != lineage:
-            # The first handles create the scope: items from before it had no handles, so they stay valid.
-            items = dict(opened.items) if opened.lineage is None else {}
+            # The first handles create the scope: items from before it had no handles, so they stay valid. Items of a
+            # scope that only made room for others are of this lineage.
+            items = dict(opened.items)
             self._drop(opened.key)
             seen = SeenScope(opened.key, lineage, opened.stamp, items)
             seen.size += sum(map(_size_of, items.values()))
