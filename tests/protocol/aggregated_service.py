@@ -20,7 +20,6 @@ from app.services.declare.declaration_files import read_file
 from app.services.declare.declarations import DeclarationService
 from app.services.servers.pins import PinState
 from app.settings import UpstreamsSettings
-from tests.factories import with_schema
 from tests.protocol.mcp_service import listening, settings_of, unchanged_logging
 from tests.upstreams.running import serving
 from tests.upstreams.scripted import ScriptedServer
@@ -40,7 +39,7 @@ async def aggregated(
     """Serve everything with ``servers`` in its file; yield the URL of /mcp once each server was listed or failed."""
     file = folder / "sluice.json"
     file.write_text(json.dumps({"mcpServers": servers, **(declared or {})}))
-    database = with_schema(database_url or f"sqlite:///{folder}/aggregated.db")
+    database = database_url or f"sqlite:///{folder}/aggregated.db"
     settings = settings_of(database, required=required)
     # A busy machine may keep a server waiting for seconds.
     upstream = UpstreamsSettings(**{"config": file, "connect_timeout_s": 30, **upstreams})

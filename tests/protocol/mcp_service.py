@@ -39,7 +39,7 @@ def patient(database_url: str) -> DatabaseSettings:
 
 def settings_of(database_url: str, *, required: bool = True, warm: bool = False) -> Settings:
     return Settings(
-        database=patient(database_url),
+        database=patient(with_schema(database_url)),
         auth=AuthSettings(required=required, bootstrap_key=SecretStr(str(KEY))),
         keys=KeysSettings(ring=SecretStr(RING)),
         detection=DetectionSettings(warm=warm),
@@ -61,7 +61,7 @@ async def service(
 
     ``warm`` is for tests that look for personal data: it waits for the detector, as /readyz tells a load balancer to.
     """
-    settings = settings_of(with_schema(database_url), required=required, warm=warm)
+    settings = settings_of(database_url, required=required, warm=warm)
     with unchanged_logging():
         app = create_app(settings, primitives=primitives)
         async with listening(app) as url:

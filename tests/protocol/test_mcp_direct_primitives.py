@@ -1,6 +1,5 @@
 """Methods of primitives: the short way answers exactly as the SDK's transports do, whatever comes in."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,9 +18,8 @@ from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
 from app.services.catalog.tool_lists import ToolListService
 from app.store.database import Database
-from app.store.migrate import upgrade
 from tests.catalogs import primitive, tool
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.fakes import FakeToolRanker
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.protocol.mcp_harness import ALICE, build
@@ -101,9 +99,7 @@ async def server_answers(_method: str, params: Any, _hooks: Any) -> dict[str, An
 
 @pytest.fixture
 async def fresh_database(tmp_path):
-    url = f"sqlite:///{tmp_path}/direct.db"
-    await asyncio.to_thread(upgrade, url)
-    opened = Database(url, patience=PATIENT)
+    opened = Database(with_schema(f"sqlite:///{tmp_path}/direct.db"), patience=PATIENT)
     yield opened
     await opened.close()
 

@@ -1,6 +1,5 @@
 """Tenants behind one surface: ten thousand random attempts to list, call and read what is another's."""
 
-import asyncio
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +11,8 @@ from app.core.catalog.primitives import PrimitiveKind
 from app.core.contracts.policy import Grant, Limits, Policy
 from app.core.errors import ServiceError
 from app.store.database import Database
-from app.store.migrate import upgrade
 from tests.catalogs import catalog_of, primitive, tool
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.integration.forwarding_setup import Desk, desk_on
 from tests.protocol.mcp_harness import Access, build, serving
 from tests.protocol.mcp_wire import HANDSHAKE, MODERN, client
@@ -38,9 +36,7 @@ def word(tenant: str) -> str:
 
 @pytest.fixture
 async def database(tmp_path):
-    url = f"sqlite:///{tmp_path}/isolation.db"
-    await asyncio.to_thread(upgrade, url)
-    opened = Database(url, patience=PATIENT)
+    opened = Database(with_schema(f"sqlite:///{tmp_path}/isolation.db"), patience=PATIENT)
     yield opened
     await opened.close()
 
