@@ -104,6 +104,7 @@ $(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/p
 soak: $(TESTING)
 	$(PYTEST) -m soak --timeout 7200
 	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 tests/unit/core tests/unit/engines/pii/scan tests/integration/test_hostile_schema.py \
+		tests/integration/test_aggregator_chaos.py \
 		tests/integration/test_canary.py tests/integration/test_audit_tampering.py --timeout 600
 	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 -m "in_turn and not outside and not soak" --timeout 600
 

@@ -12,6 +12,7 @@ from app.core.errors import ServiceError
 from app.upstream.aggregator import AggregatorOptions, MCPAggregator
 from app.upstream.registry import MCPServerSettings, ServerRegistry
 from tests.integration.upstream_setup import CUT_STREAMS, free_port, leftovers, serving, until
+from tests.sampling import examples
 from tests.upstreams import misbehaving as faults
 from tests.upstreams.misbehaving import TOOLS, misbehaving
 from tests.upstreams.warm import warm_settings
@@ -19,7 +20,7 @@ from tests.upstreams.warm import warm_settings
 pytestmark = pytest.mark.filterwarnings(CUT_STREAMS)
 
 OTHERS = ("a", "b", "c", "d")
-CALLS, WORKERS = 25, 2
+CALLS, WORKERS = examples(25, 8), 2
 LONGEST_TURN_S = 3
 """A turn of the loop takes some 15 ms; reading a gigabyte to its end would take far longer."""
 
@@ -84,8 +85,11 @@ async def longest_turn_s(stop):
     return longest_s
 
 
-async def during(aggregator, tool, meanwhile=None):
-    """Run a burst while the faulty server is pestered; return its latencies and the outcomes at the faulty one."""
+async def during(aggregator, tool, meanwhile=None, expected=None):
+    """Run a burst while the faulty server is pestered; return its latencies and the outcomes at the faulty one.
+
+    It lasts until ``expected``, if any, was among them.
+    """
     outcomes, stop = Counter(), asyncio.Event()
     turns = asyncio.create_task(longest_turn_s(stop))
     pestering = [asyncio.create_task(pester(aggregator, tool, outcomes, stop)) for _ in range(3)]
@@ -93,7 +97,7 @@ async def during(aggregator, tool, meanwhile=None):
         if meanwhile is not None:
             await meanwhile()
         latencies = await burst(aggregator)
-        await until(lambda: outcomes.total() >= len(pestering))
+        await until(lambda: outcomes.total() >= len(pestering) and (not expected or outcomes[expected]))
         return latencies, outcomes
     finally:
         stop.set()
@@ -151,9 +155,8 @@ async def test_calls_that_go_wrong_at_one_server_harm_no_other(fault, code, othe
             without, outcomes = await during(aggregator, "verbatim")
             assert set(outcomes) == {"answered"}, "the control: without a fault the fifth answers, too"
             server.on["tools/call"] = TOOLS[fault]
-            within, outcomes = await during(aggregator, "verbatim")
+            within, outcomes = await during(aggregator, "verbatim", expected=code)
             report(fault, without, within)
-            assert outcomes[code] > 0
             # A connection that was given up for lost fails whoever else used it.
             assert set(outcomes) <= {code, "upstream_unavailable"}
             del server.on["tools/call"]
@@ -215,9 +218,8 @@ async def test_a_server_that_dies_and_restarts_in_the_middle_is_found_again(reac
             async def die():
                 await asyncio.to_thread(first.close)
 
-            within, outcomes = await during(aggregator, "echo", die)
+            within, outcomes = await during(aggregator, "echo", die, "upstream_unavailable")
             report(f"dies ({reach})", without, within)
-            assert outcomes["upstream_unavailable"] > 0
             with serving(reach, "faulty", port=port):
                 await recovered(aggregator, "echo")
                 assert len(await burst(aggregator)) == len(without)
