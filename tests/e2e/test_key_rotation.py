@@ -16,10 +16,8 @@ from app.store.vault.processes import ServingProcess, announce_process, list_pro
 from tests.e2e.running import environment_of, sluice
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 from tests.integration.service import Service, running_service
-from tests.integration.test_rotation import own_url
 
 SECRET = "kV9#tLq2Zw8!rXpe"
-__all__ = ["own_url"]
 
 
 def _redact(service: Service, scope: str) -> None:
@@ -62,9 +60,9 @@ def test_keys_rotate_without_a_restart(tmp_path: Path) -> None:
         assert ring["keys"]["1"] not in service.log.getvalue()
 
 
-async def test_nothing_is_rewrapped_while_a_process_lacks_the_version(own_url: str) -> None:
+async def test_nothing_is_rewrapped_while_a_process_lacks_the_version(own_database_url: str) -> None:
     ring = random_ring()
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     async with open_vault(database, ring=ring) as vault:
         await vault.store(caller_of("acme"), "talk", "Ada")
     behind = KeyringService(database, ring, host="far.example")
@@ -80,9 +78,9 @@ async def test_nothing_is_rewrapped_while_a_process_lacks_the_version(own_url: s
 
 
 async def test_a_process_that_says_nothing_for_a_minute_has_ended(
-    own_url: str, monkeypatch: pytest.MonkeyPatch
+    own_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(own_url, patience=PATIENT)
+    database = Database(own_database_url, patience=PATIENT)
     async with database.system_transaction() as tx:
         await announce_process(tx, ServingProcess("a", "here", frozenset({1})))
         await announce_process(tx, ServingProcess("b", "there", frozenset({1, 2})))
