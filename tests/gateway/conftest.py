@@ -1,6 +1,7 @@
 """A running service with two providers behind it, and the packages with which applications call them."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +74,13 @@ class Gateway:
         answer = self.http.get("/api/v1/audit/events", params={"action": action, "limit": 50})
         assert answer.status_code == 200, answer.text
         return list(answer.json()["items"])
+
+    def await_answer(self, holds: Callable[[dict[str, Any]], bool]) -> None:
+        """Wait for such an event of an answer: it is stored after the client has heard of the end."""
+        until = time.monotonic() + 20
+        while not holds(newest := self.events("gateway.answer")[0]):
+            assert time.monotonic() < until, newest
+            time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

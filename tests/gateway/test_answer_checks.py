@@ -43,7 +43,7 @@ def test_what_a_check_refuses_is_refused_before_its_first_character(gateway, con
         ask(gateway, gateway.key, None, (FIRST, LEAKS), stream=stream, headers=conversation)
     assert "sluice_blocked_by_policy" in json.dumps(refused.value.body)
     assert SECRET not in str(refused.value) and PLANTED[0] not in str(refused.value)
-    assert gateway.events("gateway.answer")[0]["error_code"] == "blocked_by_policy"
+    gateway.await_answer(lambda event: event["error_code"] == "blocked_by_policy")
     said, _ = ask(gateway, gateway.key, None, (FIRST, TEXT), stream=stream, headers=conversation)
     assert said == f"You said: {TEXT}"
     assert_nothing_arrived(gateway)

@@ -118,7 +118,7 @@ def test_a_conversation_goes_on_where_nothing_is_restored(gateway, policy, strea
     second = said(f"Once more: {PLANTED[0]}.", first.id)
     assert not model.refused and second.previous_response_id == first.id
     assert (PLANTED[0] in second.output_text) is ("mode" in policy)
-    assert gateway.events("gateway.answer")[0]["details"]["output_tokens"] == 7
+    gateway.await_answer(lambda event: event["details"].get("output_tokens") == 7)
 
 
 @pytest.mark.parametrize("stream", [False, True])

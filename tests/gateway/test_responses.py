@@ -66,7 +66,7 @@ def test_embeddings_are_made_of_handles(gateway, conversation):
         model="text-embedding-3", input=[TEXT, "Hello."], encoding_format="float"
     )
     assert [entry.embedding for entry in answer.data] == [[0.5, 0.25]] * 2
-    assert gateway.events("gateway.answer")[0]["details"]["prompt_tokens"] == 3
+    gateway.await_answer(lambda event: event["details"].get("prompt_tokens") == 3)
     assert_nothing_arrived(gateway)
 
 
