@@ -95,6 +95,18 @@ def test_a_filter_drops_tools_that_the_conversation_does_not_need(gateway, conve
     assert_nothing_arrived(gateway)
 
 
+@pytest.mark.parametrize("ask", DOORS)
+def test_a_filter_inside_of_a_pipeline_drops_them_too(gateway, conversation, ask):
+    name = f"narrow_{uuid4().hex[:8]}"
+    steps = [*REDACTION, {"name": "tool_filter", "arguments": {"maxTools": 1}}]
+    made = gateway.http.put(f"/api/v1/pipelines/{name}", json={"steps": steps})
+    assert made.status_code in {200, 201}, made.text
+    gateway.put_policy(gateway={"pipelines": [{"outbound": [{"name": name}]}]})
+    sent = ask(gateway, conversation, f"{TEXT} {ASKED}", tools=SUBJECTS)
+    assert names(sent) - {"web_search"} == {"get_weather"}
+    assert_nothing_arrived(gateway)
+
+
 def test_a_tool_that_must_be_called_stays(gateway, conversation):
     put(gateway, {"name": "tool_filter", "arguments": {"maxTools": 1}})
     must: Any = {"type": "function", "function": {"name": "play_music"}}

@@ -36,6 +36,7 @@ class Outbound:
         ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
         are those that the provider signed; SignedBlockGoneError if one of them is gone.
         """
+        steps = await self.use.flat(steps)  # a filter may stand in a pipeline of the tenant
         hiding = [step for step in steps if step.name != _FILTER]
         changed = request.changed(await self._items(request, hiding))
         for step in steps:
@@ -64,7 +65,8 @@ class Outbound:
 
     async def observed(self, request: GatewayRequest, steps: Sequence[Step]) -> None:
         """Count what ``steps`` would hide, and change nothing."""
-        await self.use.run(steps, request.items, self.vault.scope.name, observe=True)
+        flat = await self.use.flat(steps)
+        await self.use.run(flat, request.items, self.vault.scope.name, observe=True)
 
     async def checked(
         self, request: GatewayRequest, note: str | None

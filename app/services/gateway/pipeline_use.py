@@ -50,7 +50,7 @@ class PipelineUse:
     async def run(
         self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool = False
     ) -> list[Any]:
-        """Return the items as ``steps`` leave them: middlewares, or pipelines of the tenant.
+        """Return the items as ``steps`` leave them, which are middlewares (see ``flat``).
 
         The run is on record. With ``observe`` it is that alone: nothing is stored. Without ``steps`` nothing runs.
         """
@@ -68,7 +68,7 @@ class PipelineUse:
     async def _answer(
         self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool
     ) -> InvokeAnswer:
-        version = await self._version(steps)
+        version = self._version(steps)
         call = MiddlewareCall(
             self.invoke.audit,
             self.caller,
@@ -98,16 +98,21 @@ class PipelineUse:
         self.findings.update(run.counts)
         return answer
 
-    async def _version(self, steps: Sequence[Step]) -> PipelineVersion:
-        """Return one pipeline of all steps, so that they share handles and are on record once."""
-        flat: list[PipelineStep] = []
+    async def flat(self, steps: Sequence[Step]) -> list[Step]:
+        """Return ``steps`` with those of a pipeline of the tenant in its place."""
+        flat: list[Step] = []
         for step in steps:
             invocable = await self.invoke.invocables.named(self.caller.tenant, step.name)
             inner = invocable.pipeline.steps if isinstance(invocable, PipelineVersion) else [step]
-            flat += [
-                PipelineStep(name=each.name, arguments=self._arguments(each.name, each.arguments))
-                for each in inner
-            ]
+            flat += [Step(name=each.name, arguments=each.arguments) for each in inner]
+        return flat
+
+    def _version(self, steps: Sequence[Step]) -> PipelineVersion:
+        """Return one pipeline of all steps, so that they share handles and are on record once."""
+        flat = [
+            PipelineStep(name=step.name, arguments=self._arguments(step.name, step.arguments))
+            for step in steps
+        ]
         pipeline = Pipeline(name=_NAME, steps=flat)
         return PipelineVersion(0, pipeline, "active", "gateway", datetime.now(UTC), self.caller.key_id)
 
