@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fastapi import FastAPI
 
@@ -13,7 +14,7 @@ from tests.protocol.aggregated_service import aggregated
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import Reply, Wire, client
 from tests.upstreams.running import serving_http
-from tests.upstreams.scripted import ScriptedServer
+from tests.upstreams.scripted import BEHAVIOURS, ScriptedServer
 
 OPERATOR = Caller(DEFAULT_TENANT, "0000000f", frozenset({Role.OPERATOR}))
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -57,6 +58,34 @@ async def passing(
         }
         async with aggregated(folder, servers, **options) as found:
             yield found
+
+
+@dataclass
+class Passing:
+    """A service that the tests of a module share, and the two servers behind it."""
+
+    url: str
+    app: FastAPI
+    alpha: ScriptedServer
+    beta: ScriptedServer
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def shared(cls, folder: Path, alpha: ScriptedServer, beta: ScriptedServer) -> AsyncIterator[Self]:
+        async with passing(folder, alpha, beta) as (url, app):
+            yield cls(url, app, alpha, beta)
+
+    @contextlib.asynccontextmanager
+    async def wire(self, revision: str) -> AsyncIterator[Wire]:
+        """Yield a client; afterwards the servers and the policy are as they were."""
+        async with opened(self.url, revision) as wire:
+            wire.app = self.app
+            yield wire
+        for script in (self.alpha, self.beta):
+            script.behaviours.update(BEHAVIOURS)
+            for noted in (script.verbatim, script.calls, script.metas, script.cancelled):
+                noted.clear()
+        await put_policy(self.app)
 
 
 @contextlib.asynccontextmanager

@@ -1,27 +1,42 @@
 """Prompts, resources, templates and completion of servers behind this one, over the wire, on both revisions."""
 
 import pytest
+import pytest_asyncio
 
-from tests.protocol.passing_service import ask, call, listed, opened, passing, put_policy
+from tests.protocol.passing_service import Passing, ask, call, listed, put_policy
 from tests.upstreams.scripted import ScriptedServer
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-@pytest.fixture
-def alpha():
+
+def alpha_script():
     script = ScriptedServer("alpha")
     script.resources["only://alpha"] = {"uri": "only://alpha", "name": "only", "_meta": {"vendor/x": 1}}
     return script
 
 
-@pytest.fixture
-def beta():
-    return ScriptedServer("beta")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory):
+    async with Passing.shared(
+        tmp_path_factory.mktemp("passing"), alpha_script(), ScriptedServer("beta")
+    ) as found:
+        yield found
 
 
 @pytest.fixture
-async def wire(revision, alpha, beta, tmp_path):
-    async with passing(tmp_path, alpha, beta) as (url, app), opened(url, revision) as found:
-        found.app = app
+def alpha(served):
+    return served.alpha
+
+
+@pytest.fixture
+def beta(served):
+    return served.beta
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def wire(revision, served):
+    """Yield a client of the service that the module shares; who changes a list serves one of their own."""
+    async with served.wire(revision) as found:
         yield found
 
 
@@ -92,7 +107,17 @@ async def test_an_error_of_a_server_s_read_keeps_its_data(wire):
     )
 
 
-async def test_links_in_a_result_can_be_read_by_whom_it_was_given(wire, alpha):
+@pytest_asyncio.fixture(loop_scope="module")
+async def own_wire(revision, tmp_path):
+    async with (
+        Passing.shared(tmp_path, alpha_script(), ScriptedServer("beta")) as served,
+        served.wire(revision) as found,
+    ):
+        yield found, served.alpha
+
+
+async def test_links_in_a_result_can_be_read_by_whom_it_was_given(own_wire):
+    wire, alpha = own_wire
     link = {"type": "resource_link", "uri": "memo-link://1", "name": "linked"}
     alpha.verbatim["tools/call:echo"] = {"content": [link], "resultType": "complete"}
     contents = [{"uri": "memo-link://1", "text": "linked"}]

@@ -4,21 +4,22 @@ import json
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.protocol.mcp_wire import HANDSHAKE
-from tests.protocol.passing_service import call, listed, opened, passing, put_policy
+from tests.protocol.passing_service import Passing, call, listed, opened, passing, put_policy
 from tests.upstreams.scripted import MISDECLARED, ScriptedServer, text
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-@pytest.fixture
-def alpha():
+
+def alpha_script():
     script = ScriptedServer("alpha")
     script.add_tool("wrong", schema=MISDECLARED)
     return script
 
 
-@pytest.fixture
-def beta():
+def beta_script():
     script = ScriptedServer("beta")
     script.tools.clear()
     script.add_tool(
@@ -27,10 +28,26 @@ def beta():
     return script
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(tmp_path_factory):
+    async with Passing.shared(tmp_path_factory.mktemp("passing"), alpha_script(), beta_script()) as found:
+        yield found
+
+
 @pytest.fixture
-async def wire(revision, alpha, beta, tmp_path):
-    async with passing(tmp_path, alpha, beta) as (url, app), opened(url, revision) as found:
-        found.app = app
+def alpha(served):
+    return served.alpha
+
+
+@pytest.fixture
+def beta(served):
+    return served.beta
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def wire(revision, served):
+    """Yield a client of the service that the module shares; who changes a list serves one of their own."""
+    async with served.wire(revision) as found:
         yield found
 
 
@@ -114,7 +131,8 @@ async def test_params_of_a_wrong_form_are_refused_here(wire, alpha):
     assert alpha.calls == []
 
 
-async def test_a_result_above_the_bound_is_refused(revision, alpha, tmp_path):
+async def test_a_result_above_the_bound_is_refused(revision, tmp_path):
+    alpha = alpha_script()
     alpha.verbatim["tools/call:echo"] = {**text("x" * 5000), "resultType": "complete"}
     async with (
         passing(tmp_path, alpha, max_result_bytes=4096) as (url, _),
@@ -126,15 +144,19 @@ async def test_a_result_above_the_bound_is_refused(revision, alpha, tmp_path):
     assert reply.status == 200  # 413 would say that the client's own request is too large
 
 
-async def test_a_changed_list_shows_at_the_next_request_and_is_held_back_until_it_is_approved(wire, alpha):
-    before = await listed(wire, "tools/list")
-    assert (await call(wire, "alpha__grow", {"name": "later"})).result["content"][0]["text"] == "grown"
+async def test_a_changed_list_shows_at_the_next_request_and_is_held_back_until_it_is_approved(
+    revision, tmp_path
+):
+    async with passing(tmp_path, alpha_script()) as (url, _), opened(url, revision) as wire:
+        before = await listed(wire, "tools/list")
+        assert (await call(wire, "alpha__grow", {"name": "later"})).result["content"][0]["text"] == "grown"
 
-    assert await listed(wire, "tools/list") == before
-    assert "There is no such tool" in (await call(wire, "alpha__later")).error["message"]
+        assert await listed(wire, "tools/list") == before
+        assert "There is no such tool" in (await call(wire, "alpha__later")).error["message"]
 
 
-async def test_a_list_comes_in_pages_whose_cursors_belong_to_it(revision, beta, tmp_path, monkeypatch):
+async def test_a_list_comes_in_pages_whose_cursors_belong_to_it(revision, tmp_path):
+    beta = beta_script()
     for number in range(600):
         beta.add_tool(f"tool_{number:03}")
     async with passing(tmp_path, beta) as (url, app), opened(url, revision) as wire:
@@ -185,9 +207,8 @@ async def test_the_meta_of_a_request_reaches_the_server_without_what_is_ours(wir
     assert not [key for key in meta if key.startswith("dev.sluice/")]
 
 
-async def test_the_server_is_advertised_as_one_whose_lists_change(revision, alpha, tmp_path):
-    async with passing(tmp_path, alpha) as (url, _), opened(url, revision) as wire:
-        reply = await wire.open() if revision == HANDSHAKE else await wire.call("server/discover")
+async def test_the_server_is_advertised_as_one_whose_lists_change(revision, wire):
+    reply = await wire.open() if revision == HANDSHAKE else await wire.call("server/discover")
     shown: Any = reply.result["capabilities"]
 
     assert shown["tools"]["listChanged"] is True
@@ -197,7 +218,8 @@ async def test_the_server_is_advertised_as_one_whose_lists_change(revision, alph
     assert "logging" in shown
 
 
-async def test_a_tool_whose_numbers_stand_in_headers_is_compared_with_them(revision, alpha, tmp_path):
+async def test_a_tool_whose_numbers_stand_in_headers_is_compared_with_them(revision, tmp_path):
+    alpha = alpha_script()
     schema = {
         "type": "object",
         "properties": {"count": {"type": "integer", "x-mcp-header": "Count"}, "deep": {"type": "string"}},
