@@ -13,6 +13,11 @@ _BREAK: Final = re.compile(rf"(?<=[A-Za-z0-9_.\-/+= \t\\\r])(?:\n|\\n)[ \t>#|*]{
 """A line break, real or written; behind it there may be the margin of a quotation or a comment."""
 _LINES: Final = rf"{_PART}[ \t]{{0,2}}\\?\r?\n[ \t>#|*]{{0,8}}{_PART}"
 """The gate before broken lines; a written break opens others."""
+_BROKEN: Final = (
+    rf"[0-9]{_PART}*(?:[ \t]{{0,2}}\\?\r?|\\r)(?:\n|\\n)[ \t>#|*]{{0,8}}{_PART}"
+    rf"|(?:\n|\\n)[ \t>#|*]{{0,8}}{_PART}*[0-9]"
+)
+"""The gate before a break with a digit in what is before or behind it."""
 BETWEEN: Final = "\v"
 """Parts texts that are read together: no gate and no rule has it in a pattern."""
 _BEFORE_BREAK: Final = re.compile(r"(?:[ \t]{0,2}\\?\r?|\\r)\Z")
@@ -93,10 +98,23 @@ def _joined(text: str, parts: Sequence[tuple[int, int]], below: TextView | None 
     breaks = [
         change
         for low, high in parts
-        for line in _BREAK.finditer(text, low, high)
+        for line in _breaks(text, low, high)
         if (change := _without(text, line)) is not None
     ]
     return respelled(text, breaks, below) if breaks else None
+
+
+def _breaks(text: str, low: int, high: int) -> Iterator[re.Match[str]]:
+    """Yield the breaks of a part of ``text`` that have a digit beside them, which every credential over a break has."""
+    from app.engines.views import gates  # noqa: PLC0415 - only where texts are scanned
+
+    data, end = text[low:high].encode("ascii", "replace"), 0
+    while (place := gates.place(data, _BROKEN, end)) >= 0:
+        line = _BREAK.search(text, low + place, high)
+        if line is None:
+            return
+        yield line
+        end = line.end() - low
 
 
 def _without(text: str, line: re.Match[str]) -> Substitution | None:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
 _NAMED: Final = re.compile(r"<?[Uu]\+(00[0-9A-Fa-f]{2}|(?<![A-Za-z0-9+/][Uu]\+)[1-9A-Fa-f]?[0-9A-Fa-f]{4})>?")
@@ -38,7 +39,7 @@ _ASCII: Final = range(32, 127)
 
 def codepoints(text: str) -> Iterator[Substitution]:
     """Yield the characters that ``text`` writes as numbers, each with its place."""
-    if "U+" in text or "u+" in text:
+    if ("U+" in text or "u+" in text) and gates.opens(text, gates.NAMED):
         yield from _named(text)
     if "u00" in text:
         for run in _BARE_U.finditer(text):
@@ -55,7 +56,8 @@ def codepoints(text: str) -> Iterator[Substitution]:
         yield from _styled(text)
     if _holds_pairs(text):
         yield from _rows(text, _PAIRS, _HEX_PAIR, 16)
-    yield from _rows(text, _CODES, _NUMBER, 10)
+    if gates.opens(text, gates.CODES):
+        yield from _rows(text, _CODES, _NUMBER, 10)
 
 
 def _named(text: str) -> Iterator[Substitution]:

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from html.entities import html5
 from typing import Final
 
-import numpy as np
-
+from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
 # Each expression begins with its sign and looks back from there, so that the search skips everything else quickly.
@@ -69,12 +68,12 @@ def escapes(text: str) -> Iterator[Substitution]:
         yield from _entities(text)
     if "\\" in text:
         yield from _backslashes(text)
-    if "=" in text:
+    if "=" in text and gates.opens(text, gates.QUOTED_PRINTABLE):
         yield from _quoted_printable(text)
     for opening in _SPELLED:
         if opening in text:
             yield from _spelled(text, opening)
-    if " AT " in text:
+    if " AT " in text and gates.opens(text, gates.LOUD):
         yield from _loud(text)
     yield from _spaced(text)
 
@@ -179,18 +178,10 @@ def _loud(text: str) -> Iterator[Substitution]:
             yield Substitution(address.end("at") + dot.start(), address.end("at") + dot.end(), ".", "spelled")
 
 
-def _holds_lone_digit(text: str) -> bool:
-    """Return whether a digit stands between two blanks; ten times as fast as a regular expression."""
-    seen = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
-    blanks = seen == ord(" ")
-    digits = (seen >= ord("0")) & (seen <= ord("9"))
-    return bool((blanks[:-2] & digits[1:-1] & blanks[2:]).any())
-
-
 def _spaced(text: str) -> Iterator[Substitution]:
     """Yield the blanks between digits that stand alone, and between the letters of an address."""
-    runs = list(_SINGLY.finditer(text)) if _holds_lone_digit(text) else []
-    if "@" in text and " @ " in text:
+    runs = list(_SINGLY.finditer(text)) if gates.opens(text, gates.SINGLY) else []
+    if "@" in text and " @ " in text and gates.opens(text, gates.LETTERS):
         runs += [run for run in _LETTERS.finditer(text) if "@" in run.group() and "." in run.group()]
     for run in runs:
         for place in range(*run.span()):

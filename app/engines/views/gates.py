@@ -23,13 +23,20 @@ _GAP: Final = r"[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}"
 _SIGNS: Final = r"[?\s\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
 
 CONTROLS: Final = r"[\x00-\x08\x0e-\x1f\x7f]|\^\["
-ESCAPES: Final = (
-    r"%[0-9A-Fa-fu]|&(?:#|[A-Za-z][A-Za-z0-9]{1,30};)|\\|=\r?\n"
+QUOTED_PRINTABLE: Final = (
     # What mail programs escape; small numbers (``status=200``) are none.
-    r"|=(?:[A-F][0-9A-F]|[0-9][A-F]|[2-9][0-9]{1,5}[A-Za-z_.@=?\-]|[0-9]{7}|[01][0-9]=)|[0-9]=[01][0-9]"
+    r"=\r?\n|=(?:[A-F][0-9A-F]|[0-9][A-F]|[2-9][0-9]{1,5}[A-Za-z_.@=?\-]|[0-9]{7}|[01][0-9]=)|[0-9]=[01][0-9]"
+)
+ESCAPES: Final = (
+    rf"%[0-9A-Fa-fu]|&(?:#|[A-Za-z][A-Za-z0-9]{{1,30}};)|\\|{QUOTED_PRINTABLE}"
     rf"|(?i:[\[({{<] ?(?:@|\.|{_AT}|a(?: commercial)?|{_DOT}) ?[\])}}>])"
     r"| AT | @ |[0-9] (?:- )?[0-9] (?:- )?[0-9] "
 )
+LOUD: Final = r"[A-Za-z0-9_+.?\-] AT [A-Za-z0-9_?\-]+(?: DOT |\.)"
+SINGLY: Final = r"[0-9](?: (?:- )?[0-9]){8}"
+LETTERS: Final = "(?:[^ ] ){5}"
+NAMED: Final = r"[Uu]\+[0-9A-Fa-f]{4}"
+CODES: Final = r"(?:[0-9]{2,3}[, ][?\s\x0b\x1c-\x1f]{0,4}){7}"
 CODEPOINTS: Final = (
     r"[Uu]\+|u00|0[xX][0-9A-Fa-f]{2}|(?:x[0-9A-Fa-f]{2}){5}|\\|(?:[0-9A-Fa-f]{2}[ :\-]){7}"
     r"|(?:[0-9]{2,3}[, ][?\s]{0,4}){7}"
@@ -75,11 +82,16 @@ SPACED: Final = (
     r"(?:[^A-Za-z0-9+/_\-]|\z)"
 )
 ENCODED: Final = f"{RUNS}|{SPACED}"
-SPELLED: Final = (
-    rf"\\|(?i:{_JOINS}(?:{_AT}){_JOINS}{{1,3}}[a-z0-9\-]+(?:\.|{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
+ADDRESSES: Final = (
+    rf"(?i:{_JOINS}(?:{_AT}){_JOINS}{{1,3}}[a-z0-9\-]+(?:\.|{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
     rf"|@[a-z0-9\-.]+{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
 )
+SPELLED: Final = rf"\\|{ADDRESSES}"
 NUMBERS: Final = rf"[0-9]{_SIGNS}{{1,10}}[0-9]|[A-Z]{{2}}[0-9]{{2}}[?\s_/|*:.,\-]"
+QUOTED: Final = (
+    r"[\"'`][?\s\x0b\x1c-\x1f]{0,4}(?:\+|\|\||&|\.\.?|<<)[?\s\x0b\x1c-\x1f]{0,4}[\"'`]"
+    r"|(?:[\"'`][^\s][\"'`][?\s\x0b\x1c-\x1f]{0,8},[?\s\x0b\x1c-\x1f]{0,8}){4}"
+)
 STRINGS: Final = (
     r"@[ \t]*\r?\n|\n[ \t>]{0,8}@"
     r"|[\"'`][?\s]{0,4}(?:\+|\|\||&|\.|<<)[?\s]{0,4}[\"'`]|[\"'`][^\s][\"'`][?\s]{0,8},|[\])}] ?[\[({]"
@@ -103,6 +115,11 @@ def _compiled(pattern: str) -> Any:
 def passed(data: bytes, gate: str) -> bool:
     """Return whether ``gate`` opens for a text in ASCII, or one made so."""
     return _compiled(gate).search(data) is not None
+
+
+def opens(text: str, gate: str) -> bool:
+    """Return whether ``gate`` opens for any text; for a decoder that asks before a slow part of its work."""
+    return passed(text.encode("ascii", "replace"), gate)
 
 
 def place(data: bytes, gate: str, start: int = 0) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
+from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
 PIECES: Final = "pieces"
@@ -74,10 +75,8 @@ def strings(text: str) -> Iterator[Substitution]:
     """Yield what stands between the pieces of any other value: line breaks at an address, quotes, brackets."""
     if "@" in text and "\n" in text:
         yield from _lines(text)
-    for sign in "\"'`":
-        if sign in text:
-            yield from _quoted(text)
-            break
+    if gates.opens(text, gates.QUOTED):
+        yield from _quoted(text)
     for opening, pattern in _BRACKETED.items():
         if opening in text:
             for run in pattern.finditer(text):

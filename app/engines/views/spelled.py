@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
 SPELLED: Final = "spelled"
@@ -82,7 +83,7 @@ _UNNAMED: Final = frozenset(
 
 def spelled(text: str) -> Iterator[Substitution]:
     """Yield the words that stand for the signs of an address, and the signs that are escaped."""
-    for sign in _SIGN.finditer(text):
+    for sign in _SIGN.finditer(text) if gates.opens(text, gates.ADDRESSES) else ():
         host = _HOST.match(text, sign.end())
         if host is None:
             continue

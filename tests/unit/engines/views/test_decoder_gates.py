@@ -105,7 +105,12 @@ def ways(value: str) -> Iterator[str]:
 def check(text: str) -> None:
     data = text.encode("ascii", "replace")
     shut = {name for name, (gate, _) in DECODERS.items() if not gates.passed(data, gate)}
-    assert {name for name in shut if list(DECODERS[name][1](text))} == set(), text
+    decoded = {name: list(decode(text)) for name, (_, decode) in DECODERS.items()}
+    with pytest.MonkeyPatch.context() as patched:
+        # Decoders have gates of their own before their slow parts.
+        patched.setattr(gates, "passed", lambda _data, _gate: True)
+        assert {name: list(decode(text)) for name, (_, decode) in DECODERS.items()} == decoded, text
+    assert {name for name in shut if decoded[name]} == set(), text
 
 
 PARTS = st.sampled_from([*FRAGMENTS, *(way for value in VALUES for way in ways(value))])
