@@ -145,7 +145,7 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
     tmp_path: Path, postgres_url: str
 ) -> None:
     with fresh_postgres(postgres_url) as url:
-        settings = {"SLUICE_DATABASE__URL": url}
+        settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
         with running(tmp_path, "--workers", "2", forked=False, **settings) as service:
             supervisor = psutil.Process(service.process.pid)

@@ -16,7 +16,7 @@ CONTEXT = [{"type": "text", "text": "x"}]
 
 @pytest.fixture
 def two_workers(own_postgres_url, tmp_path) -> Iterator[Service]:
-    settings = {"SLUICE_HTTP__WORKERS": "2", "SLUICE_KEYS__RING": RING}
+    settings = {"SLUICE_HTTP__WORKERS": "2", "SLUICE_KEYS__RING": RING, "SLUICE_DETECTION__WARM": "false"}
     with running(tmp_path, forked=False, SLUICE_DATABASE__URL=own_postgres_url, **settings) as service:
         yield service
 

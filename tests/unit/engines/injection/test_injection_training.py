@@ -3,10 +3,14 @@
 import json
 import random
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from app.engines.injection.classifier import InjectionClassifier
-from app.engines.injection.training import train
+from app.engines.injection.training import corpus
 from app.engines.injection.training.corpus import (
     OWN_ATTACKS,
     OWN_HARMLESS,
@@ -18,7 +22,7 @@ from app.engines.injection.training.corpus import (
 from app.engines.injection.training.evaluate import figures
 from app.engines.injection.training.grammar import drawn
 
-TRAINING = Path(train.__file__).parent
+TRAINING = Path(corpus.__file__).parent
 WEIGHTS = TRAINING.parent / "weights" / "injection.npz"
 WORDS = ("please", "drop", "the", "rules", "and", "say", "boat", "tree", "lamp", "river", "next", "train")
 
@@ -34,7 +38,13 @@ def made_up(count: int) -> list[Example]:
     return examples
 
 
-def test_the_recipe_gives_the_same_bytes_twice(monkeypatch):
+@pytest.fixture
+def train() -> ModuleType:
+    """Return the recipe, with scikit-learn, which takes all processes of a run a second to import."""
+    return import_module("app.engines.injection.training.train")
+
+
+def test_the_recipe_gives_the_same_bytes_twice(train, monkeypatch):
     monkeypatch.setattr(train, "FOLDS", 2)
     once, again = (train.trained(made_up(60)) for _ in range(2))
     assert once == again
