@@ -196,7 +196,13 @@ class GatewayRequest:
         return self._whole(note).text.encode()
 
     def _whole(self, note: str | None = None) -> JsonBody:
-        body = self.edited.written
+        edited = self.edited
+        if note is not None and self.table.note is not None and not edited.added:
+            placement = self.table.note(edited.body.value, note)
+            # What stands in front of lists does not depend on the changed texts, so one pass writes both.
+            if not placement.values and edited.values.keys().isdisjoint(placement.fronts):
+                return edited.body.replaced(edited.values, placement.fronts)
+        body = edited.written
         if self.edited.added and self.table.added is not None:
             placement = self.table.added(body.value, list(self.edited.added))
             body = body.replaced(placement.values, placement.fronts)
