@@ -3,6 +3,7 @@
 A row of the tables is one path with text. Values that must stay (addresses, ids, what is signed) are planted as kept.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,6 +18,10 @@ def user(*blocks: Any) -> dict[str, Any]:
 
 def assistant(*blocks: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": list(blocks)}
+
+
+def _with_picture(p: Planter) -> dict[str, str]:
+    return {"name": "f", "arguments": json.dumps({"a": p.text(), "shot": p.picture()})}
 
 
 def _chat_call(p: Planter) -> Any:
@@ -70,6 +75,14 @@ OPENAI: Final[dict[str, Make]] = {
         {"type": "text", "text": p.text()},
         {"type": "image_url", "image_url": {"url": p.kept_address(), "detail": "auto"}},
     ),
+    "chat film": lambda p: user(
+        {"type": "text", "text": p.text()},
+        {"type": "video_url", "video_url": {"url": p.kept_address()}},
+    ),
+    "chat call with a picture": lambda p: {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "type": "function", "function": _with_picture(p)}],
+    },
     "chat sound": lambda p: user(
         {"type": "input_audio", "input_audio": {"data": p.picture(), "format": "wav"}}
     ),

@@ -136,6 +136,15 @@ MCP: Final[dict[str, Make]] = {
         "_meta": {"example.org/note": p.text(), "seen": [p.text()]},
     },
     "tool_use": lambda p: {"type": "tool_use", "id": "1", "name": "n", "input": p.data()},
+    "picture in data": lambda p: {
+        "type": "tool_result",
+        "content": [],
+        "structuredContent": {"note": p.text(), "shot": p.picture()},
+    },
+    "picture in text": lambda p: {
+        "role": "user",
+        "content": f"{p.text()} ![](data:image/png;base64,{p.picture()})",
+    },
     "tool_result": lambda p: {
         "type": "tool_result",
         "toolUseId": "1",

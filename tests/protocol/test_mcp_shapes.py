@@ -86,7 +86,7 @@ class Keys(Planter):
 
     def value(self) -> str:
         letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-        return "AKIA" + "".join(self.draw.choice(letters) for _ in range(16))
+        return "AKIA" + "".join(self.draw.sample(letters, 16))  # without doubt as random as a key
 
 
 @pytest.fixture
@@ -161,11 +161,18 @@ async def test_moderation_injection_and_secrets_see_the_same_texts(address: str)
 
 
 async def test_what_was_not_scanned_passes_neither_strict_nor_a_mode_that_blocks(address: str) -> None:
-    picture = {"type": "image", "data": Planter(random.Random(1)).picture(), "mimeType": "image/png"}
+    code = Planter(random.Random(1)).picture()
+    picture = {"type": "image", "data": code, "mimeType": "image/png"}
+    data = {"type": "tool_use", "id": "1", "name": "n", "input": {"shot": [code]}}
+    text = {"role": "user", "content": f"This is it: data:image/png;base64,{code}"}
     signed = {"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"}
     async with doors(address) as found:
         for invoke in found.values():
-            for item, passes in ((picture, False), (signed, True), ("Hello", True)):
+            for item, passes in (
+                *[(each, False) for each in (picture, data, text)],
+                (signed, True),
+                ("Hello", True),
+            ):
                 for arguments in ({"mode": "block"}, {"mode": {"ssn": "block"}}, {"strict": True}):
                     answer = await invoke("pii_redaction", [item], arguments)
                     if passes:

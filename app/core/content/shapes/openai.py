@@ -30,6 +30,8 @@ _MEDIA: Final = {
     "input_audio": media("audio"),
     "output_audio": media("audio"),
     "input_video": media("video"),
+    "video_url": media("video"),
+    "audio_url": media("audio"),
     "file": media("file", unreadable=False),
     "input_file": media("file", unreadable=False),
 }

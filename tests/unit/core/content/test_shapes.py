@@ -13,6 +13,8 @@ from tests.planting import Planter, decoded_everywhere
 
 UNSEEN = {
     "openai: chat image": {"image": 1},
+    "openai: chat film": {"video": 1},
+    "openai: chat call with a picture": {"blob": 1},
     "openai: chat sound": {"audio": 1},
     "openai: chat answer": {"audio": 1},
     "openai: input_image": {"image": 1},
@@ -42,6 +44,8 @@ UNSEEN = {
     "gemini: fileData": {"file": 1},
     "mcp: image": {"image": 1},
     "mcp: blob picture": {"blob": 1},
+    "mcp: picture in data": {"blob": 1},
+    "mcp: picture in text": {"blob": 1},
     "unknown: picture": {"blob": 1},
 }
 """What of a row nobody can scan or change."""
