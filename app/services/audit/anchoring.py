@@ -12,7 +12,13 @@ from app.core.contracts.anchors import Anchor, AnchorError, KeepsAnotherError, S
 from app.core.transparency.hashing import continues
 from app.core.transparency.notes import Checkpoint, Note, Signature
 from app.core.transparency.tiles import consistency_proof, root, wanted
-from app.store.audit.anchors import Kept, list_kept, oldest_beyond, oldest_unsealed, put_kept
+from app.store.audit.anchors import (
+    AnchoredCheckpoint,
+    list_anchored,
+    oldest_beyond,
+    oldest_unsealed,
+    put_anchored,
+)
 from app.store.audit.log import (
     HEADS,
     SignedCheckpoint,
@@ -48,7 +54,7 @@ class Anchoring:
             return
         async with self.database.system_transaction(write=False) as tx:
             newest = await newest_checkpoint(tx)
-            kept = await list_kept(tx)
+            kept = await list_anchored(tx)
         if newest is None:
             return
         note = Note.parse(newest.note)
@@ -57,14 +63,18 @@ class Anchoring:
         )
         await self._add(newest, [signature for signatures in answers for signature in signatures])
 
-    async def _guarded(self, anchor: Anchor, stored: Kept | None, note: Note) -> Sequence[Signature]:
+    async def _guarded(
+        self, anchor: Anchor, stored: AnchoredCheckpoint | None, note: Note
+    ) -> Sequence[Signature]:
         try:
             return await self._advance(anchor, stored, note)
         except AnchorError as error:
             log.warning("anchor %s does not keep the newest checkpoint: %s", anchor.name, error)
             return ()
 
-    async def _advance(self, anchor: Anchor, stored: Kept | None, note: Note) -> Sequence[Signature]:
+    async def _advance(
+        self, anchor: Anchor, stored: AnchoredCheckpoint | None, note: Note
+    ) -> Sequence[Signature]:
         checkpoint = Checkpoint.parse(note.text)
         own = await anchor.newest()
         if own is not None and own.origin != checkpoint.origin:
@@ -79,7 +89,9 @@ class Anchoring:
             # What it said is checked by itself: it asks for the proof that the log continues from there.
             cosignatures = await anchor.keep(await self._submission(note, checkpoint, error.size, None))
         async with self.database.system_transaction(quiet=True) as tx:
-            await put_kept(tx, Kept(anchor.name, checkpoint.size, checkpoint.root, self.now()))
+            await put_anchored(
+                tx, AnchoredCheckpoint(anchor.name, checkpoint.size, checkpoint.root, self.now())
+            )
         return cosignatures
 
     async def _submission(
@@ -128,7 +140,7 @@ class LogLag:
         """Read how far sealing and each anchor are."""
         async with self.database.system_transaction(write=False) as tx:
             unsealed = await oldest_unsealed(tx)
-            kept = await list_kept(tx) if self.anchors else {}
+            kept = await list_anchored(tx) if self.anchors else {}
             waiting = {
                 name: await oldest_beyond(tx, kept[name].size if name in kept else -1)
                 for name in self.anchors

@@ -12,7 +12,7 @@ from app.store.audit.tables import log_anchor, log_checkpoint
 from app.store.tables import audit_event
 
 
-class Kept(NamedTuple):
+class AnchoredCheckpoint(NamedTuple):
     """The newest checkpoint that an anchor is known to keep, and when it took it."""
 
     name: str
@@ -21,12 +21,12 @@ class Kept(NamedTuple):
     at: datetime
 
 
-async def list_kept(tx: AsyncConnection) -> dict[str, Kept]:
+async def list_anchored(tx: AsyncConnection) -> dict[str, AnchoredCheckpoint]:
     """Return what is known of each anchor, by name."""
-    return {row.name: Kept(*row) for row in await tx.execute(select(log_anchor))}
+    return {row.name: AnchoredCheckpoint(*row) for row in await tx.execute(select(log_anchor))}
 
 
-async def put_kept(tx: AsyncConnection, kept: Kept) -> None:
+async def put_anchored(tx: AsyncConnection, kept: AnchoredCheckpoint) -> None:
     """Store what an anchor keeps now."""
     make = postgresql.insert if tx.dialect.name == "postgresql" else sqlite.insert
     values = kept._asdict()
