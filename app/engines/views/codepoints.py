@@ -8,9 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
@@ -54,7 +51,7 @@ def codepoints(text: str) -> Iterator[Substitution]:
         yield from _rows(text, _BARE_X, _HEX_PAIR, 16)
     if "\\" in text:
         yield from _styled(text)
-    if _holds_pairs(text):
+    if gates.opens(text, gates.PAIRS):
         yield from _rows(text, _PAIRS, _HEX_PAIR, 16)
     if gates.opens(text, gates.CODES):
         yield from _rows(text, _CODES, _NUMBER, 10)
@@ -100,20 +97,3 @@ def _characters(units: list[tuple[int, int, int]], way: str = "numbers") -> Iter
     for start, end, number in units:
         if number in _ASCII or 0xA0 <= number < 0xD800 or 0xE000 <= number < 0x110000:  # noqa: PLR2004 - Unicode
             yield Substitution(start, end, chr(number), way)
-
-
-def _holds_pairs(text: str) -> bool:
-    """Return whether three hexadecimal pairs stand in a row; much faster than an expression."""
-    seen = np.frombuffer(text.encode("ascii", "replace"), np.uint8)
-    signs = _HEX_SIGNS.take(seen)
-    pairs = signs[:-2] & signs[1:-1] & ~signs[2:]
-    return bool((pairs[:-6] & pairs[3:-3] & pairs[6:]).any())
-
-
-def _hex_signs() -> npt.NDArray[np.bool_]:
-    signs = np.zeros(256, np.bool_)
-    signs[[*b"0123456789ABCDEFabcdef"]] = True
-    return signs
-
-
-_HEX_SIGNS: Final = _hex_signs()

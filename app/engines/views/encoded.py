@@ -4,7 +4,10 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Sequence
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Final
+
+import numpy as np
 
 from app.engines.views import gates
 from app.engines.views.mapping import Substitution
@@ -16,13 +19,12 @@ _FOLLOWING: Final = re.compile(rb"[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}([A-Za-z0-9+/_\
 _GAP_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_\-][ \t\r\n][^A-Za-z0-9+/_\-]{0,2}\Z")
 _STRANGE: Final = re.compile(rb"(?=.*[A-Za-z])(?=.*[0-9])|(?=.+[A-Z])(?=.*[a-z])|.\Z")
 """A token that is no word: letters with digits, a capital inside, one character."""
-_DIGIT: Final = re.compile(rb"[0-9]")
 _STEP: Final = 256
 _NEXT_LINE: Final = re.compile(
     r"(?:\r?\n|(?:\\r)?\\n)[ \t>]{0,8}([A-Za-z0-9+/_\-]{1,1024}+={0,2})(?=[\s\"'<>\\\])},;]|\Z)"
 )
 _BETWEEN: Final = re.compile(r"[^/_\-]{11,}+")
-_BYTES: Final = re.compile(r"(?![0-9]{16})[0-9A-Fa-f]{16}|(?:[2-7][0-9]|00|09){8}")
+_BYTES: Final = re.compile(rb"(?![0-9]{16})[0-9A-Fa-f]{16}|(?:[2-7][0-9]|00|09){8}")
 _HEX: Final = re.compile(r"(?:0[xX])?((?:[0-9A-Fa-f]{2}){8,}+)\Z")
 _SHORT: Final = 16
 _LINE: Final = 16
@@ -66,11 +68,53 @@ def encoded_runs(text: str) -> Iterator[Substitution]:
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield start and end, without padding, of the runs that may encode text: no words, no names."""
-    end = 0
-    while (place := gates.place(data, gates.RUNS, end)) >= 0:
-        start, end = _token_at(data, _begin(data, place), end)
-        if end - start >= _LEAST and _is_telling(data[start:end], padded=data[end : end + 1] == b"="):
+    if not gates.passed(data, gates.RUNS):
+        return
+    # What follows the last run is a blank.
+    classes = np.frombuffer((data + b" ").translate(_CLASSES), np.uint8)
+    inside = classes < _AFTER
+    edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+    if inside[0]:
+        edges = np.concatenate(([0], edges))
+    sizes = edges[1::2] - edges[::2]
+    wide = np.repeat(sizes >= _LEAST, 2)
+    sizes, edges = sizes[wide[::2]], edges[wide]
+    if not len(edges):
+        return
+    kinds, after = np.bitwise_or.reduceat(classes, edges)[::2], classes[edges[1::2]]
+    capital, small, digit, plus = (kinds & bit != 0 for bit in (_CAPITAL, _SMALL, _DIGIT, _PLUS))
+    long = sizes >= _SHORT - 2
+    # A short word without a digit encodes nothing.
+    spoken = digit | (capital & (long | (after == _PADDED)))
+    telling = spoken & (long | (capital == small) | plus)
+    # Base64 mixes capitals and small letters, or has signs; all else is lines of a block, or hexadecimal.
+    sure = telling & ((capital & small) | (plus & (capital | small)) | ((after > _AFTER) & (sizes >= _LINE)))
+    chosen = sure | (telling & (sizes >= _SHORT)) if gates.passed(data, gates.BYTES) else sure
+    starts, ends = edges[::2][chosen].tolist(), edges[1::2][chosen].tolist()
+    for start, end, is_sure in zip(starts, ends, sure[chosen].tolist(), strict=True):
+        if is_sure or _BYTES.search(data, start, end):
             yield start, end
+
+
+def _classes() -> bytes:
+    """Return the class of every byte: what it is in a run, or what it says behind one."""
+    classes = bytearray([_AFTER]) * 256
+    for characters, value in (
+        (ascii_lowercase, _SMALL),
+        (ascii_uppercase, _CAPITAL),
+        (digits, _DIGIT),
+        ("+", _PLUS),
+        ("/_-", 0),
+        ("=", _PADDED),
+        ("\n\r\\", _BROKEN),
+    ):
+        for character in characters:
+            classes[ord(character)] = value
+    return bytes(classes)
+
+
+_SMALL, _CAPITAL, _DIGIT, _PLUS, _AFTER, _BROKEN, _PADDED = 1, 2, 4, 8, 16, 17, 18
+_CLASSES: Final = _classes()
 
 
 def _begin(data: bytes, place: int) -> int:
@@ -90,15 +134,6 @@ def _token_at(data: bytes, place: int, least: int) -> tuple[int, int]:
         if inside < len(before):
             break
     return start, end
-
-
-def _is_telling(run: bytes, *, padded: bool) -> bool:
-    """Return whether a run may be base64 or hexadecimal; base64 has letters of both cases."""
-    capital, small, digit = run != run.lower(), run != run.upper(), _DIGIT.search(run) is not None
-    wide = len(run) >= _SHORT - 2
-    # A short word without a digit encodes nothing.
-    spoken = digit or (capital and (wide or padded))
-    return spoken and (wide or capital == small or b"+" in run)
 
 
 def _spaced(text: str, data: bytes) -> Iterator[Substitution]:
@@ -153,7 +188,7 @@ def _readings(spelled: str, start: int) -> Iterator[Substitution]:
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
     mixed = spelled.lower() != spelled != spelled.upper()
     signed = "+" in spelled and spelled.lower() != spelled.upper()
-    if not mixed and not signed and not _BYTES.search(spelled):
+    if not mixed and not signed and not _BYTES.search(spelled.encode("ascii")):
         return
     whole = _decoded(spelled)
     if whole is not None:

@@ -4,6 +4,8 @@ A gate may open for nothing; it must never stay closed where its decoder finds s
 Gates read ASCII with ``?`` for every other character, which may be a blank, a dash or a letter.
 """
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from itertools import permutations
 from typing import Any, Final
@@ -37,6 +39,7 @@ SINGLY: Final = r"[0-9](?: (?:- )?[0-9]){8}"
 LETTERS: Final = "(?:[^ ] ){5}"
 NAMED: Final = r"[Uu]\+[0-9A-Fa-f]{4}"
 CODES: Final = r"(?:[0-9]{2,3}[, ][?\s\x0b\x1c-\x1f]{0,4}){7}"
+PAIRS: Final = "|".join(f"(?:[0-9A-Fa-f]{{2}}{sign}){{7}}[0-9A-Fa-f]{{2}}" for sign in " :-")
 CODEPOINTS: Final = (
     r"[Uu]\+|u00|0[xX][0-9A-Fa-f]{2}|(?:x[0-9A-Fa-f]{2}){5}|\\|(?:[0-9A-Fa-f]{2}[ :\-]){7}"
     r"|(?:[0-9]{2,3}[, ][?\s]{0,4}){7}"
@@ -77,6 +80,7 @@ RUNS: Final = "|".join(
         rf"{_HEX_BEGIN}(?:{_HEX}{{2}})*(?:{_TEXT_BYTE}{{4}}|{_UTF_8}(?:{_TEXT_BYTE}|{_UTF_8}))",
     )
 )
+BYTES: Final = rf"{_HEX}{{16}}|(?:[2-7][0-9]|00|09){{8}}"
 SPACED: Final = (
     rf"{_BEGIN}{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}"
     r"(?:[^A-Za-z0-9+/_\-]|\z)"
@@ -88,10 +92,10 @@ ADDRESSES: Final = (
 )
 SPELLED: Final = rf"\\|{ADDRESSES}"
 NUMBERS: Final = rf"[0-9]{_SIGNS}{{1,10}}[0-9]|[A-Z]{{2}}[0-9]{{2}}[?\s_/|*:.,\-]"
-QUOTED: Final = (
-    r"[\"'`][?\s\x0b\x1c-\x1f]{0,4}(?:\+|\|\||&|\.\.?|<<)[?\s\x0b\x1c-\x1f]{0,4}[\"'`]"
-    r"|(?:[\"'`][^\s][\"'`][?\s\x0b\x1c-\x1f]{0,8},[?\s\x0b\x1c-\x1f]{0,8}){4}"
+ADDED: Final = (
+    r"[\"'`][?\s\x0b\x1c-\x1f]{0,4}(?:\+|\|\||&|\.\.?|<<)[?\s\x0b\x1c-\x1f]{0,4}[\"'`][A-Za-z0-9_.@+?\-]"
 )
+QUOTED: Final = r"(?:[\"'`][^\s][\"'`][?\s\x0b\x1c-\x1f]{0,8},[?\s\x0b\x1c-\x1f]{0,8}){4}"
 STRINGS: Final = (
     r"@[ \t]*\r?\n|\n[ \t>]{0,8}@"
     r"|[\"'`][?\s]{0,4}(?:\+|\|\||&|\.|<<)[?\s]{0,4}[\"'`]|[\"'`][^\s][\"'`][?\s]{0,8},|[\])}] ?[\[({]"
@@ -120,6 +124,16 @@ def passed(data: bytes, gate: str) -> bool:
 def opens(text: str, gate: str) -> bool:
     """Return whether ``gate`` opens for any text; for a decoder that asks before a slow part of its work."""
     return passed(text.encode("ascii", "replace"), gate)
+
+
+def matches(pattern: re.Pattern[str], text: str, gate: str) -> Iterator[re.Match[str]]:
+    """Yield what ``pattern`` matches in ``text``; wherever a match begins, one of ``gate`` begins as well."""
+    data, end = text.encode("ascii", "replace"), 0
+    while (start := place(data, gate, end)) >= 0:
+        match = pattern.match(text, start)
+        end = start + 1 if match is None else match.end()
+        if match is not None:
+            yield match
 
 
 def place(data: bytes, gate: str, start: int = 0) -> int:

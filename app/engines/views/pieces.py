@@ -75,8 +75,7 @@ def strings(text: str) -> Iterator[Substitution]:
     """Yield what stands between the pieces of any other value: line breaks at an address, quotes, brackets."""
     if "@" in text and "\n" in text:
         yield from _lines(text)
-    if gates.opens(text, gates.QUOTED):
-        yield from _quoted(text)
+    yield from _quoted(text)
     for opening, pattern in _BRACKETED.items():
         if opening in text:
             for run in pattern.finditer(text):
@@ -97,9 +96,9 @@ def _lines(text: str) -> Iterator[Substitution]:
 
 
 def _quoted(text: str) -> Iterator[Substitution]:
-    for added in _ADDED.finditer(text):
+    for added in gates.matches(_ADDED, text, gates.ADDED):
         yield Substitution(*added.span(), "", PIECES)
-    for run in _QUOTED.finditer(text):
+    for run in gates.matches(_QUOTED, text, gates.QUOTED):
         yield from _singles(run)
 
 
