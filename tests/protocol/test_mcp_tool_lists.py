@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from app.protocol.wire.notifications import StreamNotification
 from tests.protocol.aggregated_service import aggregated
@@ -17,6 +18,8 @@ from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
 ASKED = "dev.sluice/toolFilter"
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 TOOLS = {
     "send_email": "Send an e-mail to one or more recipients.",
     "search_calendar": "Search the events of a calendar.",
@@ -41,13 +44,20 @@ async def filtering(folder: Path, *, more: int = 0) -> AsyncIterator[Concerned]:
             yield Concerned(mcp_url, app, script)
 
 
-@pytest.fixture
-async def service(tmp_path) -> AsyncIterator[Concerned]:
-    async with filtering(tmp_path) as served:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory) -> AsyncIterator[Concerned]:
+    async with filtering(tmp_path_factory.mktemp("lists")) as served:
         yield served
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
+async def service(shared: Concerned) -> AsyncIterator[Concerned]:
+    """Yield the service that the module shares; afterwards there is no policy."""
+    yield shared
+    await shared.policy()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
 async def host(service: Concerned, revision: str) -> AsyncIterator[Host]:
     async with service.host(revision) as found:
         yield found
