@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -95,8 +94,6 @@ def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ins
         yield Installation(tmp_path, f"sqlite:///{tmp_path}/sluice.db")
         return
     server = request.getfixturevalue("postgres_url")
-    name = f"sluice_{uuid4().hex[:12]}"
-    url = make_url(server).set(database=name).render_as_string(hide_password=False)
 
     async def run(*statements: str) -> None:
         connection = await asyncpg.connect(server)
@@ -106,10 +103,12 @@ def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ins
         finally:
             await connection.close()
 
-    asyncio.run(run(f'CREATE DATABASE "{name}"'))
-    yield Installation(tmp_path, url)
-    copies = [name, f"{name}_backup", f"{name}_again"]
-    asyncio.run(run(*(f'DROP DATABASE IF EXISTS "{copy}" WITH (FORCE)' for copy in copies)))
+    with request.getfixturevalue("migrated_postgres")() as url:
+        yield Installation(tmp_path, url)
+        name = make_url(url).database
+        asyncio.run(
+            run(*(f'DROP DATABASE IF EXISTS "{name}_{copy}" WITH (FORCE)' for copy in ("backup", "again")))
+        )
 
 
 def _redact(service: Service, scope: str, *names: str) -> list[str]:
