@@ -296,6 +296,7 @@ def main() -> None:
     assert len(list(Path("/proc/self/task").iterdir())) == 1
     control, listener = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
     Template(control, listener, root.run).serve()
+    _end(0)
 
 
 if __name__ == "__main__":
