@@ -53,6 +53,19 @@ def test_a_refusal_of_the_provider_passes_as_it_came_from_every_family(gateway, 
     assert answer.headers[own] == "req_1"
 
 
+@pytest.mark.parametrize("value", ["hello", {"a": 1}, None])
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_a_conversation_of_no_known_form_is_the_providers_to_refuse(gateway, path, value):
+    async def refuses(_request, _value):
+        return web.json_response({"error": {"message": "No list."}}, status=400)
+
+    gateway.provider.answer = refuses
+    member = "input" if path.endswith("/responses") else "messages"
+    answer = gateway.post(path, whole(path, **{member: value}))
+    assert (answer.status_code, answer.json()) == (400, {"error": {"message": "No list."}})
+    assert gateway.provider.last.json[member] == value
+
+
 @pytest.mark.parametrize("path", BEGINNINGS)
 def test_a_whole_answer_in_gzip_is_restored_in_every_family(gateway, conversation, path):
     said = "Dear [PERSON_1]."

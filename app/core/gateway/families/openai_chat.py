@@ -52,11 +52,13 @@ LEGACY_MEMBERS: Final[Mapping[str, MemberRule]] = {
 _SESSIONS: Final = (("prompt_cache_key",), ("user",), ("safety_identifier",))
 
 
-def _noted(_body: Mapping[str, Any], text: str) -> Placement:
-    return Placement(fronts={("messages",): [{"role": "system", "content": text}]})
+def _noted(body: Mapping[str, Any], text: str) -> Placement:
+    return _added(body, [{"role": "system", "content": text}])
 
 
-def _added(_body: Mapping[str, Any], items: list[Any]) -> Placement:
+def _added(body: Mapping[str, Any], items: list[Any]) -> Placement:
+    if not isinstance(body.get("messages"), list):
+        return Placement()  # what no API takes stays, so that the provider can say so
     return Placement(fronts={("messages",): items})
 
 

@@ -199,6 +199,29 @@ def test_a_note_stands_before_the_instructions(name):
     assert json.dumps(noted).index("Handles.") < json.dumps(noted).index("be brief")
 
 
+@pytest.mark.parametrize("value", [None, "hello", 5, True, {"a": 1}, ...])
+@pytest.mark.parametrize("name", ["chat", "responses", "messages"])
+def test_a_conversation_of_no_known_form_stays_beside_the_note(name, value):
+    member = "input" if name == "responses" else "messages"
+    body = {"model": "m", **({} if value is ... else {member: value})}
+    for written in (
+        request(body, BODIES[name][1]).to_bytes("Handles."),
+        request(body, BODIES[name][1]).changed(request(body, BODIES[name][1]).items).to_bytes(),
+    ):
+        sent = json.loads(written)
+        assert sent.get(member, ...) == value and sent["model"] == "m"
+
+
+def test_a_list_that_changed_as_a_whole_has_the_note_too():
+    came = request(
+        {"system": [{"type": "text", "text": "be kind"}], "messages": []}, anthropic_messages.REQUEST
+    )
+    system, *rest = came.items
+    longer = {**system, "content": [*system["content"], {"type": "text", "text": "be brief"}]}
+    sent = json.loads(came.changed([longer, *rest]).to_bytes("Handles."))
+    assert [block["text"] for block in sent["system"]] == ["Handles.", "be kind", "be brief"]
+
+
 def test_a_plain_system_text_keeps_its_words_beside_the_note():
     noted = request({"system": "be kind", "messages": []}, anthropic_messages.REQUEST).with_note("Handles.")
     system = json.loads(noted.to_bytes())["system"]
