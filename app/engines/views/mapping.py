@@ -53,6 +53,15 @@ class TextView:
             high = hanging.end()
         return (low, high) if self.below is None else self.below.original_span(low, high)
 
+    def own_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the offsets in this view of what stands for the characters ``[start, end)`` of the text below."""
+        first, last = bisect_right(self.lows, start) - 1, bisect_right(self.lows, max(start, end - 1)) - 1
+        low = self.starts[first]
+        if self.steps[first] > 0:
+            low += start - self.lows[first]
+        high = self.starts[last] + end - self.lows[last] if self.steps[last] > 0 else self.starts[last + 1]
+        return low, high
+
     def way(self, start: int, end: int) -> str:
         """Return how the characters ``[start, end)`` were decoded, outermost encoding first."""
         first = bisect_right(self.changed, end, key=lambda change: change[0]) - 1

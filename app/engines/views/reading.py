@@ -24,8 +24,8 @@ LEVELS: Final = 3
 
 _AROUND: Final = 512
 """Longest reach of encoded text, apart from runs without blanks and lines of base64."""
-_CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})")
-"""A blank between two words, across which no encoded text continues."""
+_CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})|[A-Za-z]{2}\": (?=[\"\[{a-z])")
+"""A blank between two words, or behind the name of a member, across which no encoded text continues."""
 
 
 Decoders = tuple[tuple[str, Callable[[str], Iterator[Substitution]]], ...]
@@ -104,7 +104,7 @@ def _decoded(
         new = _with_plain(respelled(seen, changes, below))
         views += new
         below, seen = new[-1], new[-1].text
-        parts = _changed_parts(below) if len(new) == 1 else [(0, len(seen))]
+        parts = _changed_parts(seen, _changes_in_last(new))
     return views, [] if below is None else [
         below.original_span(*change[:2]) for change in _decodings(seen, parts, decoders)
     ]
@@ -139,10 +139,19 @@ def _decoded_once(part: str, decoders: Decoders) -> list[Substitution]:
     return [*changes, *encoded_runs(part)]
 
 
-def _changed_parts(view: TextView) -> Iterator[tuple[int, int]]:
+def _changes_in_last(views: list[TextView]) -> list[tuple[int, int]]:
+    """Return where the last of one or two views, each made of the one before, differs from what is below both."""
+    *decoded, last = views
+    changes = [(start, end) for start, end, _ in last.changed]
+    for view in decoded:
+        changes += [last.own_span(start, end) for start, end, _ in view.changed]
+    return sorted(changes)
+
+
+def _changed_parts(text: str, changes: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the parts of a view around changes, where there may be encoded text that the text below did not have."""
-    text, low, high = view.text, 0, 0
-    for start, end, _ in view.changed:
+    low = high = 0
+    for start, end in changes:
         if start - _AROUND > high and (
             cut := _CUT.search(text, max(high, start - 3 * _AROUND), start - _AROUND)
         ):

@@ -150,3 +150,13 @@ def test_lines_of_a_log_have_no_other_reading() -> None:
     assert disguises(CALM_LINE) == []
     assert places_of_views(["GET /items status=200 bytes=4096 ip=10.0.3.7 pid=42"] * 3) == set()
     assert disguises("kim=40example.org") != [] != disguises("card 4111=1011111111")
+
+
+@pytest.mark.parametrize("name", ["other", "note"])
+def test_a_key_that_is_encoded_twice_is_found_beside_bytes_that_only_look_like_text(name: str) -> None:
+    inner = base64.b64encode(VALUES[0].encode()).decode()
+    twice = base64.b64encode(f"x {inner} y".encode()).decode()
+    members = ", ".join(f'"{name}": "v{number}"' for number in range(400))
+    foreign = "grüße an alle".encode().hex()
+    for text in (f'{{"a": "{foreign}", {members}, "b": "{twice}"}}', f'{{"b": "{twice}", {members}}}'):
+        assert found(text) == [twice]
