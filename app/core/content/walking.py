@@ -8,7 +8,7 @@ from typing import Any
 
 from app.core.content.json_text import JsonText, read_json_text
 from app.core.content.leaves import ContextValue, Leaf, LeafPlace
-from app.core.content.shapes.encodings import TextCodec, count_media, decoded_bytes, decoded_text
+from app.core.content.shapes.encodings import LEAST_MEDIA, TextCodec, count_media, decoded_bytes, decoded_text
 from app.core.content.shapes.heads import is_table, plain_pointer, tables
 from app.core.content.shapes.members import (
     ALWAYS_ENCODED,
@@ -237,7 +237,7 @@ class ValueReader:
         """Add a text, or the parts of a JSON text, and return its value."""
         value = ContextValue(path, text, encoding, codec)
         pointer = pointer_of(path)
-        if media := count_media(text):
+        if len(text) >= LEAST_MEDIA and (media := count_media(text)):
             self.reading.unscanned["blob"] += media
         parts = read_json_text(text) if text[-1:] in _JSON_ENDS else None
         if parts is None:

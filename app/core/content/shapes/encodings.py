@@ -65,7 +65,7 @@ _MEDIA_MARKS: Final = (
 """What one of these beginnings has in it; to look for words is many times faster than for the pattern."""
 
 _MEDIA_CODE: Final = re.compile(rf"(?<![A-Za-z0-9+/_-])(?:{'|'.join(_MEDIA_HEADS)})[A-Za-z0-9+/_\\-]{{48,}}")
-_LEAST_MEDIA: Final = 160
+LEAST_MEDIA: Final = 160
 """A smaller picture holds a few pixels."""
 
 _IN_CODE: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=\\\r\n")
@@ -108,12 +108,12 @@ def count_media(text: str) -> int:
 
 def _has_long_code(text: str) -> bool:
     """Return whether there is a run of characters as long as encoded data; that takes a hundredth of a scan."""
-    if len(text) < _LEAST_MEDIA:
+    if len(text) < LEAST_MEDIA:
         return False
     runs = text.encode("utf-8", "surrogatepass").translate(_ENDS_TO_SPACES)
     place = 0
-    while place + _LEAST_MEDIA <= len(runs):
-        end = runs.rfind(b" ", place, place + _LEAST_MEDIA)
+    while place + LEAST_MEDIA <= len(runs):
+        end = runs.rfind(b" ", place, place + LEAST_MEDIA)
         if end < 0:
             return True
         place = end + 1
