@@ -133,7 +133,7 @@ def found(text: str) -> list[str]:
     return [text[span.start : span.end] for span in spans]
 
 
-@pytest.mark.parametrize("way", ["AKIA\\u0035KJ7QWERTZU2MNB3", "AKIA5KJ7QW\nERTZU2MNB3"])
+@pytest.mark.parametrize("way", ["AKIA\\u0035KJ7QWERTZU2MNB3", "AKIA5KJ7QW\nERTZUXMNBH"])
 @pytest.mark.parametrize("lines", [0, 3, 40, 2_000])
 def test_a_disguised_key_is_found_wherever_it_stands_among_lines_of_a_log(way: str, lines: int) -> None:
     text = CALM_LINE * lines + f"key {way} end\n" + CALM_LINE * lines
@@ -157,6 +157,7 @@ def test_a_key_that_is_encoded_twice_is_found_beside_bytes_that_only_look_like_t
     inner = base64.b64encode(VALUES[0].encode()).decode()
     twice = base64.b64encode(f"x {inner} y".encode()).decode()
     members = ", ".join(f'"{name}": "v{number}"' for number in range(400))
-    foreign = "grüße an alle".encode().hex()
+    # The dash becomes a plain one in a view of its own.
+    foreign = "call – now or then".encode().hex()
     for text in (f'{{"a": "{foreign}", {members}, "b": "{twice}"}}', f'{{"b": "{twice}", {members}}}'):
         assert found(text) == [twice]
