@@ -53,6 +53,13 @@ def test_a_word_of_plain_english_is_looked_for_with_its_accents_only(word: str) 
     assert cued_view(f"{word} 601774209") is None
 
 
+@pytest.mark.parametrize("word", ["so may", "police no", "parola", "alder", "hasta no"])
+def test_a_word_of_plain_english_stays_beside_a_word_of_another_language(word: str) -> None:
+    view = cued_view(f"nomor telepon 081277304419, {word} 601774209")
+    assert view is not None
+    assert view.text == f"phone number 081277304419, {word} 601774209"
+
+
 @pytest.mark.parametrize(
     "text", ["phone: 13812345678", "今日は良い天気です 12", "naïve café 13812345678", ""]
 )
