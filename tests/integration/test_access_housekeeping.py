@@ -44,6 +44,12 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def embed_documents() -> None:
         purged.append("vectors")
 
+    async def anchor_checkpoints() -> None:
+        purged.append("anchors")
+
+    async def look_at_log() -> None:
+        purged.append("lag")
+
     listed = housekeeping(
         purge_scopes=purge_scopes,
         index_values=index_values,
@@ -54,6 +60,8 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         purge_disclosures=purge_disclosures,
         purge_ingestions=purge_ingestions,
         embed_documents=embed_documents,
+        anchor_checkpoints=anchor_checkpoints,
+        look_at_log=look_at_log,
     )
     return {job.name: job for job in listed}
 
@@ -64,11 +72,8 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
     for job in jobs_of(replica, purged).values():
         assert await background.once(job)
         assert await background.once(job)
-    assert purged == [
-        name
-        for name in ("scopes", "values", "tenants", "disclosures", "ingestions", "vectors")
-        for _ in range(2)
-    ]
+    names = ("scopes", "values", "tenants", "disclosures", "ingestions", "vectors", "anchors", "lag")
+    assert purged == [name for name in names for _ in range(2)]
 
 
 async def test_an_old_secret_is_forgotten_after_its_overlap(replica: Replica, tenant: str) -> None:

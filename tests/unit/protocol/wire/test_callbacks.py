@@ -20,7 +20,7 @@ from app.protocol.wire.exchange import SCOPE_KEY
 async def test_only_a_client_that_can_be_asked_gets_a_persons_time(capabilities: Any, more: float) -> None:
     exchange = SimpleNamespace(
         info=RequestInfo("r1", None, None, 100.0),
-        bound=None,
+        process_session=None,
         caller=Caller("acme", "0000000a", frozenset({Role.INVOKER})),
     )
     context: Any = SimpleNamespace(
