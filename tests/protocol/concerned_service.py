@@ -1,5 +1,6 @@
 """The service with the proposal's server behind it, its concerns declared, and hosts that configure them."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -51,6 +52,10 @@ MAPPING = {
 }
 
 
+def _is_done(task: "asyncio.Task[None]") -> bool:
+    return task.done()
+
+
 @dataclass
 class Concerned:
     """The service, and what its operator does."""
@@ -63,6 +68,14 @@ class Concerned:
     def concerns(self) -> ConcernService:
         found: ConcernService = self.app.state.services.concerns
         return found
+
+    async def settled(self) -> None:
+        """Wait until open streams have been told of all that the operator and the servers did so far."""
+        catalogs = self.app.state.services.catalogs
+        await catalogs.get(DEFAULT_TENANT)
+        async with asyncio.timeout(20):
+            while catalogs._stale or catalogs._building or not all(map(_is_done, catalogs._soon.values())):
+                await asyncio.sleep(0.01)
 
     async def declare(self, *definitions: Mapping[str, Any]) -> None:
         for one in definitions:

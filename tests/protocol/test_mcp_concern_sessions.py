@@ -112,6 +112,7 @@ LAST = StreamNotification("notifications/tools/list_changed", {"last": True})
 @covers("CB-TOLD")
 async def test_the_session_whose_configuration_changed_is_told_and_no_other(service):
     lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
+    await service.settled()
     async with (
         service.host(HANDSHAKE) as host,
         service.host(HANDSHAKE) as other,
@@ -129,6 +130,7 @@ async def test_the_session_whose_configuration_changed_is_told_and_no_other(serv
 async def test_a_stream_that_names_the_handle_is_told_too(service):
     async with service.host(MODERN) as host:
         await host.update({"security": "high"})
+        await service.settled()
         async with (
             listening(host.wire, {HANDLE: host.handle}, toolsListChanged=True) as mine,
             listening(host.wire, toolsListChanged=True) as theirs,
