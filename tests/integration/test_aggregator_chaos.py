@@ -268,6 +268,7 @@ async def test_a_server_that_changes_its_descriptions_all_the_time_is_listed_but
             before = connection.offers[0].digest
             assert await burst(aggregator)
             await until(lambda: connection.offers[0].digest != before)
+            await until(lambda: changes["announced"] >= 200)
             stop.set()
             await announcing
             assert connection.status.generation == 1
