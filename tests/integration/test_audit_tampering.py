@@ -264,7 +264,8 @@ KINDS = (
 async def test_a_log_that_nobody_touched_holds(sealed: Tampered) -> None:
     result = await sealed.verify(anchors=[sealed.anchor])
     assert result.findings == []
-    assert (result.tenants, result.events, result.checkpoints, result.anchors) == (2, 277, 3, 1)
+    assert (result.tenants, result.events, result.anchors) == (2, 277, 1)
+    assert result.checkpoints >= 3  # more where others' transactions held the sealer back
 
 
 @pytest.mark.parametrize("tamper", KINDS, ids=lambda tamper: tamper.__name__)
