@@ -34,7 +34,8 @@ from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import Anchoring, LogLag
-from app.services.audit.audit import AuditService, event_mac
+from app.services.audit.audit import AuditService
+from app.services.audit.leaves import event_mac
 from app.services.background import Background, housekeeping
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService

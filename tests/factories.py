@@ -16,7 +16,8 @@ from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.engines.cipher import KeyKeeper, KeyRing
-from app.services.audit.audit import AuditService, event_mac
+from app.services.audit.audit import AuditService
+from app.services.audit.leaves import event_mac
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite

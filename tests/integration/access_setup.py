@@ -16,7 +16,8 @@ from app.services.access.access import HOST, AccessService, NewKey
 from app.services.access.policies import ArgumentFault, PolicyService
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
-from app.services.audit.audit import AuditQuery, AuditService, event_mac
+from app.services.audit.audit import AuditQuery, AuditService
+from app.services.audit.leaves import event_mac
 from app.services.caching import ShortMemory
 from app.services.vault.keyring import KeyringService
 from app.store.audit.writer import GroupWriter

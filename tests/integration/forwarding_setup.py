@@ -20,7 +20,8 @@ from app.engines.cipher import KeyKeeper
 from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.traffic import Traffic
-from app.services.audit.audit import AuditService, event_mac
+from app.services.audit.audit import AuditService
+from app.services.audit.leaves import event_mac
 from app.services.catalog.listing import CallerView, ListingService
 from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService

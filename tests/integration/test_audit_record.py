@@ -20,7 +20,8 @@ from app.core.errors import (
     StoreUnavailableError,
 )
 from app.core.request import RequestInfo
-from app.services.audit.audit import AuditQuery, event_mac, payload
+from app.services.audit.audit import AuditQuery
+from app.services.audit.leaves import event_mac, payload
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.writer import GroupWriter
 from app.store.database import Database

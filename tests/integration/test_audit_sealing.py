@@ -14,8 +14,9 @@ from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint, Note
 from app.core.transparency.tiles import TilePlace, edge, root
 from app.engines.signing import checker
+from app.services.audit.leaves import leaf_of
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.sealer import LogSealer, head_leaf, leaf_of
+from app.services.audit.sealer import LogSealer, head_leaf
 from app.store.audit.log import (
     HEADS,
     Progress,

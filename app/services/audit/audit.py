@@ -5,9 +5,7 @@ withholds its result. (``audit.on_failure = spool`` will replace that error in `
 """
 
 import asyncio
-import hashlib
 import hmac
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -33,6 +31,7 @@ from app.core.paging import page_of
 from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
+from app.services.audit.leaves import event_mac
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
 from app.store.audit.audit import (
     AuditFilters,
@@ -50,8 +49,6 @@ _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CONTENT = b"content"
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,44 +56,6 @@ class AuditQuery(AuditFilters):
     """What an auditor asks for; ``scope`` is the name of a vault scope, which sets ``scope_ref``."""
 
     scope: str | None = None
-
-
-def payload(event: AuditEvent) -> bytes:
-    """Return the canonical bytes of ``event``, over which its MAC, and later its leaf in the log, is computed.
-
-    JSON, names sorted, times in microseconds since 1970, sealed content by its SHA-256.
-    """
-    fields = {
-        "v": 1,
-        "tenant": event.tenant,
-        "id": event.id.hex,
-        "at": round((event.at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000),
-        "actor": event.actor,
-        "roles": sorted(event.roles),
-        "action": event.action,
-        "outcome": event.outcome,
-        "middleware": event.middleware,
-        "policy_version": event.policy_version,
-        "error_code": event.error_code,
-        "scope_ref": event.scope_ref,
-        "in_hmac": event.in_hmac,
-        "out_hmac": event.out_hmac,
-        "blocks": event.blocks,
-        "bytes_in": event.bytes_in,
-        "bytes_out": event.bytes_out,
-        "counts": dict(event.counts),
-        "duration_us": event.duration_us,
-        "request_id": event.request_id,
-        "traceparent": event.traceparent,
-        "details": dict(event.details),
-        "sealed": hashlib.sha256(event.sealed).hexdigest() if event.sealed is not None else None,
-    }
-    return _CANONICAL.encode(fields).encode()
-
-
-def event_mac(keys: RecordKeys, event: AuditEvent) -> bytes:
-    """Return the message authentication code that an event is stored with."""
-    return keys.mac(event.tenant, payload(event))
 
 
 def _now() -> datetime:

@@ -15,7 +15,8 @@ from app.core.strictjson import dumps
 from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint
 from app.core.transparency.tiles import TilePlace, append, edge, root
-from app.services.audit.audit import AuditService, payload
+from app.services.audit.audit import AuditService
+from app.services.audit.leaves import leaf_of
 from app.services.audit.log_keys import LogKeyService
 from app.store.audit.log import (
     HEADS,
@@ -42,19 +43,9 @@ from app.store.database import Database
 BATCH: Final = 500
 """Events sealed in one transaction, during which SQLite's other writers wait."""
 _MOST_BATCHES: Final = 200
-_LEAF_VERSION: Final = b"\x01"
+_HEAD_VERSION: Final = b"\x01"
 
 Logs = dict[str, dict[TilePlace, bytes]]
-
-
-def leaf_of(event: AuditEvent) -> bytes:
-    """Return the bytes of an event as an entry of its tenant's log: a version byte and the event's payload."""
-    return _LEAF_VERSION + payload(event)
-
-
-def payload_of(leaf: bytes) -> bytes:
-    """Return the event's payload, over which its authentication code is computed, in the bytes of its leaf."""
-    return leaf.removeprefix(_LEAF_VERSION)
 
 
 def head_leaf(entry: HeadEntry) -> bytes:
@@ -66,7 +57,7 @@ def head_leaf(entry: HeadEntry) -> bytes:
         "root": entry.root.hex(),
         "at": round(entry.at.timestamp() * 1_000_000),
     }
-    return _LEAF_VERSION + dumps(dict(sorted(document.items())))
+    return _HEAD_VERSION + dumps(dict(sorted(document.items())))
 
 
 @dataclass(slots=True)

@@ -19,8 +19,9 @@ from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
+from app.services.audit.leaves import leaf_of, payload_of
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.sealer import head_leaf, leaf_of, payload_of
+from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import RecordedEvent, Transaction
 from app.store.audit.log import (
     HEADS,
