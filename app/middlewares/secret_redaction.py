@@ -10,7 +10,8 @@ from app.core.content.context import Context
 from app.core.content.leaves import Leaf, LeafPlace
 from app.core.content.telling_names import words_of
 from app.core.contracts.engines import SecretOptions, Span
-from app.core.contracts.middleware import Middleware, Outcome
+from app.core.contracts.middleware import Invocation, Middleware, Outcome
+from app.core.contracts.settled_texts import SettledTexts
 from app.core.errors import InvalidArgumentsError
 from app.core.redaction.member_names import NamedTexts
 from app.core.redaction.plan import Mode, RedactionArguments, RedactionPlan, Term
@@ -57,6 +58,18 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
     arguments = SecretRedactionArguments
 
     async def apply(self, context: Context, arguments: SecretRedactionArguments) -> Outcome:
+        """Redact without a caller."""
+        return await self._redacted(context, arguments, SettledTexts())
+
+    async def invoke(
+        self, context: Context, arguments: SecretRedactionArguments, invocation: Invocation
+    ) -> Outcome:
+        """Redact for a caller."""
+        return await self._redacted(context, arguments, invocation.settled)
+
+    async def _redacted(
+        self, context: Context, arguments: SecretRedactionArguments, settled: SettledTexts
+    ) -> Outcome:
         """Scan every leaf; report findings that may not be changed, and never pass a text that was not scanned."""
         options = self._options(arguments)
         modes = self._modes(arguments.mode)
@@ -71,6 +84,9 @@ class SecretRedaction(Middleware[SecretRedactionArguments]):
                 for place, (leaf, of_leaf) in enumerate(zip(context.leaves, spans, strict=True))
             ]
         edited = await plan.edited(context, spans)
+        settled.count(plan.item_counts)
+        if findings.report.degraded:
+            settled.of_new.clear()  # what a lesser engine saw is looked at again
         metadata: dict[str, Any] = plan.metadata(context)
         return Outcome(edited, metadata, dict(plan.counts), arguments.vault(), engine=findings.report)
 

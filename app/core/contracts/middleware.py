@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from app.core.access import Caller
 from app.core.content.context import Context
 from app.core.contracts.engines import EngineReport, Engines
+from app.core.contracts.settled_texts import SettledTexts
 
 Phase = Literal["outbound", "inbound"]
 ScopeName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$")]
@@ -88,12 +89,14 @@ async def no_tools() -> Sequence[Mapping[str, Any]]:
 class Invocation:
     """Who invokes a middleware; ``until`` is the deadline on the event loop's clock, in seconds.
 
-    ``visible_tools`` returns the definitions of the tools that this caller sees behind this server.
+    ``visible_tools`` returns the definitions of the tools that this caller sees behind this server. ``settled`` are
+    texts beside the context that stay as they are.
     """
 
     caller: Caller
     until: float
     visible_tools: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]] = no_tools
+    settled: SettledTexts = field(default_factory=SettledTexts)
 
 
 class Middleware(ABC, Generic[A]):

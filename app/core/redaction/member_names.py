@@ -1,7 +1,8 @@
 """Add the names of values in structured data: the value of ``password`` is a secret, whatever it looks like."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from app.core.content.leaves import Leaf, LeafPlace
@@ -22,6 +23,7 @@ _MORE_ENTRY_NAMES: Final = (
     *_ENTRY_NAMES,
     *("label", "Label", "field", "Field", "property", "question", "title", "Title", "type"),
 )
+Path = tuple[str | int, ...]
 Frame = Callable[[Leaf, "MemberNames"], str]
 """From a leaf to the text before it, whose last character also follows it; empty where it has no usable name."""
 
@@ -67,6 +69,20 @@ class NamedTexts:
             for place, whole in joined.spans(findings, self._leaves):
                 moved_spans[place] = moved_spans[place] or [whole]
         return moved_spans
+
+    def alone(
+        self, spans: Sequence[Sequence[Span]], joined: Collection[int]
+    ) -> Iterator[tuple[Path, tuple[Span, ...]]]:
+        """Yield the path of each text that is scanned as it stands, and is all of its item, and its ``spans``.
+
+        ``joined`` are positions of texts that are scanned with others.
+        """
+        places = {place for value in self._joined for place in value.places}.union(joined)
+        of_item = Counter(leaf.value.path[0] for leaf in self._leaves)
+        for place, (leaf, prefix) in enumerate(zip(self._leaves, self._prefixes, strict=True)):
+            stands = not prefix and not leaf.depth and place not in places and leaf.value.is_plain_text
+            if stands and of_item[leaf.value.path[0]] == 1:
+                yield leaf.value.path, tuple(spans[place])
 
     def own_name(self, place: int) -> str:
         """Return the name of the value of the leaf at ``place``."""

@@ -163,6 +163,7 @@ class RedactionPlan:
         self.subject = subject
         self.digests_users = digests_users
         self.counts: Counter[str] = Counter()
+        self.item_counts: Counter[tuple[int, str]] = Counter()
         self.blocked: Counter[str] = Counter()
         self.fixed: Counter[str] = Counter()
         self.reported: Counter[tuple[str, str, int]] = Counter()
@@ -193,6 +194,7 @@ class RedactionPlan:
         for span in extended(leaf, spans):
             label = span.label
             self.counts[label] += 1
+            self.item_counts[int(leaf.value.path[0]), label] += 1
             mode = self.modes.get(label, self.modes.get("", "handle"))
             if mode == "block":
                 self.blocked[label] += 1

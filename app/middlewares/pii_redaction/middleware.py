@@ -7,6 +7,7 @@ from pydantic import Field
 from app.core.content.context import Context
 from app.core.contracts.engines import DetectionOptions, NameEngine
 from app.core.contracts.middleware import Invocation, Middleware, Outcome
+from app.core.contracts.settled_texts import SettledTexts
 from app.core.errors import InvalidArgumentsError
 from app.core.redaction.member_names import NamedTexts, personal_frame
 from app.core.redaction.plan import Mode, RedactionArguments, RedactionPlan, Term
@@ -44,26 +45,31 @@ class PiiRedaction(Middleware[PiiRedactionArguments]):
 
     async def apply(self, context: Context, arguments: PiiRedactionArguments) -> Outcome:
         """Redact without a caller."""
-        return await self._redacted(context, arguments, "")
+        return await self._redacted(context, arguments, "", SettledTexts())
 
     async def invoke(
         self, context: Context, arguments: PiiRedactionArguments, invocation: Invocation
     ) -> Outcome:
         """Redact for a caller, for whose tenant detections may be cached."""
-        return await self._redacted(context, arguments, invocation.caller.tenant)
+        return await self._redacted(context, arguments, invocation.caller.tenant, invocation.settled)
 
-    async def _redacted(self, context: Context, arguments: PiiRedactionArguments, tenant: str) -> Outcome:
+    async def _redacted(
+        self, context: Context, arguments: PiiRedactionArguments, tenant: str, settled: SettledTexts
+    ) -> Outcome:
         """Scan every leaf; report findings that may not be changed, and never pass a text that was not scanned."""
         options = self.options(arguments)
         modes = self._modes(arguments.mode)
         arguments.refuse_unscanned(context)
         named_texts = NamedTexts(context.leaves, personal_frame)
-        joined = named_texts.nameless(adjacent_runs(context.leaves))
-        detection = await self.engines.detector.detect(
-            named_texts.texts, options, tenant=tenant, joined=joined
-        )
+        runs = named_texts.nameless(adjacent_runs(context.leaves))
+        joined = settled.beside(runs, context.leaves)
+        texts = [*settled.texts, *named_texts.texts]
+        detection = await self.engines.detector.detect(texts, options, tenant=tenant, joined=joined)
+        spans = settled.new(detection.spans)
+        settled.of_new.update(named_texts.alone(spans, {place for run in runs for place in run}))
         plan = RedactionPlan(arguments, modes, "personal data", digests_users=True)
-        edited = await plan.edited(context, named_texts.spans_in_values(detection.spans))
+        edited = await plan.edited(context, named_texts.spans_in_values(spans))
+        settled.count(plan.item_counts)
         metadata = plan.metadata(context)
         if detection.warnings:
             metadata["warnings"] = detection.warnings

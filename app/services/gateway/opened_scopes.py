@@ -12,6 +12,7 @@ from app.core.events import Changed
 from app.core.offload import off_loop
 from app.engines.cipher import ScopeKeys
 from app.engines.originals import OriginalFinder
+from app.services.gateway.settled_items import SettledItems
 from app.services.vault.erasure import VAULT_CHANGED
 from app.services.vault.opening import EntryOpener, tag_matches
 from app.store.changes import EVERYTHING
@@ -46,13 +47,14 @@ class OpenedScope:
     literals: set[Place] = field(default_factory=set)
     """Handles that the conversation meant literally, before they had a meaning."""
     finder: OriginalFinder = field(default_factory=OriginalFinder)
+    settled: SettledItems = field(default_factory=SettledItems)
     gone: bool = False
     _bytes: int = 0
 
     @property
     def size(self) -> int:
         """Return about how many bytes it takes."""
-        return self._bytes + self.finder.size
+        return self._bytes + self.finder.size + self.settled.size
 
     def usable(self, now: datetime) -> bool:
         """Return whether its originals may still be given out."""

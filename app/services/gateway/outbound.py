@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from app.core.content.handles import Handle
 from app.core.contracts.policy_steps import Step
+from app.core.contracts.settled_texts import SettledTexts, SettledTextsChangedError
 from app.core.gateway.channels import Path
 from app.core.gateway.member_table import LeafRole
 from app.core.gateway.offsets import OffsetMap, document_maps
@@ -14,6 +16,7 @@ from app.core.offload import LIGHT, off_loop
 from app.services.gateway import egress
 from app.services.gateway.pipeline_use import PipelineUse
 from app.services.gateway.request_vaults import RequestVault
+from app.services.gateway.settled_items import SettledPart, parted, terms_of
 from app.services.gateway.signed import SignedBlocks
 
 _STABLE: Final = frozenset({LeafRole.SYSTEM, LeafRole.TOOLS})
@@ -115,14 +118,38 @@ class Outbound:
     async def _part(
         self, items: list[Any], numbers: list[int], steps: Sequence[Step], scope: str
     ) -> list[Any]:
-        """Run the pipeline over some of ``items``, put the results in their places and return what it added."""
+        """Run the pipeline over some of ``items``, put the results in their places and return what it added.
+
+        Messages that an earlier turn showed take the form that they had then.
+        """
         if not numbers:
             return []
-        changed = await self.use.run(steps, [items[number] for number in numbers], scope)
-        added = len(changed) - len(numbers)
-        for number, item in zip(numbers, changed[added:], strict=True):
+        terms = terms_of(steps, self.use.policy_version)
+        part = parted([items[number] for number in numbers], self.vault.settled(scope), terms)
+        texts, changed = await self._run(part, steps, scope)
+        added = len(changed) - len(part.rest)
+        kept = self.vault.settled(scope)
+        if kept is not None:
+            part.settle(kept, changed[added:], texts)
+        for settled in part.settled.values():
+            self.use.findings.update(settled.counts)
+            for place in settled.handles:
+                self.vault.meet(Handle(*place))
+        for number, item in zip(numbers, part.merged(changed[added:]), strict=True):
             items[number] = item
         return changed[:added]
+
+    async def _run(
+        self, part: SettledPart, steps: Sequence[Step], scope: str
+    ) -> tuple[SettledTexts, list[Any]]:
+        """Run the pipeline over what is not settled, and over settled items in which something else is found now."""
+        while True:
+            texts = part.texts()
+            items = [part.items[number] for number in part.rest]
+            try:
+                return texts, await self.use.run(steps, items, scope, settled=texts)
+            except SettledTextsChangedError as error:
+                part.unsettle(error.numbers)
 
 
 def _changeable(request: GatewayRequest) -> Collection[Path]:

@@ -3,15 +3,17 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
 from app.core.access import Caller
+from app.core.contracts.middleware import Invocation
 from app.core.contracts.pipelines import Pipeline, PipelineStep
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
+from app.core.contracts.settled_texts import SettledTexts, SettledTextsChangedError
 from app.core.errors import InternalError, ServiceError
 from app.core.request import RequestInfo
 from app.services.invoke.calls import MiddlewareCall
@@ -48,25 +50,33 @@ class PipelineUse:
     """The number of findings so far, by label."""
 
     async def run(
-        self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool = False
+        self,
+        steps: Sequence[Step],
+        items: Sequence[Any],
+        scope: str,
+        *,
+        observe: bool = False,
+        settled: SettledTexts | None = None,
     ) -> list[Any]:
         """Return the items as ``steps`` leave them, which are middlewares (see ``flat``).
 
         The run is on record. With ``observe`` it is that alone: nothing is stored. Without ``steps`` nothing runs.
+        Raises SettledTextsChangedError, with nothing stored, if something else is found in ``settled`` texts now.
         """
         if not steps:
             return list(items)
-        return list((await self._answer(steps, items, scope, observe=observe)).content)
+        settled = settled or SettledTexts()
+        return list((await self._answer(steps, items, scope, settled, observe=observe)).content)
 
     async def report(self, step: Step, items: Sequence[Any], scope: str) -> Mapping[str, Any]:
         """Return what a step says of ``items`` beside changing them."""
-        answer = await self._answer([step], items, scope, observe=False)
+        answer = await self._answer([step], items, scope, SettledTexts(), observe=False)
         return {
             name: value for ran in answer.metadata["steps"] for name, value in ran.get("metadata", {}).items()
         }
 
     async def _answer(
-        self, steps: Sequence[Step], items: Sequence[Any], scope: str, *, observe: bool
+        self, steps: Sequence[Step], items: Sequence[Any], scope: str, settled: SettledTexts, *, observe: bool
     ) -> InvokeAnswer:
         version = self._version(steps)
         call = MiddlewareCall(
@@ -81,14 +91,16 @@ class PipelineUse:
             outcomes=self.outcomes,
             middlewares=await self.invoke.invocables.steps_of(version),
             version=version,
-            policy=self.policy,
+            policy=_less_blocks(self.policy, len(settled.texts)),
             call=call,
             until=self.until,
-            invocation=partial(self.invoke.invocation, call),
+            invocation=partial(self._invocation, call, settled),
         )
         arguments: dict[str, Any] = {"scope": scope, **({"dryRun": True} if observe else {})}
         try:
             answer = await run.answered(arguments, list(items), None)
+        except SettledTextsChangedError:
+            raise
         except BaseException as error:
             call.action = self.action  # a dry run has another name where it was asked for
             await call.refused(error)
@@ -97,6 +109,9 @@ class PipelineUse:
             raise InternalError("The service failed; the log has the request id.") from error
         self.findings.update(run.counts)
         return answer
+
+    def _invocation(self, call: MiddlewareCall, settled: SettledTexts, until: float) -> Invocation:
+        return replace(self.invoke.invocation(call, until), settled=settled)
 
     async def flat(self, steps: Sequence[Step]) -> list[Step]:
         """Return ``steps`` with those of a pipeline of the tenant in its place."""
@@ -125,6 +140,14 @@ class PipelineUse:
         if middleware.evidence is not None and self.evidence:
             always[middleware.evidence] = list(self.evidence)
         return {**always, **self.policy.default_arguments.get(name, {}), **own}
+
+
+def _less_blocks(policy: Policy, settled: int) -> Policy:
+    """Return the policy for a run over the rest of a context: its limit counts the settled messages, too."""
+    if not settled:
+        return policy
+    limits = policy.limits.model_copy(update={"max_blocks": max(policy.limits.max_blocks - settled, 0)})
+    return policy.model_copy(update={"limits": limits})
 
 
 def end_of(policy: Policy) -> float:

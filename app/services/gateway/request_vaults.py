@@ -10,6 +10,7 @@ from app.core.contracts.policy import SecretPolicy
 from app.engines.originals import OriginalMatch
 from app.services.gateway.opened_scopes import MAX_ORIGINALS, OpenedScope, OpenedScopes, full
 from app.services.gateway.scopes import STABLE_OWNER, ConversationScope
+from app.services.gateway.settled_items import SettledItems
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
 from app.store.vault.numbering import EPOCH_STRIDE, STABLE_ORDINALS
 
@@ -121,6 +122,11 @@ class RequestVault:
     def meet(self, handle: Handle) -> None:
         """Note that the request holds the original of ``handle``."""
         self._visible.add(_place(handle))
+
+    def settled(self, scope: str) -> SettledItems | None:
+        """Return what became of messages that this scope has seen; None without a live scope of that name."""
+        opened = self._opened.get(scope)
+        return opened.settled if opened is not None and opened.usable(self.now()) else None
 
     def count_changed(self, before: Sequence[str], after: Sequence[str]) -> int:
         """Return how many texts went out in another form in an earlier turn, as far as this process remembers.
