@@ -22,7 +22,7 @@ _TOKEN: Final = rf"(?:{_ODD}|{_OF_RUN})"
 _GAP: Final = r"[ \t\r\n][^A-Za-z0-9+/_\-]{0,2}"
 
 
-_SIGNS: Final = r"[?\s\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
+_SIGNS: Final = r"[?\s\x0b\x1c-\x1f\"'`,;:/|_*+.\\\-~=#&<>()\[\]{}]"
 
 CONTROLS: Final = r"[\x00-\x08\x0e-\x1f\x7f]|\^\["
 QUOTED_PRINTABLE: Final = (
@@ -91,7 +91,10 @@ ADDRESSES: Final = (
     rf"|@[a-z0-9\-.]+{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
 )
 SPELLED: Final = rf"\\|{ADDRESSES}"
-NUMBERS: Final = rf"[0-9]{_SIGNS}{{1,10}}[0-9]|[A-Z]{{2}}[0-9]{{2}}[?\s_/|*:.,\-]"
+_APART: Final = r"(?:\A|[^A-Za-z0-9])"
+GROUPS: Final = rf"{_APART}[0-9](?:{_SIGNS}{{0,10}}[0-9]){{8}}"
+ACCOUNTS: Final = rf"{_APART}[A-Z]{{2}}[0-9]{{2}}[?\s\x0b\x1c-\x1f_/|*:.,\-]"
+NUMBERS: Final = f"{GROUPS}|{ACCOUNTS}"
 ADDED: Final = (
     r"[\"'`][?\s\x0b\x1c-\x1f]{0,4}(?:\+|\|\||&|\.\.?|<<)[?\s\x0b\x1c-\x1f]{0,4}[\"'`][A-Za-z0-9_.@+?\-]"
 )
@@ -127,9 +130,14 @@ def opens(text: str, gate: str) -> bool:
 
 
 def matches(pattern: re.Pattern[str], text: str, gate: str) -> Iterator[re.Match[str]]:
-    """Yield what ``pattern`` matches in ``text``; wherever a match begins, one of ``gate`` begins as well."""
-    data, end = text.encode("ascii", "replace"), 0
+    """Yield what ``pattern`` matches in ``text``; wherever a match begins, one of ``gate`` begins as well.
+
+    Where ``gate`` begins with `_APART`, a match begins behind that.
+    """
+    data, end, apart = text.encode("ascii", "replace"), 0, gate.startswith(_APART)
     while (start := place(data, gate, end)) >= 0:
+        if apart and not data[start : start + 1].isalnum():
+            start += 1
         match = pattern.match(text, start)
         end = start + 1 if match is None else match.end()
         if match is not None:

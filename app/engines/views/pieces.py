@@ -6,7 +6,7 @@ card number with its check digit, or the groups of a social security number.
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Final
 
 from app.engines.views import gates
@@ -26,6 +26,7 @@ _TABULAR: Final = frozenset({",", ", ", ";", "; ", " ", "  ", "\t", "\n", "\r\n"
 """What stands between the numbers of a table."""
 _PLAINLY: Final = frozenset({"-", " ", "."})
 """What stands between the groups of a number as people write it, so that the patterns know it."""
+_ORDINARY: Final = _TABULAR | _PLAINLY
 _SHAPES: Final = frozenset(
     {
         (4, 4, 4, 4),
@@ -63,9 +64,9 @@ _BRACKETED: Final = {
 
 def numbers(text: str) -> Iterator[Substitution]:
     """Yield numbers in pieces as a whole, and what stands between the groups of an account number."""
-    for run in _GROUPS.finditer(text):
+    for run in gates.matches(_GROUPS, text, gates.GROUPS):
         yield from _numbers(text, run)
-    for run in _IBAN.finditer(text):
+    for run in gates.matches(_IBAN, text, gates.ACCOUNTS):
         for gap in re.finditer(r"[^A-Z0-9]+", run.group()):
             if gap.group() != " ":
                 yield Substitution(run.start() + gap.start(), run.start() + gap.end(), " ", PIECES)
@@ -110,32 +111,33 @@ def _singles(run: re.Match[str]) -> Iterator[Substitution]:
 
 def _numbers(text: str, run: re.Match[str]) -> Iterator[Substitution]:
     """Yield the numbers in a run of groups of digits: all of it, or groups with the same signs between them."""
+    written = run.group()
+    gaps = _GROUP.split(written)[1:-1]
+    if len(gaps) < _FEW and _PLAINLY.issuperset(gaps):
+        return
+    sizes, first = [len(group) for group in _GROUP.findall(written)], 0
+    if len(sizes) <= _MANY and (plain := _joined(written, sizes, gaps)):
+        yield Substitution(*run.span(), plain, PIECES)
+        return
+    if _ORDINARY.issuperset(gaps):
+        return
     places = [group.span() for group in _GROUP.finditer(text, *run.span())]
-    gaps = [text[before[1] : after[0]] for before, after in pairwise(places)]
-    if set(gaps) <= _PLAINLY and len(places) <= _FEW:
-        return
-    if len(places) <= _MANY and (plain := _joined(text, places, gaps)):
-        yield Substitution(places[0][0], places[-1][1], plain, PIECES)
-        return
-    first = 0
     for gap, same in groupby(gaps):
         last = first + len(list(same))
-        if gap not in _TABULAR and gap not in _PLAINLY and last - first < _MANY:
-            own = places[first : last + 1]
-            if len(own) < len(places) and (plain := _joined(text, own, gaps[first:last])):
-                yield Substitution(own[0][0], own[-1][1], plain, PIECES)
+        if gap not in _ORDINARY and last - first < min(_MANY, len(gaps)):
+            start, end = places[first][0], places[last][1]
+            if plain := _joined(text[start:end], sizes[first : last + 1], gaps[first:last]):
+                yield Substitution(start, end, plain, PIECES)
         first = last
 
 
-def _joined(text: str, places: Sequence[tuple[int, int]], gaps: Sequence[str]) -> str:
-    """Return the number that groups of digits form together; empty if they form none."""
-    sizes = tuple(end - start for start, end in places)
-    groups = [text[start:end] for start, end in places]
-    if sizes == _SSN:
-        return "-".join(groups) if _is_divided(gaps) else ""
-    number = "".join(groups)
-    if len(number) not in _CARD or not (sizes in _SHAPES or (len(set(sizes)) == 1 and sizes[0] in (1, 2))):
+def _joined(written: str, sizes: Sequence[int], gaps: Sequence[str]) -> str:
+    """Return the number that groups of ``sizes`` digits form together; empty if they form none."""
+    if tuple(sizes) == _SSN:
+        return "-".join(_GROUP.findall(written)) if _is_divided(gaps) else ""
+    if sum(sizes) not in _CARD or not (tuple(sizes) in _SHAPES or {*sizes} in ({1}, {2})):
         return ""
+    number = "".join(_GROUP.findall(written))
     return number if _BEGINS.match(number) and len(set(number)) > 2 and _has_check(number) else ""  # noqa: PLR2004
 
 

@@ -28,16 +28,14 @@ _CUT: Final = re.compile(r"[A-Za-z]{2} (?=[A-Za-z]{2})|[A-Za-z]{2}\": (?=[\"\[{a
 """A blank between two words, or behind the name of a member, across which no encoded text continues."""
 
 
-Decoders = tuple[tuple[str, Callable[[str], Iterator[Substitution]]], ...]
-_OF_TEXT: Final[Decoders] = (
+_DECODERS: Final[tuple[tuple[str, Callable[[str], Iterator[Substitution]]], ...]] = (
     (gates.ESCAPES, escapes),
     (gates.CODEPOINTS, codepoints),
     (gates.SPELLED, spelled),
     (gates.STRINGS, strings),
 )
-_OF_VALUES: Final[Decoders] = (*_OF_TEXT, (gates.NUMBERS, numbers))
-_ANY: Final = {decoders: "|".join(gate for gate, _ in decoders) for decoders in (_OF_TEXT, _OF_VALUES)}
-DISGUISED: Final = "|".join((*(gate for gate, _ in _OF_TEXT), gates.ENCODED, gates.CONTROLS))
+_ANY: Final = "|".join(gate for gate, _ in _DECODERS)
+DISGUISED: Final = f"{_ANY}|{gates.ENCODED}|{gates.CONTROLS}"
 """The gate before `disguises`, for text in ASCII."""
 
 
@@ -59,7 +57,7 @@ def readings(text: str) -> Readings:
     """Return every other way to read ``text``; their total size is at most a fixed multiple of it."""
     hidden, below = _undisguised(text)
     glued = [glued_view(text, disguised=True), *(glued_view(pair[-1].text, pair[-1]) for pair in hidden)]
-    decoded, sealed = _decoded(text, below, _OF_VALUES)
+    decoded, sealed = _decoded(text, below, joining=True)
     last = decoded[-1] if decoded else below
     glued.append(glued_view(text) if last is None else glued_view(last.text, last))
     top = glued[-1] or last
@@ -73,7 +71,7 @@ def disguises(text: str) -> list[TextView]:
     if text.isascii() and not gates.passed(text.encode("ascii"), DISGUISED):
         return []
     hidden, below = _undisguised(text)
-    decoded, _ = _decoded(text, below, _OF_TEXT)
+    decoded, _ = _decoded(text, below, joining=False)
     return [*chain(*hidden), *_present(below), *decoded]
 
 
@@ -91,14 +89,17 @@ def _present(view: TextView | None) -> list[TextView]:
 
 
 def _decoded(
-    text: str, below: TextView | None, decoders: Decoders
+    text: str, below: TextView | None, *, joining: bool
 ) -> tuple[list[TextView], list[tuple[int, int]]]:
-    """Return the views in which nested encodings are undone, and what is encoded once more."""
+    """Return the views in which nested encodings are undone, and what is encoded once more.
+
+    ``joining``: numbers in pieces are read as a whole, too.
+    """
     seen = text if below is None else below.text
     views: list[TextView] = []
     parts: Iterable[tuple[int, int]] = [(0, len(seen))]
     for _ in range(LEVELS):
-        changes = _decodings(seen, parts, decoders)
+        changes = _decodings(seen, parts, joining=joining)
         if not changes:
             return views, []
         new = _with_plain(respelled(seen, changes, below))
@@ -106,7 +107,7 @@ def _decoded(
         below, seen = new[-1], new[-1].text
         parts = _changed_parts(seen, _changes_in_last(new))
     return views, [] if below is None else [
-        below.original_span(*change[:2]) for change in _decodings(seen, parts, decoders)
+        below.original_span(*change[:2]) for change in _decodings(seen, parts, joining=joining)
     ]
 
 
@@ -115,27 +116,29 @@ def _with_plain(view: TextView) -> list[TextView]:
     return [view] if plain is None else [view, plain]
 
 
-def _decodings(text: str, parts: Iterable[tuple[int, int]], decoders: Decoders) -> list[Substitution]:
+def _decodings(text: str, parts: Iterable[tuple[int, int]], *, joining: bool) -> list[Substitution]:
     """Return all encoded text in ``parts`` of ``text``, one level deep."""
     encoded: list[Substitution] = []
     for low, high in parts:
         part = text[low:high]
-        changes = _decoded_once(part, decoders)
+        changes = _decoded_once(part, joining=joining)
         if low:
             changes = [change._replace(start=low + change.start, end=low + change.end) for change in changes]
         encoded += changes
     return apart(encoded)
 
 
-def _decoded_once(part: str, decoders: Decoders) -> list[Substitution]:
+def _decoded_once(part: str, *, joining: bool) -> list[Substitution]:
     """Return what the decoders read in a part of a text, without asking those that cannot read anything."""
     data = part.encode("ascii", "replace")
     changes: list[Substitution] = []
-    if gates.passed(data, _ANY[decoders]):
-        for gate, decode in decoders:
+    if gates.passed(data, _ANY):
+        for gate, decode in _DECODERS:
             if gates.passed(data, gate):
                 changes += decode(part)
     # These have gates of their own.
+    if joining:
+        changes += numbers(part)
     return [*changes, *encoded_runs(part)]
 
 

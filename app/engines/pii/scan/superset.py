@@ -32,6 +32,9 @@ from app.engines.pii.scan.spelling import rarity_of as _bits
 WIDEST: Final = 128
 """Longest match of an expression: more would make the automaton large, and no value needs more."""
 
+_WIDEST_FILLING = 160
+"""Widest piece of a beginning that is read whole: what stands between a cue and its value is narrower, runs are not."""
+
 _LEAST_BITS = 0.3
 _BEGIN_BITS = 7.0
 """How rare, in bits, the words at the start of a match must be; trying a match at a hit takes a microsecond."""
@@ -163,7 +166,7 @@ def _opening(items: Iterable[Shape]) -> bytes:
     for item in items:
         if least >= LONGEST or positions(item) >= UNLIMITED:
             break
-        if width(item)[1] > WIDEST:
+        if width(item)[1] > _WIDEST_FILLING:
             # Its first characters are enough: a long run would be read to its end at every hit inside it.
             if isinstance(item, Repeat) and item.least and width(item.item)[1] * item.least <= WIDEST:
                 expression += _expression(Repeat(item.item, item.least, item.least))
