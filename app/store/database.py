@@ -303,7 +303,8 @@ class Database:
                 await tx.begin()
             tx.info.pop(_ANNOUNCED, None)
         except BaseException:
-            await _abandon(tx)
+            # A caller that was cancelled may have begun a transaction that the pool would know nothing of.
+            await _abandon(tx, broken=True)
             raise
         return tx
 
@@ -324,9 +325,14 @@ async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:
     )
 
 
-async def _abandon(tx: AsyncConnection) -> None:
-    """Roll back and close; a connection whose peer does not answer is already cut (``store.dialects``)."""
+async def _abandon(tx: AsyncConnection, *, broken: bool = False) -> None:
+    """Roll back and close; a connection whose peer does not answer is already cut (``store.dialects``).
+
+    ``broken``: nobody uses the connection again.
+    """
     try:
+        if broken and not tx.invalidated:
+            await tx.invalidate()
         await tx.close()
     except (SQLAlchemyError, OSError, TimeoutError) as second:
         log.warning("rollback failed: %s", type(second).__name__)

@@ -320,6 +320,24 @@ def test_a_write_that_was_left_in_the_middle_gives_its_lock_back_with_the_connec
     other.close()
 
 
+async def test_a_caller_that_is_cancelled_at_any_moment_leaves_no_lock(
+    sqlite_database_url: str, tenant: str
+) -> None:
+    async with Database(sqlite_database_url) as database:
+
+        async def write() -> None:
+            async with database.transaction(tenant) as tx:
+                await tx.execute(text("UPDATE installation SET name = name"))
+
+        for steps in range(40):
+            cancelled = asyncio.create_task(write())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            cancelled.cancel()
+            await asyncio.gather(cancelled, return_exceptions=True)
+            await write()
+
+
 async def test_every_waiting_write_of_a_lost_commit_is_refused(own_server: Any, tenant: str) -> None:
     caller = caller_of(tenant)
     async with Database(own_server.get_uri()) as database, open_vault(database) as vault:
