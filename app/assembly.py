@@ -35,7 +35,7 @@ from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import event_mac
+from app.services.audit.leaves import event_code
 from app.services.background import Background, housekeeping
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
@@ -172,7 +172,7 @@ async def opened(
         keys = await keyring.start()
         changes = await stack.enter_async_context(Changes(database).running())
         custodian = KeyKeeper(provider)
-        writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_mac, keys)))
+        writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_code, keys)))
         audit = AuditService(database, writer, keys)
         anchoring = Anchoring.over(database, anchors(settings), now)
         access = AccessService(database, audit)

@@ -123,19 +123,26 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
     if (stated["tenant"], stated["size"]) != (head["tenant"], head["size"]):
         raise NotProvenError("The signed head is of another tenant or size than the file says.")
     root, seen = bytes.fromhex(stated["root"]), -1
+    numbers: dict[str, list[int]] = {}
     for number, line in enumerate(lines[1:], 2):
         proven = json.loads(line)
         if proven["position"] <= seen:
             raise NotProvenError(f"Line {number}: an event twice, or in another order than the log's.")
-        leaf = VERSION + proven["event"].encode()
+        event = json.loads(proven["event"])
+        leaf = bytes([event["v"]]) + proven["event"].encode()
         if root_of(leaf, proven["position"], stated["size"], _hashes(proven["proof"])) != root:
             raise NotProvenError(
                 f"Line {number}: this event is not at position {proven['position']} of the log."
             )
-        if json.loads(proven["event"])["tenant"] != stated["tenant"]:
+        if event["tenant"] != stated["tenant"]:
             raise NotProvenError(f"Line {number}: this event is of another tenant.")
         seen = proven["position"]
+        if event["v"] > 1:
+            numbers.setdefault(event["writer"], []).append(event["writer_seq"])
     count = len(lines) - 1
+    for writer, own in numbers.items():
+        if count == stated["size"] and sorted(own) != list(range(1, len(own) + 1)):
+            raise NotProvenError(f"Events of the writer {writer} were deleted before they were sealed.")
     whole = "all of them" if count == stated["size"] else "not all of them: others may say more"
     return (
         f"{count} events of {stated['tenant']} are in its log of {stated['size']} events ({whole}), "

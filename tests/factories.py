@@ -17,7 +17,7 @@ from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.engines.cipher import KeyKeeper, KeyRing
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import event_mac
+from app.services.audit.leaves import event_code
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite
@@ -120,7 +120,7 @@ async def open_vault(
     """Return a running vault on ``database``."""
     keys = await KeyringService(database, ring).start()
     custodian = KeyKeeper(ring)
-    async with GroupWriter(database, custodian, partial(event_mac, keys), now) as writer:
+    async with GroupWriter(database, custodian, partial(event_code, keys), now) as writer:
         audit = AuditService(database, writer, keys)
         service = VaultService(database, writer, custodian, audit, ErasureSink(sink), now=now)
         yield Vault(service, database, writer, custodian, audit)

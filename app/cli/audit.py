@@ -298,6 +298,8 @@ def _show_verification(result: "Verification", *, as_json: bool) -> None:
     if result.findings:
         rows = [(finding.kind, finding.tenant, finding.place, finding.meaning) for finding in result.findings]
         show_table(("FINDING", "TENANT", "PLACE", "MEANING"), rows)
+    if result.unnumbered:
+        note(f"{result.unnumbered} events are from before events were numbered; they were sealed as found.")
     note(
         f"{result.events} events of {result.tenants} tenants, {result.checkpoints} checkpoints and "
         f"{result.anchors} anchors: {'all hold' if result.holds else f'{len(result.findings)} findings'}."

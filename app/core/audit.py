@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 
@@ -39,6 +39,26 @@ class AuditEvent:
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
 
+
+class WriterNumber(NamedTuple):
+    """Which of its writer's events in a tenant an event is: the first has the number 1, and none is left out."""
+
+    writer: str
+    number: int
+
+
+class EventCode(NamedTuple):
+    """The hash of an event's leaf in the log, and the code that authenticates it; both 32 bytes."""
+
+    leaf: bytes
+    mac: bytes
+
+
+GAP_ACTION: Final = "audit.gap"
+"""The action of an event by which the sealer says that numbers of a writer are missing."""
+
+ALTERED_ACTION: Final = "audit.altered"
+"""The action of an event by which the sealer says that rows were sealed whose code is not their own."""
 
 OUTCOME_OK = "ok"
 OUTCOME_REFUSED = "refused"

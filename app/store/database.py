@@ -5,10 +5,10 @@ import logging
 import random
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from asyncpg import InterfaceError, PostgresError
 from sqlalchemy import text
@@ -41,6 +41,7 @@ _REFUSALS = frozenset({"22", "23", "42", "44"})
 """Classes of SQL states: data, constraints, rights, and checks of views and policies."""
 
 _ANNOUNCED = "sluice_announced"
+_AFTERWARDS = "sluice_afterwards"
 _READINESS_S = 1.0
 _DIED_IDLE_S = 0.5
 """A connection that died while idle fails at once; a slower failure means that the database does not answer."""
@@ -57,6 +58,14 @@ _PING = _PING_EMBEDDED.replace(":written", "CAST(:written AS jsonb)")
 
 log = logging.getLogger("sluice.store")
 T = TypeVar("T")
+S = TypeVar("S", bound="ActsOnceStored")
+
+
+class ActsOnceStored(Protocol):
+    """Something that waits for the end of a transaction."""
+
+    def stored(self) -> None:
+        """Do what is due once the transaction is committed."""
 
 
 class ContentionError(StoreUnavailableError):
@@ -273,6 +282,8 @@ class Database:
                 await _abandon(tx)
                 raise
             announced = tx.info.pop(_ANNOUNCED, [])
+            for shared in tx.info.pop(_AFTERWARDS, {}).values():
+                shared.stored()
             await tx.close()
         self._publish(announced)
 
@@ -302,6 +313,7 @@ class Database:
             else:
                 await tx.begin()
             tx.info.pop(_ANNOUNCED, None)
+            tx.info.pop(_AFTERWARDS, None)
         except BaseException:
             # A caller that was cancelled may have begun a transaction that the pool would know nothing of.
             await _abandon(tx, broken=True)
@@ -317,6 +329,17 @@ class Database:
 def note_announcement(tx: AsyncConnection, changed: Changed) -> None:
     """Keep ``changed`` until ``tx`` is committed; listeners in this process are called then."""
     tx.info.setdefault(_ANNOUNCED, []).append(changed)
+
+
+def once_stored(tx: AsyncConnection, key: Hashable, make: Callable[[], S]) -> S:
+    """Return what ``make`` made for ``key`` in this transaction.
+
+    Its ``stored`` is called when the transaction is known to be committed, and not where that failed or is in doubt.
+    """
+    shared: dict[Hashable, S] = tx.info.setdefault(_AFTERWARDS, {})
+    if key not in shared:
+        shared[key] = make()
+    return shared[key]
 
 
 async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:

@@ -226,6 +226,17 @@ async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
         raise UnsafeDatabaseError(
             f"The service's database login may not take the roles {', '.join(roles)}: grant them to it."
         )
+    barred = await tx.execute(
+        text(
+            "SELECT proname FROM pg_proc WHERE proname IN ('sluice_read_batch', 'sluice_store_batch') "
+            "AND NOT has_function_privilege(session_user, oid, 'EXECUTE') ORDER BY proname"
+        )
+    )
+    if functions := barred.scalars().all():
+        raise UnsafeDatabaseError(
+            "The service's database login does not inherit the rights of sluice_app, so it needs one of its own: "
+            f"GRANT EXECUTE ON FUNCTION {', '.join(functions)} to it."
+        )
     if production:
         login = (
             await tx.execute(

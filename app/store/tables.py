@@ -209,9 +209,7 @@ audit_event = Table(
     _text("middleware", nullable=True),
     _number("policy_version", nullable=True),
     _text("error_code", nullable=True),
-    _text("scope_ref", nullable=True),
-    _text("in_hmac", nullable=True),
-    _text("out_hmac", nullable=True),
+    *(_text(name, nullable=True) for name in ("scope_ref", "in_hmac", "out_hmac")),
     _number("blocks"),
     _number("bytes_in"),
     _number("bytes_out"),
@@ -221,6 +219,8 @@ audit_event = Table(
     _text("traceparent", nullable=True),
     _document("details"),
     _blob("sealed", nullable=True),
+    # Rows from before the upgrade that numbers events have none of these.
+    *(_text("writer", nullable=True), _number("writer_seq", nullable=True), _blob("leaf", nullable=True)),
     _blob("mac"),
     # The transaction that wrote the row; PostgreSQL sets it, and the sealer finds by it what is new.
     _number(WRITTEN_BY, nullable=True),

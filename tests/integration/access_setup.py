@@ -17,7 +17,7 @@ from app.services.access.policies import ArgumentFault, PolicyService
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery, AuditService
-from app.services.audit.leaves import event_mac
+from app.services.audit.leaves import event_code
 from app.services.caching import ShortMemory
 from app.services.vault.keyring import KeyringService
 from app.store.audit.writer import GroupWriter
@@ -91,7 +91,7 @@ async def replica_on(
     clock = clock or Clock()
     keys = await KeyringService(database, TEST_RING).start()
     changes = Changes(database)
-    async with GroupWriter(database, KeyKeeper(TEST_RING), partial(event_mac, keys)) as writer:
+    async with GroupWriter(database, KeyKeeper(TEST_RING), partial(event_code, keys)) as writer:
         audit = AuditService(database, writer, keys, clock.now)
         memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)
         policy_memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)

@@ -21,7 +21,7 @@ from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import event_mac
+from app.services.audit.leaves import event_code
 from app.services.catalog.listing import CallerView, ListingService
 from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService
@@ -135,7 +135,7 @@ async def desk_on(database: Database, tenant: str) -> AsyncIterator[Desk]:
         registry = Registry.discover(app.middlewares, engines(FakeDetector()))
         policies = PolicyService(database, audit, argument_check(registry), replica.access.authority)
         traffic = Traffic(slots=8)
-        async with GroupWriter(database, custodian, partial(event_mac, keys)) as writer:
+        async with GroupWriter(database, custodian, partial(event_code, keys)) as writer:
             vault = VaultService(database, writer, custodian, audit, ErasureSink(None))
             invoke = InvokeService(registry, policies, vault, audit, FakeMasker(), traffic, lambda *_: None)
             shelf = Shelf()

@@ -21,7 +21,7 @@ from app.core.errors import (
 )
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditQuery
-from app.services.audit.leaves import event_mac, payload
+from app.services.audit.leaves import expected_mac, payload
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.writer import GroupWriter
 from app.store.database import Database
@@ -77,7 +77,7 @@ async def test_every_stored_row_carries_a_code_that_any_change_breaks(
     await replica.audit.record(event)
     async with replica.database.transaction(caller.tenant, write=False) as tx:
         (stored,) = await list_events(tx, caller.tenant, AuditFilters(), before=None, limit=10)
-    assert stored.mac == event_mac(replica.keys, stored.event)
+    assert stored.mac == expected_mac(replica.keys, stored)
     changes: list[dict[str, Any]] = [
         {"tenant": "other"},
         {"at": event.at + timedelta(microseconds=1)},
@@ -91,7 +91,11 @@ async def test_every_stored_row_carries_a_code_that_any_change_breaks(
         {"duration_us": 1},
     ]
     for change in changes:
-        assert event_mac(replica.keys, replace(stored.event, **change)) != stored.mac, change
+        changed = replace(stored, event=replace(stored.event, **change))
+        assert expected_mac(replica.keys, changed) != stored.mac, change
+    assert stored.number is not None
+    for number in (None, stored.number._replace(number=2), stored.number._replace(writer="another")):
+        assert expected_mac(replica.keys, replace(stored, number=number)) != stored.mac, number
 
 
 async def test_the_code_is_made_over_one_spelling(replica: Replica, caller: Caller) -> None:
@@ -115,7 +119,7 @@ async def test_an_event_that_cannot_be_stored_withholds_the_answer(replica: Repl
     await replica.audit.record(event)
     with pytest.raises(AuditUnavailableError):  # the same id again: the database refuses it
         await replica.audit.record(event)
-    stopped = GroupWriter(replica.database, replica.writer.keeper, replica.writer.mac)
+    stopped = GroupWriter(replica.database, replica.writer.keeper, replica.writer.code)
     with pytest.raises(AuditUnavailableError):
         await replace(replica.audit, writer=stopped).record(made(replica, caller))
 

@@ -27,7 +27,8 @@ from tests.integration.sealing import seal_all
 from tests.sampling import SEED, examples
 
 TENANTS = ("acme", "borealis")
-TABLES = ("audit_event", "log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "installation")
+LOG = ("log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "log_writer")
+TABLES = ("audit_event", *LOG, "installation")
 ROUNDS = examples(100, 2)
 
 Do = Callable[[str], Awaitable[Any]]
@@ -75,6 +76,11 @@ class Tampered:
         for table in tables:
             await self.do(f"DELETE FROM {table}")
             await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+        self.restart()
+
+    def restart(self) -> None:
+        """Make the process number its events as if it had just started."""
+        self.replica.writer._writers.free.clear()
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -125,6 +131,37 @@ async def changed(log: Tampered) -> str:
 async def deleted(log: Tampered) -> str:
     await log.do(f"DELETE FROM audit_event WHERE id = {await log.event_of('acme')}")
     return "missing"
+
+
+async def deleted_before_sealing(log: Tampered) -> str:
+    event = await recorded_and_deleted(log)
+    await log.seal()
+    assert not await log.do(f"SELECT 1 FROM log_leaf WHERE event = '{event}'")
+    (gaps,) = await log.do("SELECT count(*) FROM audit_event WHERE action = 'audit.gap'")
+    assert gaps[0] == 1
+    return "gap"
+
+
+async def gap(log: Tampered) -> str:
+    """Delete before sealing, and make the sealer believe that it has seen the number."""
+    await log.record("acme", 1)
+    await log.seal()
+    await recorded_and_deleted(log, of=2)
+    await log.do("UPDATE log_writer SET number = number + 1 WHERE number = 1 AND tenant = 'acme'")
+    await log.seal()
+    assert not await log.do("SELECT 1 FROM audit_event WHERE action = 'audit.gap'")
+    return "gap"
+
+
+async def recorded_and_deleted(log: Tampered, of: int = 0) -> str:
+    """Record some events and delete one before it is sealed, of ``of`` the first, but never the last."""
+    before = {row[0] for row in await log.do("SELECT id FROM audit_event")}
+    count = of or log.random.randrange(2, 6)
+    await log.record("acme", count)
+    made = [row[0] for row in await log.do("SELECT id FROM audit_event ORDER BY id") if row[0] not in before]
+    event = made[0 if of else log.random.randrange(count - 1)]
+    await log.do(f"DELETE FROM audit_event WHERE id = '{event}'")
+    return str(event)
 
 
 async def deleted_with_its_leaf(log: Tampered) -> str:
@@ -200,8 +237,9 @@ async def rolled_back(log: Tampered) -> str:
 
 async def sealed_anew(log: Tampered) -> None:
     """Forget the log and seal what is in the record now, until it has as many heads as the anchor's."""
-    for table in TABLES[1:-1]:
+    for table in LOG:
         await log.do(f"DELETE FROM {table}")
+    log.restart()
     await log.do("DELETE FROM installation WHERE name = 'audit_log_sealed'")
     await log.seal()
     anchored = Checkpoint.parse(Note.parse(log.anchor).text).size
@@ -211,8 +249,11 @@ async def sealed_anew(log: Tampered) -> None:
 
 
 async def forked(log: Tampered) -> str:
-    """Write another history, and seal it with the log's own key."""
-    await log.do(f"DELETE FROM audit_event WHERE id = {await log.event_of('acme')}")
+    """Write another history, and seal it with the log's own key; a writer's newest event is missed by no number."""
+    await log.do(
+        "DELETE FROM audit_event WHERE tenant = 'acme' AND writer_seq = "
+        "(SELECT max(writer_seq) FROM audit_event WHERE tenant = 'acme')"
+    )
     await sealed_anew(log)
     return "fork"
 
@@ -256,7 +297,7 @@ async def tampered_tile(log: Tampered) -> str:
 
 KINDS = (
     *(changed, deleted, deleted_with_its_leaf, inserted, put_behind_the_end, reordered),
-    *(cut_by_one_head, truncated, rolled_back, forked),
+    *(deleted_before_sealing, gap, cut_by_one_head, truncated, rolled_back, forked),
     *(forged_signature, foreign_key, replayed_checkpoint, tampered_tile),
 )
 

@@ -21,11 +21,13 @@ from sqlalchemy import make_url, text
 from app.core.access import Caller
 from app.core.content.handles import Handle
 from app.core.errors import AuditUnavailableError, StoreUnavailableError
+from app.services.audit.verification import LogVerifier
 from app.store.database import Database
 from app.store.dialects import SQLiteConnection
 from app.store.migrate import is_head, upgrade
 from tests.conftest import start_postgres
 from tests.factories import Vault, as_owner, caller_of, open_vault
+from tests.integration.sealing import seal_all
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT_KILLS, LONG_KILLS = 4, 50
@@ -78,6 +80,9 @@ async def killed(url: str, tenant: str, folder: Path, kills: int) -> None:
     assert len(acknowledged) > 20 * kills
     async with Database(url) as database, open_vault(database) as vault:
         assert await lost(vault, caller_of(tenant), acknowledged) == {}
+        # What a killed process was about to store leaves no gap among the numbers of its events.
+        await seal_all(vault.audit)
+        assert (await LogVerifier(vault.audit).verify(tenant)).findings == []
         # The control: the same check finds one acknowledged row that is gone, and one audit row.
         scope, request, _, name, *_ = acknowledged[len(acknowledged) // 2]
         for statement in (
@@ -91,6 +96,8 @@ async def killed(url: str, tenant: str, folder: Path, kills: int) -> None:
             "handle lost or wrong": 1,
             "call without its audit row": 1,
         }
+        findings = (await LogVerifier(vault.audit).verify(tenant)).findings
+        assert [finding.kind for finding in findings] == ["missing"]
 
 
 async def test_a_killed_process_keeps_every_acknowledgement(

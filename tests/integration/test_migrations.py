@@ -119,6 +119,9 @@ async def test_the_service_works_as_a_login_that_owns_nothing(
     await owner.execute(f"CREATE ROLE {login} LOGIN")
     await owner.execute(f"GRANT sluice_app, sluice_system TO {login} WITH INHERIT FALSE")
     database = Database(async_url(postgres_database_url).set(username=login).render_as_string())
+    with pytest.raises(UnsafeDatabaseError, match="sluice_read_batch, sluice_store_batch"):
+        await database.check(production=True)
+    await owner.execute(f"GRANT EXECUTE ON FUNCTION sluice_read_batch, sluice_store_batch TO {login}")
     await database.check(production=True)
     caller = caller_of(tenant)
     async with open_vault(database) as vault:
@@ -128,6 +131,7 @@ async def test_the_service_works_as_a_login_that_owns_nothing(
         async with database.system_transaction() as tx:
             await tx.execute(text("SELECT sluice_make_audit_partitions(6)"))
     await database.close()
+    await owner.execute(f"DROP OWNED BY {login}")
     await owner.execute(f"DROP ROLE {login}")
     await owner.close()
 

@@ -12,7 +12,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import DBAPIError
 
 from app.core.access import Caller
-from app.core.audit import AuditEvent
+from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import StoreUnavailableError
@@ -77,7 +77,7 @@ def numbering_of(vault: Vault) -> Numbering:
 
 
 def row_of(made: AuditEvent) -> tuple[Any, ...]:
-    return audit_row(made, lambda _event: b"code")
+    return audit_row(made, WriterNumber("writer", 1), lambda _event, _number: EventCode(b"leaf", b"code"))
 
 
 def misfile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +30,7 @@ from app.core.paging import page_of
 from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
-from app.services.audit.leaves import event_mac
+from app.services.audit.leaves import expected_mac
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
 from app.store.audit.audit import (
     AuditFilters,
@@ -40,7 +39,7 @@ from app.store.audit.audit import (
     list_events,
     unfinished_writers,
 )
-from app.store.audit.writer import GroupWriter, add_audit_rows
+from app.store.audit.writer import GroupWriter
 from app.store.database import Database
 
 MAX_PAGE = 1000
@@ -123,8 +122,11 @@ class AuditService:
             ) from None
 
     async def record_with(self, tx: Transaction, *events: AuditEvent) -> None:
-        """Store ``events`` in the given transaction, which commits them together with its own changes."""
-        await add_audit_rows(tx, events, partial(event_mac, self.keys))
+        """Store ``events`` in the given transaction, which commits them together with its own changes.
+
+        They are of the transaction's tenant, or in one of the system of any.
+        """
+        await self.writer.add(tx, events)
 
     @asynccontextmanager
     async def refusals(
@@ -218,7 +220,7 @@ class AuditService:
         except SealBrokenError:
             content = None
         # The event's MAC shows whether the content was moved here from another event of the tenant.
-        if content is None or not hmac.compare_digest(event_mac(self.keys, stored.event), stored.mac):
+        if content is None or not hmac.compare_digest(expected_mac(self.keys, stored), stored.mac):
             raise InternalError(
                 "The kept content is not the content that this event was recorded with.",
                 details={"id": str(event_id)},

@@ -10,6 +10,7 @@ FindingKind = Literal[
     "missing",
     "inserted",
     "reordered",
+    "gap",
     "rolled_back",
     "fork",
     "bad_signature",
@@ -30,11 +31,15 @@ class LogFinding:
 
 @dataclass(slots=True)
 class Verification:
-    """What was compared with what ``keys`` signed, and what was found wrong."""
+    """What was compared with what ``keys`` signed, and what was found wrong.
+
+    ``unnumbered`` events are from before events were numbered: they were sealed as they were found.
+    """
 
     keys: tuple[VerifierKey, ...]
     tenants: int = 0
     events: int = 0
+    unnumbered: int = 0
     checkpoints: int = 0
     anchors: int = 0
     findings: list[LogFinding] = field(default_factory=list)

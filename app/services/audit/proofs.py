@@ -124,7 +124,7 @@ class Proofs:
         for leaf, recorded in page:
             if recorded is not None:
                 proof = [sibling.hex() for sibling in proving[leaf.position](tiles)]
-                event = payload(recorded.event).decode()
+                event = payload(recorded.event, recorded.number).decode()
                 yield _line({"position": leaf.position, "event": event, "proof": proof})
 
     def _reading(self) -> AbstractAsyncContextManager[Transaction]:

@@ -5,19 +5,26 @@ is one transaction that is whole or not there.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from app.core.audit import AuditEvent
 from app.core.strictjson import dumps
+from app.core.transparency.gaps import NumbersSeen
 from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint
 from app.core.transparency.tiles import TilePlace, append, edge, root
+from app.engines.cipher import RecordKeys
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import leaf_of
 from app.services.audit.log_keys import LogKeyService
+from app.services.audit.scrutiny import (
+    altered_events,
+    gap_events,
+    places_of,
+    sealed_row,
+    seen_with,
+)
 from app.store.audit.log import (
     HEADS,
     Head,
@@ -38,14 +45,14 @@ from app.store.audit.log import (
     read_progress,
     write_progress,
 )
-from app.store.database import Database
+from app.store.audit.writers import list_incomplete_writers, list_writers, put_writers
 
 BATCH: Final = 500
 """Events sealed in one transaction, during which SQLite's other writers wait."""
 _MOST_BATCHES: Final = 200
 _HEAD_VERSION: Final = b"\x01"
 
-Logs = dict[str, dict[TilePlace, bytes]]
+TilesOfLogs = dict[str, dict[TilePlace, bytes]]
 
 
 def head_leaf(entry: HeadEntry) -> bytes:
@@ -72,21 +79,20 @@ class SealingState:
 class LogSealer:
     """Adds what is new in the record to the log."""
 
-    database: Database
+    audit: AuditService
     log_keys: LogKeyService
-    now: Callable[[], datetime]
     state: SealingState = field(default_factory=SealingState)
 
     @classmethod
     def over(cls, audit: AuditService) -> "LogSealer":
         """Return the sealer of a record."""
-        return cls(audit.database, LogKeyService.over(audit), audit.now)
+        return cls(audit, LogKeyService.over(audit))
 
     async def seal(self) -> int:
         """Seal what is committed, at most 100,000 events, and sign the new head; return the number of events."""
         total = 0
         for _ in range(_MOST_BATCHES):
-            began = self.now()
+            began = self.audit.now()
             count = await self._batch()
             total += max(count, 0)
             if count == 0:
@@ -97,18 +103,20 @@ class LogSealer:
 
     async def _batch(self) -> int:
         """Seal up to a batch; return its number of events, 0 when nothing is left, -1 when only a mark moved."""
-        async with self.database.system_transaction(write=False) as tx:
+        async with self.audit.database.system_transaction(write=False) as tx:
             progress = await read_progress(tx)
             rows = await list_unsealed(tx, progress, BATCH)
             following = advanced(progress, rows, BATCH)
             if not rows and following == progress:
                 return 0
-            tenants = sorted({row.recorded.event.tenant for row in rows})
+            tenants = sorted({row.tenant for row in rows})
             heads = await list_heads(tx, [*tenants, HEADS])
             sizes = {log: heads[log].size if log in heads else 0 for log in (*tenants, HEADS)}
             tiles = await list_tiles(tx, [(log, place) for log in sizes for place in edge(sizes[log])])
-        grown = await asyncio.to_thread(_grown, rows, heads, tiles, self.now())
-        async with self.database.system_transaction(quiet=True) as tx:
+            writers = await list_writers(tx, places_of(rows))
+        grown = await asyncio.to_thread(_grown, rows, self.audit.keys, Logs(heads, tiles), self.audit.now())
+        writers = seen_with(rows, writers)
+        async with self.audit.database.system_transaction(quiet=True) as tx:
             if await read_progress(tx) != progress and progress.until is None:
                 return -1
             await add_leaves(tx, grown.leaves)
@@ -116,10 +124,20 @@ class LogSealer:
             await put_tiles(tx, grown.tiles)
             await put_heads(tx, grown.heads)
             await write_progress(tx, following)
+            if following.until is None:
+                # While rows from before come in another order than they were written in, a number may still come.
+                if progress.until is not None:
+                    writers = {**await list_incomplete_writers(tx), **writers}
+                wrong = gap_events(self.audit, writers)
+                writers = {place: NumbersSeen(seen.highest) for place, seen in writers.items()}
+            else:
+                wrong = []
+            await put_writers(tx, writers.items())
+            await self.audit.record_with(tx, *wrong, *altered_events(self.audit, grown.altered))
         return len(rows) or -1
 
     async def _sign(self) -> None:
-        async with self.database.system_transaction(write=False) as tx:
+        async with self.audit.database.system_transaction(write=False) as tx:
             head = (await list_heads(tx, [HEADS])).get(HEADS)
             newest = await newest_checkpoint(tx)
         if head is None:
@@ -127,35 +145,47 @@ class LogSealer:
         if newest is None or newest.size < head.size:
             keys = await self.log_keys.open()
             note = keys.signing.signed(Checkpoint(keys.origin, head.size, head.root).text())
-            async with self.database.system_transaction(quiet=True) as tx:
-                await add_checkpoint(tx, SignedCheckpoint(head.size, str(note), self.now()))
+            async with self.audit.database.system_transaction(quiet=True) as tx:
+                await add_checkpoint(tx, SignedCheckpoint(head.size, str(note), self.audit.now()))
         self.state.size = head.size
+
+
+class Logs(NamedTuple):
+    """The logs that rows enter: their heads, and the tiles at their edges."""
+
+    heads: dict[str, Head]
+    tiles: TilesOfLogs
 
 
 class _Grown(NamedTuple):
     leaves: Sequence[LogLeaf]
     entries: Sequence[HeadEntry]
-    tiles: Logs
+    tiles: TilesOfLogs
     heads: Sequence[Head]
+    altered: Sequence[Unsealed]
 
 
-def _grown(rows: Sequence[Unsealed], heads: dict[str, Head], tiles: Logs, moment: datetime) -> _Grown:
+def _grown(rows: Sequence[Unsealed], keys: RecordKeys, logs: Logs, moment: datetime) -> _Grown:
     """Return what the logs gain by ``rows``, computed away from the event loop."""
-    by_tenant: dict[str, list[AuditEvent]] = {}
+    heads, tiles = logs
+    by_tenant: dict[str, list[Unsealed]] = {}
+    altered: list[Unsealed] = []
+    hashes_of: dict[str, list[bytes]] = {}
     for row in rows:
-        by_tenant.setdefault(row.recorded.event.tenant, []).append(row.recorded.event)
+        sealed = sealed_row(keys, row)
+        by_tenant.setdefault(row.tenant, []).append(row)
+        hashes_of.setdefault(row.tenant, []).append(sealed.leaf)
+        if not sealed.authentic:
+            altered.append(row)
     leaves: list[LogLeaf] = []
     entries: list[HeadEntry] = []
-    new_tiles: Logs = {}
+    new_tiles: TilesOfLogs = {}
     new_heads: list[Head] = []
     first_entry = heads[HEADS].size if HEADS in heads else 0
-    for tenant, events in by_tenant.items():
+    for tenant, own in by_tenant.items():
         size = heads[tenant].size if tenant in heads else 0
-        leaves += [
-            LogLeaf(tenant, position, event.id, event.at) for position, event in enumerate(events, size)
-        ]
-        hashes = [leaf_hash(leaf_of(event)) for event in events]
-        new_size, new_root = _append(tenant, size, hashes, tiles, new_tiles)
+        leaves += [LogLeaf(tenant, position, row.event, row.at) for position, row in enumerate(own, size)]
+        new_size, new_root = _append(tenant, size, hashes_of[tenant], tiles, new_tiles)
         entry = HeadEntry(first_entry + len(entries), tenant, new_size, new_root, moment)
         entries.append(entry)
         new_heads.append(Head(tenant, new_size, new_root, entry.position))
@@ -163,10 +193,12 @@ def _grown(rows: Sequence[Unsealed], heads: dict[str, Head], tiles: Logs, moment
         hashes = [leaf_hash(head_leaf(entry)) for entry in entries]
         size, head_root = _append(HEADS, first_entry, hashes, tiles, new_tiles)
         new_heads.append(Head(HEADS, size, head_root, 0))
-    return _Grown(leaves, entries, new_tiles, new_heads)
+    return _Grown(leaves, entries, new_tiles, new_heads, altered)
 
 
-def _append(log: str, size: int, hashes: Sequence[bytes], tiles: Logs, new_tiles: Logs) -> tuple[int, bytes]:
+def _append(
+    log: str, size: int, hashes: Sequence[bytes], tiles: TilesOfLogs, new_tiles: TilesOfLogs
+) -> tuple[int, bytes]:
     own = tiles.get(log, {})
     appended = append(size, own, hashes)
     new_tiles[log] = appended.tiles

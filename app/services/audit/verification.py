@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
+from app.core.audit import GAP_ACTION, WriterNumber
 from app.core.errors import NotFoundError
+from app.core.transparency.gaps import GapSearch, NumberRange, WriterGap
 from app.core.transparency.hashing import HASH_BYTES, leaf_hash
 from app.core.transparency.notes import Checkpoint, Note, NoteError, VerifierKey
 from app.core.transparency.replay import Replay
@@ -19,7 +21,7 @@ from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
-from app.services.audit.leaves import leaf_of, payload_of
+from app.services.audit.leaves import expected_mac, leaf_of
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import RecordedEvent, Transaction
@@ -29,12 +31,14 @@ from app.store.audit.log import (
     LogLeaf,
     SignedCheckpoint,
     count_unsealed,
+    last_leaves,
     list_checkpoints,
     list_entries,
     list_heads,
     list_leaves,
     list_tiles,
 )
+from app.store.audit.writers import list_unsealed_numbers
 
 GRACE: Final = timedelta(minutes=1)
 """Younger events may still wait for the sealer."""
@@ -62,31 +66,41 @@ class LogVerifier:
         """
         keys = self.trusted or [key for key, _ in await LogKeyService.over(self.audit).public()]
         result = Verification(tuple(keys))
+        # What is compared with the heads was there before them, so that a log may grow while it is verified.
+        checkpoints = [checkpoint async for checkpoint in self._checkpoints()]
+        async with self._reading() as tx:
+            unsealed = await list_unsealed_numbers(tx)
         async with self._reading() as tx:
             heads = await list_heads(tx)
         if tenant is not None and tenant not in heads:
             raise NotFoundError("That tenant has no log: nothing of it was sealed yet.")
-        roots = await self._verify_heads(result, heads.get(HEADS), anchors)
+        roots = await self._verify_heads(result, heads.get(HEADS), checkpoints, anchors)
         for name in sorted({*heads, *roots} - {HEADS}):
             if tenant in {None, name}:
                 head = heads.get(name, Head(name, 0, b"", 0))
-                await self._verify_tenant(result, head, roots.get(name, {}), since)
+                comparison = _Comparison(result, self.audit, name, since, self._leaves(name))
+                await self._verify_tenant(head, roots.get(name, {}), comparison)
+                comparison.finish(unsealed.get(name, ()))
                 result.tenants += 1
         return result
 
     async def _verify_heads(
-        self, result: Verification, head: Head | None, anchors: Sequence[str]
+        self,
+        result: Verification,
+        head: Head | None,
+        checkpoints: Sequence[SignedCheckpoint],
+        anchors: Sequence[str],
     ) -> dict[str, dict[int, bytes]]:
         """Verify the log of heads and its checkpoints; return the roots of each tenant's log by size."""
-        checkpoints = [checkpoint async for checkpoint in self._checkpoints()]
         notes = [*(checkpoint.note for checkpoint in checkpoints), *anchors]
         stops = sorted({size for text in notes if (size := _size(text)) is not None})
         replay, computed = Replay(), {}
         roots: dict[str, dict[int, bytes]] = {}
+        stored = head.size if head is not None else 0
         async for entries in _pages(self._reading, list_entries, lambda entry: entry.position):
             hashes: list[bytes] = []
             for entry in entries:
-                if entry.position != replay.size + len(hashes):
+                if entry.position != replay.size + len(hashes) or entry.position >= stored:
                     break
                 roots.setdefault(entry.tenant, {})[entry.size] = entry.root
                 hashes.append(leaf_hash(head_leaf(entry)))
@@ -96,13 +110,11 @@ class LogVerifier:
             if len(hashes) < len(entries):
                 break
         await self._compare_tiles(result, None, HEADS, replay.tiles)
-        stored = head.size if head is not None else 0
         if replay.size < stored:
             result.add("missing", None, f"entry {replay.size}", "The log of heads has a gap there.")
-        elif replay.size > stored:
-            result.add("inserted", None, f"entry {stored}", "It stands behind the end of the log of heads.")
         elif head is not None and replay.root != head.root:
             result.add("changed", None, f"head of size {stored}", "The entries have another root.")
+        await self._verify_end(result, stored)
         for checkpoint in checkpoints:
             result.checkpoints += 1
             if _size(checkpoint.note) not in {None, checkpoint.size}:
@@ -114,12 +126,19 @@ class LogVerifier:
             _verify_checkpoint(result, text, "anchor", replay.size, computed)
         return roots
 
-    async def _verify_tenant(
-        self, result: Verification, head: Head, roots: Mapping[int, bytes], since: datetime | None
-    ) -> None:
+    async def _verify_end(self, result: Verification, size: int) -> None:
+        """Verify that nothing stands behind the end of the log of heads, which may have grown since."""
+        async with self._reading() as tx:
+            behind = await list_entries(tx, size, _PAGE)
+            end = await _size_now(tx, HEADS)
+        for entry in behind:
+            if entry.position >= end:
+                meaning = "It stands behind the end of the log of heads."
+                result.add("inserted", None, f"entry {entry.position}", meaning)
+
+    async def _verify_tenant(self, head: Head, roots: Mapping[int, bytes], comparison: "_Comparison") -> None:
         """Verify a tenant's tree against every head that was logged, and its events against the tree."""
-        tenant, replay = head.tenant, Replay()
-        comparison = _Comparison(result, self.audit, tenant, since, self._leaves(tenant))
+        tenant, replay, result = head.tenant, Replay(), comparison.result
         async for place, hashes in self._lowest(result, head):
             part = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
             await comparison.compare(replay.size, part)
@@ -133,7 +152,6 @@ class LogVerifier:
                 await self._compare_tiles(result, tenant, tenant, upper)
         upper = {tile: content for tile, content in replay.tiles.items() if tile.level}
         await self._compare_tiles(result, tenant, tenant, upper)
-        await comparison.finish(head.size)
         last = max(roots, default=0)
         if last > head.size:
             meaning = f"The log of heads knows {last} events of this tenant: it was set back, or cut off."
@@ -141,7 +159,12 @@ class LogVerifier:
         elif roots.get(head.size) != head.root:
             result.add("fork", tenant, f"head of size {head.size}", "The log of heads has another one.")
         async with self._reading() as tx:
+            behind = await last_leaves(tx, tenant, _PAGE)
+            end = await _size_now(tx, tenant)
             unsealed = await count_unsealed(tx, tenant, self.audit.now() - GRACE)
+        for leaf in behind:
+            if leaf.position >= end:
+                result.add("inserted", tenant, f"event {leaf.event}", "It stands behind the end of the log.")
         if unsealed:
             meaning = "They are in the record for more than a minute, and not in the log."
             result.add("inserted", tenant, f"{unsealed} events", meaning)
@@ -154,7 +177,8 @@ class LogVerifier:
         async with self._reading() as tx:
             stored = (await list_tiles(tx, [(log, place) for place in computed]))[log]
         for place in sorted(computed):
-            if stored.get(place) != computed[place]:
+            # The last tile of a level may have grown since.
+            if stored.get(place, b"")[: len(computed[place])] != computed[place]:
                 result.add("bad_tile", tenant, place.path(), "The tile is not the one that its entries make.")
 
     async def _lowest(self, result: Verification, head: Head) -> AsyncIterator[tuple[TilePlace, bytes]]:
@@ -165,9 +189,10 @@ class LogVerifier:
             async with self._reading() as tx:
                 stored = (await list_tiles(tx, [(head.tenant, place) for place in places]))[head.tenant]
             for place in places:
-                hashes = stored.get(place, b"")
-                if len(hashes) != min(TILE_BYTES, (head.size - place.number * TILE_WIDTH) * HASH_BYTES):
-                    meaning = "The tile is missing or has another length, so nothing behind it is compared."
+                length = min(TILE_BYTES, (head.size - place.number * TILE_WIDTH) * HASH_BYTES)
+                hashes = stored.get(place, b"")[:length]
+                if len(hashes) != length:
+                    meaning = "The tile is missing or too short, so nothing behind it is compared."
                     result.add("bad_tile", head.tenant, place.path(), meaning)
                     return
                 yield place, hashes
@@ -211,6 +236,8 @@ class _Comparison:
     since: datetime | None
     leaves: AsyncIterator[StandingEvent]
     mismatches: list[_Mismatch] = field(default_factory=list)
+    search: GapSearch = field(default_factory=GapSearch)
+    gaps: set[WriterGap] = field(default_factory=set)
     ahead: StandingEvent | None = None
 
     async def compare(self, start: int, hashes: Sequence[bytes]) -> None:
@@ -220,26 +247,44 @@ class _Comparison:
                 self.ahead = await anext(self.leaves, None)
             if self.ahead is None or self.ahead[0].position != position:
                 self.result.add("missing", self.tenant, f"position {position}", "No event stands there.")
+                self.search.passed()
                 continue
             (leaf, recorded), self.ahead = self.ahead, None
             if recorded is None:
                 meaning = f"The event at position {position} is no longer in the record."
                 self.result.add("missing", self.tenant, f"event {leaf.event}", meaning)
-            elif self.since is None or leaf.at >= self.since:
+                self.search.passed()
+                continue
+            self._take_number(recorded)
+            if self.since is None or leaf.at >= self.since:
                 self._compare(leaf, recorded, expected)
 
     def _compare(self, leaf: LogLeaf, recorded: RecordedEvent, expected: bytes) -> None:
         self.result.events += 1
-        leaf_bytes = leaf_of(recorded.event)
-        computed = leaf_hash(leaf_bytes)
+        computed = leaf_hash(leaf_of(recorded))
         if computed != expected:
             self.mismatches.append(_Mismatch(leaf.position, str(leaf.event), expected, computed))
-        elif recorded.mac != self.audit.keys.mac(self.tenant, payload_of(leaf_bytes)):
+        elif recorded.mac != expected_mac(self.audit.keys, recorded, computed):
             meaning = "Its authentication code is not its own."
             self.result.add("changed", self.tenant, f"event {leaf.event}", meaning)
 
-    async def finish(self, size: int) -> None:
-        """Name what differs, and what stands behind the end of the log."""
+    def _take_number(self, recorded: RecordedEvent) -> None:
+        if recorded.number is None:
+            self.result.unnumbered += 1
+            return
+        self.search.add(*recorded.number)
+        if recorded.event.action == GAP_ACTION:
+            writer, first, last = (recorded.event.details.get(name) for name in ("writer", "first", "last"))
+            if isinstance(writer, str) and isinstance(first, int) and isinstance(last, int):
+                self.gaps.add(WriterGap(writer, NumberRange(first, last)))
+
+    def finish(self, unsealed: Sequence[WriterNumber]) -> None:
+        """Name what differs, and numbers that neither the log nor what is still ``unsealed`` has."""
+        for number in sorted(unsealed):
+            self.search.add(*number)
+        for writer, (first, last) in sorted(self.gaps | set(self.search.gaps())):
+            meaning = f"Its events {first} to {last} were deleted before they were sealed."
+            self.result.add("gap", self.tenant, f"writer {writer}", meaning)
         wanted = {mismatch.expected for mismatch in self.mismatches}
         for mismatch in self.mismatches:
             if mismatch.computed in wanted:
@@ -248,12 +293,12 @@ class _Comparison:
             else:
                 meaning = "It is not what was sealed."
                 self.result.add("changed", self.tenant, f"event {mismatch.event}", meaning)
-        behind = [] if self.ahead is None else [self.ahead]
-        behind += [standing async for standing in self.leaves]
-        for leaf, _ in behind:
-            if leaf.position >= size:
-                meaning = "It stands behind the end of the log."
-                self.result.add("inserted", self.tenant, f"event {leaf.event}", meaning)
+
+
+async def _size_now(tx: Transaction, log: str) -> int:
+    """Return the size of a log, which may have grown while it is verified."""
+    head = (await list_heads(tx, [log])).get(log)
+    return head.size if head is not None else 0
 
 
 def _verify_checkpoint(

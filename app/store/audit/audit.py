@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, literal_column, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.audit import CLIENT_REQUEST_ID, AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, AuditEvent, WriterNumber
 from app.core.errors import InvalidArgumentsError
 from app.store.bulk import fetch
 from app.store.effort import TooMuchEffortError, limited
@@ -25,6 +25,8 @@ QUERY_S = 2.0
 _THEIRS = 1_000
 """How many events with a client's request id are looked at in one step."""
 _MEMBERS = len(fields(AuditEvent))
+_EVIDENCE = 4
+"""Columns behind an event's members: its writer and number, its leaf and its code."""
 _EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
@@ -73,10 +75,11 @@ class TooWideError(InvalidArgumentsError):
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event as stored in the record, with the MAC over its payload."""
+    """An event as stored in the record, with its MAC; ``number`` is None from before events were numbered."""
 
     event: AuditEvent
     mac: bytes
+    number: WriterNumber | None = None
 
 
 async def find_event(tx: AsyncConnection, tenant: str, event_id: UUID) -> RecordedEvent | None:
@@ -159,4 +162,6 @@ def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
 def recorded(row: Sequence[Any]) -> RecordedEvent:
     """Return a row of the record as an event; its columns begin in the order of an event's members."""
     tenant, event_id, at, actor, roles, *rest = row[:_MEMBERS]
-    return RecordedEvent(AuditEvent(tenant, event_id, at, actor, tuple(roles), *rest), row[_MEMBERS])
+    writer, number, _leaf, mac = row[_MEMBERS : _MEMBERS + _EVIDENCE]
+    event = AuditEvent(tenant, event_id, at, actor, tuple(roles), *rest)
+    return RecordedEvent(event, mac, WriterNumber(writer, number) if writer is not None else None)

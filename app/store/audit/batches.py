@@ -99,6 +99,10 @@ class TenantBatch:
         )
         self.apart |= {place for place, unit in units.items() if unit not in stored}
 
+    def condition(self, place: Place | None) -> Place | None:
+        """Return the scope without whose change a request's records are not stored; None where nothing can fail."""
+        return place if place in self._changed else None
+
     async def _keys(self, wants: Sequence[Want]) -> list[Key]:
         return list(dict.fromkeys(key for own in await self.numbering.keys(wants) for key in own or ()))
 

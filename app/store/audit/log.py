@@ -27,6 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.audit import WriterNumber
 from app.core.transparency.tiles import TilePlace
 from app.store.audit.audit import RecordedEvent, recorded
 from app.store.audit.tables import log_checkpoint, log_entry, log_head, log_leaf, log_tile
@@ -59,10 +60,19 @@ class Progress:
 
 
 class Unsealed(NamedTuple):
-    """A row that is not in the log, and its place in the order of sealing."""
+    """A row that is not in the log, and its place in the order of sealing.
 
-    recorded: RecordedEvent
+    ``leaf`` is the hash that was stored with it; a row from before the upgrade has none, and comes whole as ``old``.
+    """
+
+    tenant: str
+    event: UUID
+    at: datetime
+    number: WriterNumber | None
+    leaf: bytes | None
+    mac: bytes
     order: int
+    old: RecordedEvent | None = None
 
 
 class LogLeaf(NamedTuple):
@@ -130,7 +140,8 @@ async def write_progress(tx: AsyncConnection, progress: Progress) -> None:
 async def list_unsealed(tx: AsyncConnection, progress: Progress, limit: int) -> list[Unsealed]:
     """Return the next rows to seal; every transaction that could still add one before them has ended."""
     order = _order(tx)
-    query = select(audit_event, order.label("place"))
+    columns = [audit_event.c[name] for name in ("tenant", "id", "at", "writer", "writer_seq", "leaf", "mac")]
+    query = select(*columns, order.label("place"))
     if progress.until is not None:
         in_log = exists().where(
             log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id
@@ -143,7 +154,14 @@ async def list_unsealed(tx: AsyncConnection, progress: Progress, limit: int) -> 
         query = query.order_by(*key)
     else:
         query = newer(tx, query, progress).where(order < await _horizon(tx))
-    return [_unsealed(row) for row in await tx.execute(query.limit(limit))]
+    rows = (await tx.execute(query.limit(limit))).all()
+    bare = [(row.tenant, row.id, row.at) for row in rows if row.leaf is None]
+    old: dict[tuple[str, UUID], RecordedEvent] = {}
+    if bare:
+        place = tuple_(audit_event.c.tenant, audit_event.c.id, audit_event.c.at)
+        whole = map(recorded, await tx.execute(select(audit_event).where(place.in_(bare))))
+        old = {(made.event.tenant, made.event.id): made for made in whole}
+    return [_unsealed(row, old[row.tenant, row.id] if row.leaf is None else None) for row in rows]
 
 
 def advanced(progress: Progress, rows: Sequence[Unsealed], limit: int) -> Progress:
@@ -154,7 +172,7 @@ def advanced(progress: Progress, rows: Sequence[Unsealed], limit: int) -> Progre
         return progress
     last = rows[-1]
     order = progress.order if progress.until is not None else last.order
-    return Progress(order, last.recorded.event.tenant, last.recorded.event.id, progress.until)
+    return Progress(order, last.tenant, last.event, progress.until)
 
 
 def newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select[Any]:
@@ -265,6 +283,12 @@ async def list_leaves_of(
     return await _leaves(tx, _with_events(tenant).where(log_leaf.c.event.in_(events)))
 
 
+async def last_leaves(tx: AsyncConnection, tenant: str, limit: int) -> list[LogLeaf]:
+    """Return what stands at the highest positions, the last first."""
+    query = select(log_leaf).where(log_leaf.c.tenant == tenant).order_by(log_leaf.c.position.desc())
+    return [LogLeaf(*row) for row in await tx.execute(query.limit(limit))]
+
+
 async def count_unsealed(tx: AsyncConnection, tenant: str, before: datetime) -> int:
     """Return how many events of a tenant from before a moment are not in the log."""
     in_log = exists().where(log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id)
@@ -318,8 +342,9 @@ def _order(tx: AsyncConnection) -> ColumnElement[Any]:
     return audit_event.c[WRITTEN_BY] if tx.dialect.name == "postgresql" else _ROWID
 
 
-def _unsealed(row: Row[Any]) -> Unsealed:
-    return Unsealed(recorded(row), row.place or 0)
+def _unsealed(row: Row[Any], old: RecordedEvent | None) -> Unsealed:
+    number = WriterNumber(row.writer, row.writer_seq) if row.writer is not None else None
+    return Unsealed(row.tenant, row.id, row.at, number, row.leaf, row.mac, row.place or 0, old)
 
 
 async def _put(

@@ -15,9 +15,18 @@ from sqlalchemy import (
     Uuid,
 )
 
-from app.store.tables import Instant, metadata
+from app.store.tables import Document, Instant, metadata
 
-__all__ = ["log_anchor", "log_checkpoint", "log_entry", "log_head", "log_leaf", "log_tile", "metadata"]
+__all__ = [
+    "log_anchor",
+    "log_checkpoint",
+    "log_entry",
+    "log_head",
+    "log_leaf",
+    "log_tile",
+    "log_writer",
+    "metadata",
+]
 
 
 def _text(name: str) -> Column[str]:
@@ -72,6 +81,15 @@ log_checkpoint = Table(
     *(_number("size"), _text("note")),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("size"),
+)
+
+log_writer = Table(
+    "log_writer",
+    metadata,
+    # The highest number of each writer in a tenant's log, and ranges of lower ones that may still come.
+    *(_text("tenant"), _text("writer"), _number("number")),
+    Column("missing", Document, nullable=False),
+    PrimaryKeyConstraint("tenant", "writer"),
 )
 
 log_anchor = Table(

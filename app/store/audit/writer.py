@@ -14,12 +14,13 @@ from typing import Any, Self
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.audit import AuditEvent
+from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.errors import StoreUnavailableError
 from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
 from app.store.audit.lanes import ScopeLanes
+from app.store.audit.numbers import NumberedAttempt, WriterPool
 from app.store.bulk import appending, insert_rows
-from app.store.database import Database
+from app.store.database import Database, once_stored
 from app.store.tables import audit_event
 from app.store.vault.allocation import Allocation
 from app.store.vault.numbering import DataKeys, Numbering, Place, Want
@@ -33,6 +34,7 @@ _ROWS_PER_S = 2_000
 """Rate that extends the time limit of a large write in proportion to its rows."""
 
 Conclude = Callable[[Any, Sequence[int]], Awaitable[Sequence[AuditEvent]]]
+Code = Callable[[AuditEvent, WriterNumber], EventCode]
 
 
 @dataclass(slots=True, eq=False)
@@ -56,14 +58,15 @@ class _Work:
 class GroupWriter:
     """Collects writes while a commit is in progress and stores them with the next one.
 
-    ``mac`` returns the authentication code of an event. Use it as ``async with GroupWriter(…)``: leaving the block
-    stores the writes that still wait.
+    ``code`` returns the leaf and the authentication code of a numbered event. Use it as
+    ``async with GroupWriter(…)``: leaving the block stores the writes that still wait.
     """
 
     database: Database
     keeper: DataKeys
-    mac: Callable[[AuditEvent], bytes]
+    code: Code
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _writers: WriterPool = field(default_factory=WriterPool)
     _waiting: deque[_Work] = field(default_factory=deque)
     _lanes: ScopeLanes[_Work] = field(init=False)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -101,6 +104,12 @@ class GroupWriter:
         ordered = sorted(events, key=lambda event: event.tenant)
         for tenant, own in groupby(ordered, key=lambda event: event.tenant):
             await self._submit(tenant, None, _only(list(own)))
+
+    async def add(self, tx: AsyncConnection, events: Sequence[AuditEvent]) -> None:
+        """Insert the rows of ``events``, all of the tenant that ``tx`` serves, in one statement of ``tx``."""
+        attempt = once_stored(tx, id(self._writers), lambda: NumberedAttempt(self._writers))
+        rows = [audit_row(event, attempt.number(event), self.code) for event in _in_order(events)]
+        await insert_rows(tx, audit_event, AUDIT_COLUMNS, rows)
 
     async def _submit(self, tenant: str, want: Want | None, conclude: Conclude) -> None:
         if self._task is None or self._closing or len(self._waiting) + self._lanes.count >= _QUEUE_LIMIT:
@@ -175,9 +184,11 @@ class GroupWriter:
         if any(work.want is not None for work in batch):
             return await self._attempt_together(batch)
         events = [event for work in batch for event in await work.conclude(None, [])]
-        rows = [audit_row(event, self.mac) for event in events]
+        attempt = NumberedAttempt(self._writers)
+        rows = [audit_row(event, attempt.number(event), self.code) for event in _in_order(events)]
         if rows:
             await self.database.run_alone(*appending(audit_event, AUDIT_COLUMNS, rows))
+            attempt.stored()
         return batch
 
     async def _attempt_at_once(self, batch: list[_Work]) -> list[_Work]:
@@ -188,8 +199,13 @@ class GroupWriter:
         if wants:
             await tenants.number(wants)
         near = [None if work.place in tenants.apart else work for work in batch]
-        events = [(at, audit_row(event, self.mac)) for at, event in await self._conclude(near, numbering)]
-        await tenants.store([work.place for work in batch], events)
+        attempt = NumberedAttempt(self._writers)
+        rows = []
+        for at, event in sorted(await self._conclude(near, numbering), key=lambda pair: pair[1].id.int):
+            number = attempt.number(event, tenants.condition(batch[at].place))
+            rows.append((at, audit_row(event, number, self.code)))
+        await tenants.store([work.place for work in batch], rows)
+        attempt.stored(absent=tenants.apart)
         numbering.keep(tenants.apart)
         for work in batch:
             if work.place in tenants.apart:
@@ -204,7 +220,7 @@ class GroupWriter:
             if wants:
                 await Allocation(tx, numbering).run(wants)
             events = [event for _, event in await self._conclude(batch, numbering)]
-            await add_audit_rows(tx, events, self.mac)
+            await self.add(tx, events)
         numbering.keep()
         return batch
 
@@ -234,22 +250,19 @@ def _only(events: Sequence[AuditEvent]) -> Conclude:
     return conclude
 
 
-async def add_audit_rows(
-    tx: AsyncConnection, events: Sequence[AuditEvent], mac: Callable[[AuditEvent], bytes]
-) -> None:
-    """Insert the rows of ``events``, all of the tenant that ``tx`` serves, in one statement."""
-    rows = [audit_row(event, mac) for event in events]
-    await insert_rows(tx, audit_event, AUDIT_COLUMNS, rows)
+def _in_order(events: Sequence[AuditEvent]) -> Sequence[AuditEvent]:
+    """Return events in the order of their ids, in which those of one transaction enter the log."""
+    return sorted(events, key=lambda event: event.id.int) if len(events) > 1 else events
 
 
-def audit_row(event: AuditEvent, mac: Callable[[AuditEvent], bytes]) -> tuple[Any, ...]:
-    """Return the row of ``event``, with its code, in the order of ``AUDIT_COLUMNS``."""
+def audit_row(event: AuditEvent, number: WriterNumber, code: Code) -> tuple[Any, ...]:
+    """Return the row of ``event``, with its number and code, in the order of ``AUDIT_COLUMNS``."""
     return (
         *(event.tenant, event.id, event.at, event.actor, _roles(tuple(event.roles))),
         *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),
         *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
         *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
-        *(_text(event.details), event.sealed, mac(event)),
+        *(_text(event.details), event.sealed, *number, *code(event, number)),
     )
 
 

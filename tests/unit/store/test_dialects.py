@@ -45,4 +45,5 @@ def test_what_is_no_document_is_not_read_in_part(stored: str) -> None:
 def test_the_record_has_the_members_of_an_event_first_and_in_their_order() -> None:
     members = [member.name for member in fields(AuditEvent)]
     columns = [column.name for column in audit_event.columns]
-    assert columns[: len(members) + 1] == [*members, "mac"]
+    evidence = ["writer", "writer_seq", "leaf", "mac"]
+    assert columns[: len(members) + len(evidence)] == [*members, *evidence]
