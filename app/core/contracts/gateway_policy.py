@@ -1,7 +1,6 @@
 """What a policy says of requests to model providers: pipelines, routes, scopes, arguments of tools."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -89,6 +88,11 @@ class GatewayPipeline(BaseModel):
     def matches(self, provider: str, model: str) -> bool:
         """Return whether these middlewares are for ``model`` of ``provider``."""
         return _any_matches(self.providers, provider) and _any_matches(self.models, model)
+
+    @property
+    def restores(self) -> bool:
+        """Return whether originals are put into answers."""
+        return any(step.name == RESTORATION for step in self.inbound)
 
 
 class RouteCondition(BaseModel):
@@ -198,16 +202,17 @@ class GatewayPolicy(BaseModel):
         spelled = {name: value for name, value in document.items() if name not in _SPELLINGS}
         return {**spelled, **{_SPELLINGS[name]: document[name] for name in _SPELLINGS if name in document}}
 
-    def pipeline_of(self, provider: str, model: str | None) -> GatewayPipeline:
+    def pipelines_of(self, provider: str, model: str | None) -> list[GatewayPipeline]:
         """Return the middlewares for ``model``, by the provider's own name, of ``provider``.
 
-        Without a model, such as for a stored answer, those of all its models: every step, and restoration only where
-        all of them restore.
+        Without a model, such as for a stored answer, the entries for all its models; see ``gateway_pipelines.joined``.
         """
-        if model is None:
-            return _joined([entry for entry in self.pipelines if _any_matches(entry.providers, provider)])
-        matching = (entry for entry in self.pipelines if entry.matches(provider, model))
-        return next(matching, GatewayPipeline())
+        if model is not None:
+            matching = (entry for entry in self.pipelines if entry.matches(provider, model))
+            return [next(matching, GatewayPipeline())]
+        entries = [entry for entry in self.pipelines if _any_matches(entry.providers, provider)]
+        last = next((number for number, entry in enumerate(entries) if "*" in entry.models), None)
+        return entries[: last + 1] if last is not None else [*entries, GatewayPipeline()]
 
     def route_of(self, labels: Collection[str]) -> GatewayRoute | None:
         """Return the route for a request in which findings with ``labels`` were made, or None."""
@@ -223,30 +228,6 @@ class GatewayPolicy(BaseModel):
             if Glob(rule.tool).matches(tool) and (rule.types is None or types_match(rule.types, [label])):
                 return rule.restore
         return None
-
-
-def _joined(entries: Sequence[GatewayPipeline]) -> GatewayPipeline:
-    """Return one entry that does what each of ``entries`` does, and what is done where none matches."""
-    last = next((number for number, entry in enumerate(entries) if "*" in entry.models), None)
-    every = [*entries[: last + 1]] if last is not None else [*entries, GatewayPipeline()]
-    restored = all(any(step.name == RESTORATION for step in entry.inbound) for entry in every)
-    inbound = [
-        step for step in _steps(entry.inbound for entry in every) if restored or step.name != RESTORATION
-    ]
-    refuses = any(entry.streams == "refuse" for entry in every)
-    return GatewayPipeline.model_construct(
-        outbound=_steps(entry.outbound for entry in every),
-        inbound=inbound,
-        streams="refuse" if refuses else "hold",
-    )
-
-
-def _steps(lists: Iterable[Sequence[Step]]) -> list[Step]:
-    steps: list[Step] = []
-    for step in chain.from_iterable(lists):
-        if step not in steps:
-            steps.append(step)
-    return steps
 
 
 def _any_matches(patterns: Collection[str], name: str) -> bool:

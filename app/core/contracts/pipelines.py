@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from app.core.contracts.middleware import Arguments, Phase, ScopeName
 from app.core.contracts.policy import Milliseconds
+from app.core.contracts.policy_steps import Step
 
 MAX_PIPELINES: Final = 200
 MAX_STEPS: Final = 32
@@ -29,10 +30,8 @@ class PipelineArguments(Arguments):
     )
 
 
-class PipelineStep(BaseModel):
+class PipelineStep(Step):
     """One middleware of a pipeline, and what happens to the call if it fails."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1, max_length=160, description="Name of the middleware.")
     arguments: dict[str, Any] = Field(

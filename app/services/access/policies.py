@@ -23,6 +23,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.access import Authority
+from app.services.access.gateway_rules import check_gateway
 from app.services.access.policy_documents import escaped, merged, policy_of
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
@@ -195,8 +196,9 @@ class PolicyService:
     ) -> PolicyVersion:
         """Check and add the version after ``before``, with its record."""
         self._check_arguments_exist(policy)
-        pipelines = {pipeline.name for pipeline in await list_pipelines(tx, target, active=True)}
+        pipelines = {pipeline.name: pipeline for pipeline in await list_pipelines(tx, target, active=True)}
         self._check_names(policy, pipelines)
+        check_gateway(policy.gateway, pipelines)
         version = before.version + 1 if before is not None else 1
         document = policy.model_dump(mode="json")
         added = StoredPolicy(target, version, document, self.now(), caller.key_id)

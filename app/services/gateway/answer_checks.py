@@ -124,7 +124,7 @@ class AnswerChecks:
     async def _judged(self, items: Sequence[Any], scope: str) -> list[Any]:
         """Return ``items`` as the steps leave them; what a step puts in front is for a model, and left out."""
         use = replace(self.use, until=end_of(self.use.policy), evidence=self.evidence)
-        changed = await use.run(await use.flat(self.steps), items, scope)
+        changed = await use.run(self.steps, items, scope)
         return changed[len(changed) - len(items) :]
 
 

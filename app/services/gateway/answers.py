@@ -9,7 +9,7 @@ from json import JSONDecoder
 from typing import Any, Final, Protocol
 
 from app.core.content.handles import Handle
-from app.core.contracts.gateway_policy import RESTORATION, GatewayPipeline, GatewayPolicy
+from app.core.contracts.gateway_policy import GatewayPolicy
 from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
 from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
@@ -268,15 +268,13 @@ def _answer_headers(
     return [*kind.headers.answer(headers), *own]
 
 
-def restoration_of(
-    policy: GatewayPolicy, pipeline: GatewayPipeline, vault: RequestVault
-) -> HandleRestoration | None:
-    """Return what puts originals into an answer; None where the policy's inbound steps do not restore.
+def restoration_of(policy: GatewayPolicy, arguments: Any, vault: RequestVault) -> HandleRestoration | None:
+    """Return what puts originals into an answer; None without ``arguments``: the policy does not restore.
 
-    Without a rule, tools of the client get originals that stand in the same request, those of the provider none.
+    ``arguments`` are those of ``pii_restoration``. Without a rule, tools of the client get originals that stand in the
+    same request, those of the provider none; the ``tools`` of the arguments get all.
     """
-    step = next((step for step in pipeline.inbound if step.name == RESTORATION), None)
-    if step is None:
+    if arguments is None:
         return None
     met = frozenset(vault.handles)
 
@@ -286,12 +284,8 @@ def restoration_of(
         rule = policy.restores(channel.tool or "", handle.label)
         if rule is not None:
             return rule
+        if channel.tool in arguments.tools:
+            return True
         return channel.runner is ToolRunner.CLIENT and Handle(handle.label, handle.ordinal) in met
 
-    arguments = step.arguments
-    return HandleRestoration(
-        vault.resolve,
-        allows,
-        exact=arguments.get("exact") is True,
-        safe=arguments.get("positions", "safe") != "all",
-    )
+    return HandleRestoration(vault.resolve, allows, exact=arguments.exact, safe=arguments.positions == "safe")

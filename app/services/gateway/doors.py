@@ -198,7 +198,7 @@ class GatewayService:
             action=_REDACT,
         )
         if request is None:
-            return self._without_texts(incoming, use, vault, destination, record)
+            return await self._without_texts(incoming, use, vault, destination, record)
         record.streams, record.unscanned = request.facts.stream, sum(request.unscanned.values())
         if record.unscanned and policy.gateway.unscanned == "block":
             raise UnscannableContentError(
@@ -212,7 +212,7 @@ class GatewayService:
         ):
             return await self._hidden(outbound, request, destination, record)
 
-    def _without_texts(
+    async def _without_texts(
         self,
         incoming: DoorRequest,
         use: PipelineUse,
@@ -225,9 +225,9 @@ class GatewayService:
         record.observed = terms.mode == "observe"
         if record.observed:
             return _Turn(incoming.body, destination, vault, None)
-        pipeline = _pipeline_of(terms, destination)
-        checks = self._checks(use, pipeline)
-        return _Turn(incoming.body, destination, vault, restoration_of(terms, pipeline, vault), checks)
+        pipeline = await _pipeline_of(use, destination)
+        restoration = restoration_of(terms, use.restoration(pipeline), vault)
+        return _Turn(incoming.body, destination, vault, restoration, self._checks(use, pipeline))
 
     def _checks(
         self, use: PipelineUse, pipeline: GatewayPipeline, request: GatewayRequest | None = None
@@ -266,12 +266,12 @@ class GatewayService:
         """Return the request with handles, for the provider to which the policy routes it because of what was found."""
         policy, vault, came = outbound.use.policy.gateway, outbound.vault, request
         asked, record.observed = request.facts.model, policy.mode == "observe"
-        pipeline = _pipeline_of(policy, destination)
+        pipeline = await _pipeline_of(outbound.use, destination)
         if policy.routes and not record.observed:
             # What is found decides where the request goes, and that decides what is hidden from whom.
             await outbound.observed(request, pipeline.outbound)
             destination = self._routed(destination, policy, outbound.use.findings)
-            pipeline = _pipeline_of(policy, destination)
+            pipeline = await _pipeline_of(outbound.use, destination)
             outbound.use.findings.clear()
         checks = self._checks(outbound.use, pipeline, came)
         if record.streams and not record.observed:
@@ -297,7 +297,7 @@ class GatewayService:
             body=body,
             destination=destination,
             vault=vault,
-            restoration=restoration_of(policy, pipeline, vault),
+            restoration=restoration_of(policy, outbound.use.restoration(pipeline), vault),
             checks=checks,
             documents=await outbound.documents(came, sent),
         )
@@ -366,8 +366,8 @@ def _texts(request: GatewayRequest | None) -> list[str]:
     return [] if request is None else [leaf.leaf.text for leaf in request.leaves()]
 
 
-def _pipeline_of(policy: GatewayPolicy, destination: _Destination) -> GatewayPipeline:
-    return policy.pipeline_of(destination.endpoint.entry.name, destination.model)
+async def _pipeline_of(use: PipelineUse, destination: _Destination) -> GatewayPipeline:
+    return await use.pipeline_of(destination.endpoint.entry.name, destination.model)
 
 
 def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> ProviderEntry:

@@ -39,7 +39,6 @@ class Outbound:
         ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
         are those that the provider signed; SignedBlockGoneError if one of them is gone.
         """
-        steps = await self.use.flat(steps)  # a filter may stand in a pipeline of the tenant
         hiding = [step for step in steps if step.name != _FILTER]
         changed = request.changed(await self._items(request, hiding))
         for step in steps:
@@ -59,17 +58,19 @@ class Outbound:
         if not offered:
             return request
         definitions = [tool.definition for tool in offered.values()]
-        asked = step.model_copy(update={"arguments": {"availableTools": definitions, **step.arguments}})
+        arguments = {"availableTools": definitions, **step.arguments}
+        asked = step.model_copy(update={"arguments": arguments})
         items = [request.items[number] for number in request.numbers(_CONVERSATION)]
         report = await self.use.report(asked, items, self.vault.scope.name)
+        if "suggestedToolSet" not in report:
+            return request  # the step failed, and is one that may be skipped
         kept = {*report["suggestedToolSet"], *request.chosen_tools}
         dropped = {tool.number for name, tool in offered.items() if name not in kept}
         return request.without_tools(dropped) if len(dropped) < len(offered) else request
 
     async def observed(self, request: GatewayRequest, steps: Sequence[Step]) -> None:
         """Count what ``steps`` would hide, and change nothing."""
-        flat = await self.use.flat(steps)
-        await self.use.run(flat, request.items, self.vault.scope.name, observe=True)
+        await self.use.run(steps, request.items, self.vault.scope.name, observe=True)
 
     async def checked(
         self, request: GatewayRequest, note: str | None

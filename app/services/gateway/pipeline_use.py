@@ -9,14 +9,16 @@ from functools import partial
 from typing import Any, Final
 
 from app.core.access import Caller
-from app.core.contracts.middleware import Invocation
+from app.core.contracts.gateway_pipelines import flattened, joined
+from app.core.contracts.gateway_policy import RESTORATION, GatewayPipeline
+from app.core.contracts.middleware import REMOTE_SEPARATOR, Invocation
 from app.core.contracts.pipelines import Pipeline, PipelineStep
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
 from app.core.contracts.settled_texts import SettledTexts, SettledTextsChangedError
-from app.core.errors import InternalError, ServiceError
+from app.core.errors import InternalError, NotFoundError, ServiceError
 from app.core.request import RequestInfo
-from app.services.invoke.calls import MiddlewareCall
+from app.services.invoke.calls import MiddlewareCall, checked_arguments, merged_arguments
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder
 from app.services.invoke.pipeline_runs import PipelineRun
@@ -58,7 +60,7 @@ class PipelineUse:
         observe: bool = False,
         settled: SettledTexts | None = None,
     ) -> list[Any]:
-        """Return the items as ``steps`` leave them, which are middlewares (see ``flat``).
+        """Return the items as ``steps`` leave them, which are middlewares (see ``pipeline_of``).
 
         The run is on record. With ``observe`` it is that alone: nothing is stored. Without ``steps`` nothing runs.
         Raises SettledTextsChangedError, with nothing stored, if something else is found in ``settled`` texts now.
@@ -113,21 +115,40 @@ class PipelineUse:
     def _invocation(self, call: MiddlewareCall, settled: SettledTexts, until: float) -> Invocation:
         return replace(self.invoke.invocation(call, until), settled=settled)
 
-    async def flat(self, steps: Sequence[Step]) -> list[Step]:
-        """Return ``steps`` with those of a pipeline of the tenant in its place."""
-        flat: list[Step] = []
-        for step in steps:
-            invocable = await self.invoke.invocables.named(self.caller.tenant, step.name)
-            inner = invocable.pipeline.steps if isinstance(invocable, PipelineVersion) else [step]
-            flat += [Step(name=each.name, arguments=each.arguments) for each in inner]
-        return flat
+    async def pipeline_of(self, provider: str, model: str | None) -> GatewayPipeline:
+        """Return what the policy runs for a model of a provider, or for all of its models (None).
+
+        Its steps are middlewares: a pipeline of the tenant is replaced by its steps, with their limits.
+        """
+        invocables = self.invoke.invocables
+        pipelines = await invocables.pipelines_of(self.caller.tenant)
+
+        def find(name: str) -> Pipeline | None:
+            version = pipelines.get(name)
+            if version is None and name not in invocables.installed and REMOTE_SEPARATOR not in name:
+                raise NotFoundError(
+                    f"The policy of this tenant names a middleware or pipeline that does not exist: {name}."
+                )
+            return None if version is None else version.pipeline
+
+        entries = self.policy.gateway.pipelines_of(provider, model)
+        return joined([flattened(entry, find) for entry in entries])
+
+    def restoration(self, pipeline: GatewayPipeline) -> Any:
+        """Return the arguments with which ``pipeline`` restores, as the middleware reads them; None if it does not."""
+        step = next((step for step in pipeline.inbound if step.name == RESTORATION), None)
+        if step is None:
+            return None
+        middleware = self.invoke.invocables.installed[RESTORATION]
+        return checked_arguments(middleware, merged_arguments(self.policy, middleware, step.arguments))
 
     def _version(self, steps: Sequence[Step]) -> PipelineVersion:
         """Return one pipeline of all steps, so that they share handles and are on record once."""
-        flat = [
-            PipelineStep(name=step.name, arguments=self._arguments(step.name, step.arguments))
-            for step in steps
-        ]
+        flat = []
+        for step in steps:
+            limited = step if isinstance(step, PipelineStep) else PipelineStep(name=step.name)
+            arguments = self._arguments(step.name, step.arguments)
+            flat.append(limited.model_copy(update={"arguments": arguments}))
         pipeline = Pipeline(name=_NAME, steps=flat)
         return PipelineVersion(0, pipeline, "active", "gateway", datetime.now(UTC), self.caller.key_id)
 

@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.contracts.gateway_policy import GatewayPolicy, types_match
+from app.core.contracts.gateway_pipelines import flattened, joined
+from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy, types_match
+from app.core.contracts.pipelines import Pipeline, PipelineStep
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_widening import widenings
+from app.core.errors import BlockedByPolicyError
 
 ROUTES = [
     {"when": {"types": ["secret"]}, "refuse": True},
@@ -19,12 +22,20 @@ def policy(**members: Any) -> GatewayPolicy:
     return Policy.model_validate({"gateway": members}).gateway
 
 
+def pipeline_of(rules: GatewayPolicy, provider: str, model: str | None, **pipelines: Any) -> GatewayPipeline:
+    """Return what runs for a model; ``pipelines`` are those of the tenant, as lists of steps."""
+    stored = {
+        name: Pipeline.model_validate({"name": name, "steps": steps}) for name, steps in pipelines.items()
+    }
+    return joined([flattened(entry, stored.get) for entry in rules.pipelines_of(provider, model)])
+
+
 def names(steps: Any) -> list[str]:
     return [step.name for step in steps]
 
 
 def test_without_a_word_everything_is_redacted_and_restored():
-    chosen = policy().pipeline_of("main", "gpt-5")
+    chosen = pipeline_of(policy(), "main", "gpt-5")
     assert names(chosen.outbound) == ["pii_redaction", "secret_redaction"]
     assert names(chosen.inbound) == ["pii_restoration"]
     assert (policy().mode, policy().unscanned, policy().note, policy().stable_scope) == (
@@ -37,11 +48,11 @@ def test_the_first_pipeline_that_matches_provider_and_model_applies():
     moderated = {"models": ["gpt-*"], "outbound": [{"name": "content_moderation"}]}
     local = {"providers": ["loc*"], "outbound": [], "inbound": []}
     rules = policy(pipelines=[local, moderated])
-    assert names(rules.pipeline_of("main", "gpt-5").outbound) == ["content_moderation"]
-    assert names(rules.pipeline_of("main", "gpt-5").inbound) == ["pii_restoration"]
-    assert rules.pipeline_of("local", "gpt-5").outbound == []
-    assert names(rules.pipeline_of("main", "claude").outbound) == ["pii_redaction", "secret_redaction"]
-    assert names(rules.pipeline_of("main", "xgpt-5").outbound) == ["pii_redaction", "secret_redaction"]
+    assert names(pipeline_of(rules, "main", "gpt-5").outbound) == ["content_moderation"]
+    assert names(pipeline_of(rules, "main", "gpt-5").inbound) == ["pii_restoration"]
+    assert pipeline_of(rules, "local", "gpt-5").outbound == []
+    assert names(pipeline_of(rules, "main", "claude").outbound) == ["pii_redaction", "secret_redaction"]
+    assert names(pipeline_of(rules, "main", "xgpt-5").outbound) == ["pii_redaction", "secret_redaction"]
 
 
 @pytest.mark.parametrize(
@@ -162,16 +173,78 @@ def test_a_request_without_a_model_gets_what_any_of_the_models_would():
             ]
         }
     )
-    joined = rules.pipeline_of("main", None)
-    assert names(joined.outbound) == ["pii_redaction", "secret_redaction", "tool_filter"]
-    assert names(joined.inbound) == ["pii_restoration", "content_moderation"]
-    assert joined.streams == "refuse"
+    every = pipeline_of(rules, "main", None)
+    assert names(every.outbound) == ["pii_redaction", "secret_redaction", "tool_filter"]
+    assert names(every.inbound) == ["pii_restoration", "content_moderation"]
+    assert every.streams == "refuse"
     # One entry that restores nothing, or hides nothing, does not widen what the others say.
-    local = rules.pipeline_of("local", None)
+    local = pipeline_of(rules, "local", None)
     assert names(local.inbound) == ["content_moderation"]
     assert names(local.outbound) == ["pii_redaction", "secret_redaction", "tool_filter"]
     # Nothing is added behind an entry for every model.
-    every = GatewayPolicy.model_validate({"pipelines": [{"outbound": [], "inbound": []}]}).pipeline_of(
-        "x", None
-    )
+    every = pipeline_of(policy(pipelines=[{"outbound": [], "inbound": []}]), "x", None)
     assert (every.outbound, every.inbound, every.streams) == ([], [], "hold")
+
+
+def test_a_pipeline_stands_for_its_steps_with_limits_and_arguments():
+    steps = [
+        {"name": "tool_filter", "arguments": {"maxTools": 3}, "on_error": "skip", "timeout_ms": 40},
+        {"name": "pii_redaction"},
+    ]
+    asked = {"name": "ours", "arguments": {"tool_filter": {"minScore": 1}, "pii_redaction": {"mode": "mask"}}}
+    rules = policy(
+        pipelines=[{"outbound": [{"name": "timestamp_injector"}, asked], "inbound": [{"name": "back"}]}]
+    )
+    entry = pipeline_of(rules, "main", "gpt-5", ours=steps, back=[{"name": "pii_restoration"}])
+    assert entry.outbound == [
+        PipelineStep(name="timestamp_injector"),
+        PipelineStep(
+            name="tool_filter", arguments={"minScore": 1, "maxTools": 3}, on_error="skip", timeout_ms=40
+        ),
+        PipelineStep(name="pii_redaction", arguments={"mode": "mask"}),
+    ]
+    assert entry.restores and names(entry.inbound) == ["pii_restoration"]
+    assert not pipeline_of(rules, "main", "gpt-5").restores  # no such pipeline, so a middleware of that name
+
+
+def test_entries_restore_together_only_where_the_pipelines_of_each_do():
+    rules = policy(pipelines=[{"models": ["a"], "inbound": [{"name": "back"}]}, {"models": ["b"]}])
+    both = pipeline_of(
+        rules, "main", None, back=[{"name": "pii_restoration"}, {"name": "content_moderation"}]
+    )
+    assert names(both.inbound) == ["pii_restoration", "content_moderation"]
+    one = pipeline_of(rules, "main", None, back=[{"name": "content_moderation"}])
+    assert names(one.inbound) == ["content_moderation"]
+    # The same step in two entries runs once.
+    assert names(both.outbound) == ["pii_redaction", "secret_redaction"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "pointer"),
+    [
+        ({"inbound": [{"name": "pii_restoration"}, {"name": "far__check"}]}, "/inbound/1/name"),
+        ({"inbound": [{"name": "far__check"}, {"name": "back"}]}, "/inbound/0/name"),
+        ({"inbound": [{"name": "away"}, {"name": "back"}]}, "/inbound/0/name"),
+        ({"inbound": [{"name": "pii_restoration", "arguments": {"scope": "s"}}]}, "/inbound/0/arguments"),
+        ({"inbound": [{"name": "back"}, {"name": "elsewhere"}]}, "/inbound/1/arguments"),
+        ({"outbound": [{"name": "away", "arguments": {"x": {}}}]}, "/outbound/0/arguments/x"),
+        (
+            {"outbound": [{"name": "masks", "arguments": {"pii_redaction": 1}}]},
+            "/outbound/0/arguments/pii_redaction",
+        ),
+        (
+            {"outbound": [{"name": "masks", "arguments": {"pii_redaction": {"mode": "handles"}}}]},
+            "/outbound/0/arguments/pii_redaction",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(entry, pointer):
+    tenant = {
+        "back": [{"name": "pii_restoration"}],
+        "away": [{"name": "far__check"}],
+        "elsewhere": [{"name": "pii_restoration", "arguments": {"redactions": {}}}],
+        "masks": [{"name": "pii_redaction", "arguments": {"mode": "mask"}}],
+    }
+    with pytest.raises(BlockedByPolicyError) as refused:
+        pipeline_of(policy(pipelines=[entry]), "main", "gpt-5", **tenant)
+    assert refused.value.details == {"pointer": pointer}
