@@ -83,6 +83,7 @@ class AnswerRun:
     model: str | None = None
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
+    _held: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
 
     async def begun(self) -> DoorAnswer:
@@ -125,7 +126,9 @@ class AnswerRun:
             chunks = self._sent(self._events())
             if checks is not None and checks.steps:
                 name = self.vault.scope.name
+                self._held = True
                 body = await checks.passed_stream(self._events(), family, self.operation, name)
+                await self._announce()
                 self.complete = False  # it is whole, and has yet to be sent
                 chunks = self._one(body)
         return DoorAnswer(self.answer.status, self._headers(), chunks, streams=True)
@@ -216,10 +219,16 @@ class AnswerRun:
                 self.record.caller, vault.scope, self.entry.name, list(ids.values()), vault.handles
             )
             self._bound.update(ids)
-        if self.restoration is not None and self.restoration.restored and not self._announced:
-            self._announced = True
-            await self.record.restoring()
+        if not self._held:
+            await self._announce()
         self.record.usage, self.record.notes = report.usage, report.notes
+
+    async def _announce(self) -> None:
+        """Record, once, that originals go out, or what the checks have passed."""
+        restores = self.restoration is not None and bool(self.restoration.restored)
+        if not self._announced and (restores or self.record.steps):
+            self._announced = True
+            await self.record.releasing(restores=restores)
 
     def _left(self, chunk: bytes) -> None:
         self.record.begun()

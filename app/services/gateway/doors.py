@@ -45,7 +45,7 @@ from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
 
-_REDACT: Final = "gateway.redact"
+_STEPS: Final = "gateway.steps"
 _PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
@@ -195,7 +195,9 @@ class GatewayService:
             policy_version=record.policy_version or 0,
             info=info,
             until=end_of(policy),
-            action=_REDACT,
+            action=_STEPS,
+            findings=record.findings,
+            reports=record.steps,
         )
         if request is None:
             return await self._without_texts(incoming, use, vault, destination, record)
@@ -272,7 +274,7 @@ class GatewayService:
             await outbound.observed(request, pipeline.outbound)
             destination = self._routed(destination, policy, outbound.use.findings)
             pipeline = await _pipeline_of(outbound.use, destination)
-            outbound.use.findings.clear()
+            record.forget_steps()
         checks = self._checks(outbound.use, pipeline, came)
         if record.streams and not record.observed:
             checks.refuse_stream()
@@ -280,7 +282,6 @@ class GatewayService:
             await outbound.observed(request, pipeline.outbound)
         else:
             request = await outbound.redacted(request, pipeline.outbound)
-        record.findings.update(outbound.use.findings)
         record.provider, record.model = destination.endpoint.entry.name, destination.model
         if destination.model is not None and destination.model != asked:
             request = request.with_model(destination.model)

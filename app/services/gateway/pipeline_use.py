@@ -22,6 +22,7 @@ from app.services.invoke.calls import MiddlewareCall, checked_arguments, merged_
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import InvokeAnswer, OutcomeRecorder
 from app.services.invoke.pipeline_runs import PipelineRun
+from app.services.invoke.pipeline_steps import StepReport
 from app.services.invoke.pipelines import PipelineVersion
 
 BOTH_REDACTIONS: Final = (Step(name="pii_redaction"), Step(name="secret_redaction"))
@@ -35,7 +36,8 @@ _ALWAYS: Final[Mapping[str, Any]] = {"uris": "change"}
 class PipelineUse:
     """Runs pipelines for one request; ``until`` is a time of the event loop's clock.
 
-    ``outcomes`` store handles in the vault that this request may see. ``action`` names the runs in the record.
+    ``outcomes`` store handles in the vault that this request may see. ``action`` names the runs in the record. With
+    ``reports`` they are not on record by themselves: the record of the request tells of their steps, which are added.
     """
 
     invoke: InvokeService
@@ -50,6 +52,7 @@ class PipelineUse:
     """The texts before an answer, for middlewares that compare the answer with them."""
     findings: Counter[str] = field(default_factory=Counter)
     """The number of findings so far, by label."""
+    reports: list[StepReport] | None = None
 
     async def run(
         self,
@@ -62,7 +65,7 @@ class PipelineUse:
     ) -> list[Any]:
         """Return the items as ``steps`` leave them, which are middlewares (see ``pipeline_of``).
 
-        The run is on record. With ``observe`` it is that alone: nothing is stored. Without ``steps`` nothing runs.
+        With ``observe`` nothing is stored, and what is found is counted alone. Without ``steps`` nothing runs.
         Raises SettledTextsChangedError, with nothing stored, if something else is found in ``settled`` texts now.
         """
         if not steps:
@@ -97,6 +100,7 @@ class PipelineUse:
             call=call,
             until=self.until,
             invocation=partial(self._invocation, call, settled),
+            own_event=self.reports is None,
         )
         arguments: dict[str, Any] = {"scope": scope, **({"dryRun": True} if observe else {})}
         try:
@@ -104,13 +108,19 @@ class PipelineUse:
         except SettledTextsChangedError:
             raise
         except BaseException as error:
-            call.action = self.action  # a dry run has another name where it was asked for
-            await call.refused(error)
+            self._add(run)
+            if self.reports is None:
+                await call.refused(error)
             if isinstance(error, ServiceError | asyncio.CancelledError):
                 raise
             raise InternalError("The service failed; the log has the request id.") from error
-        self.findings.update(run.counts)
+        self._add(run)
         return answer
+
+    def _add(self, run: PipelineRun) -> None:
+        self.findings.update(run.counts)
+        if self.reports is not None:
+            self.reports.extend(run.reports)
 
     def _invocation(self, call: MiddlewareCall, settled: SettledTexts, until: float) -> Invocation:
         return replace(self.invoke.invocation(call, until), settled=settled)

@@ -20,9 +20,12 @@ from app.core.errors import (
 )
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
+from app.services.invoke.calls import flags_of
+from app.services.invoke.pipeline_steps import StepReport, audited
 
 _REQUEST = "gateway.request"
 _RESTORE = "gateway.restore"
+_CHECK = "gateway.check"
 _ANSWER = "gateway.answer"
 _UNRECORDED = (AuditUnavailableError, StoreUnavailableError, RateLimitedError, OverloadedError)
 _LONGEST_NAME = 200
@@ -35,9 +38,10 @@ CLIENT_GONE = "client_gone"
 class GatewayRecord:
     """What is known of a request so far: names, numbers and digests, never content.
 
-    ``findings`` counts what redaction hides, by label; ``egress`` what only the egress check noticed. ``usage`` are the
-    provider's numbers of tokens, ``notes`` what was left out of the answer. ``error_code`` tells why an answer ended
-    before its end.
+    ``findings`` counts what middlewares find, by label, and ``steps`` says how each of them ended: in the request until
+    it leaves, then in the answer until that may go out. ``egress`` counts what only the egress check noticed. ``usage``
+    are the provider's numbers of tokens, ``notes`` what was left out of the answer. ``error_code`` tells why an answer
+    ended before its end.
     """
 
     audit: AuditService
@@ -55,6 +59,7 @@ class GatewayRecord:
     status: int = 0
     error_code: str | None = None
     findings: Counter[str] = field(default_factory=Counter)
+    steps: list[StepReport] = field(default_factory=list)
     egress: Counter[str] = field(default_factory=Counter)
     restored: Counter[str] = field(default_factory=Counter)
     usage: Mapping[str, Any] = field(default_factory=dict)
@@ -65,21 +70,35 @@ class GatewayRecord:
     started_ns: int = field(default_factory=time.perf_counter_ns)
     sent_ns: int = 0
     first_ns: int = 0
+    _refusal: Mapping[str, str | int | bool] = field(default_factory=dict)
 
     async def sending(self, body: bytes) -> None:
         """Record that these bytes leave now; without the record they do not."""
         tenant = self.caller.tenant
-        details = {"stream": self.streams, "unscanned": self.unscanned, "prefix_changed": self.prefix_changed}
+        details: dict[str, str | int | bool] = {
+            "stream": self.streams,
+            "unscanned": self.unscanned,
+            "prefix_changed": self.prefix_changed,
+            **audited(self.steps),
+        }
         if self.observed:
             details["observed"] = True
         counts = self.findings + Counter({f"egress_{label}": number for label, number in self.egress.items()})
         digest = self.audit.digest(tenant, body) if body else None
         await self._record(_REQUEST, OUTCOME_SENT, details, counts, in_hmac=digest, bytes_in=len(body))
         self.sent, self.sent_ns = True, time.perf_counter_ns()
+        self.forget_steps()
 
-    async def restoring(self) -> None:
-        """Record that the first original is about to go to the caller."""
-        await self._record(_RESTORE, OUTCOME_OK, {"stage": "started"}, {})
+    def forget_steps(self) -> None:
+        """Begin anew with what middlewares find and how they end."""
+        self.findings.clear()
+        self.steps.clear()
+
+    async def releasing(self, *, restores: bool) -> None:
+        """Record that the first original, or an answer that the checks have passed, is about to go to the caller."""
+        action = _RESTORE if restores else _CHECK
+        await self._record(action, OUTCOME_OK, {"stage": "started", **audited(self.steps)}, self.findings)
+        self.forget_steps()
 
     def begun(self) -> None:
         """Note the time of the first bytes of the answer."""
@@ -93,12 +112,15 @@ class GatewayRecord:
             "stream": self.streams,
             **_tokens(self.usage),
             **+Counter(self.notes),
+            **audited(self.steps),
+            **self._refusal,
         }
         if self.first_ns:
             details["first_byte_us"] = (self.first_ns - self.sent_ns) // 1000
         outcome = OUTCOME_OK if self.error_code is None else OUTCOME_FAILED
+        counts = self.restored + self.findings
         await self._record(
-            _ANSWER, outcome, details, self.restored, error_code=self.error_code, bytes_out=self.bytes_out
+            _ANSWER, outcome, details, counts, error_code=self.error_code, bytes_out=self.bytes_out
         )
 
     @asynccontextmanager
@@ -115,11 +137,14 @@ class GatewayRecord:
             raise
         except Exception as error:
             self.error_code = error.code if isinstance(error, ServiceError) else InternalError.code
+            flags, self._refusal = flags_of(error) or ({}, {})
+            self.findings.update(flags)
             if self.sent:
                 await self.ended()
             else:
                 outcome = OUTCOME_REFUSED if isinstance(error, ServiceError) else OUTCOME_FAILED
-                await self._record(_REQUEST, outcome, {}, self.findings, error_code=self.error_code)
+                details = {**audited(self.steps), **self._refusal}
+                await self._record(_REQUEST, outcome, details, self.findings, error_code=self.error_code)
             raise
         await self.ended()
 

@@ -101,12 +101,20 @@ class MiddlewareCall:
             return
         is_service_error = isinstance(error, ServiceError)
         code = error.code if isinstance(error, ServiceError) else InternalError.code
-        if isinstance(error, BlockedByPolicyError) and "flags" in error.details:
-            # What a middleware detected in a context that it refused: names of categories, never content.
-            self.counts = dict.fromkeys(error.details["flags"], 1)
-            self.details = {"severity": error.details["severity"], "allow": False}
+        if flags := flags_of(error):
+            self.counts, self.details = flags
         event = self.event(OUTCOME_REFUSED if is_service_error else OUTCOME_FAILED)
         await self.audit.record(replace(event, error_code=code))
+
+
+def flags_of(error: BaseException) -> tuple[Mapping[str, int], Mapping[str, str | int | bool]] | None:
+    """Return what a middleware detected in a context that it refused, as counts and details of an event, or None.
+
+    These are names of categories, never content.
+    """
+    if not isinstance(error, BlockedByPolicyError) or "flags" not in error.details:
+        return None
+    return dict.fromkeys(error.details["flags"], 1), {"severity": error.details["severity"], "allow": False}
 
 
 def merged_arguments(

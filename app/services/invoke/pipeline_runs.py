@@ -48,6 +48,8 @@ class PipelineRun:
     call: MiddlewareCall
     until: float
     invocation: Callable[[float], Invocation]
+    own_event: bool = True
+    """Whether the run is on record by itself; else whoever runs it records it, from ``reports`` and ``counts``."""
     table: PipelineHandles = field(default_factory=PipelineHandles)
     reports: list[StepReport] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -230,8 +232,7 @@ class PipelineRun:
     async def _store(self) -> InvokeAnswer:
         """Store the handles in the text together with the audit event, or the event alone if there are none."""
         if self.vault is None:
-            event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
-            await self.outcomes.audit.record(event)
+            await self._record()
             return InvokeAnswer(self.items, self._metadata())
         options, call, context = self.vault, self.call, await self._parse_items()
         wanted = await off_loop(self._weight, self.table.present, context)
@@ -246,7 +247,7 @@ class PipelineRun:
                 named, receipt.scope, options
             )
             final[:] = [InvokeAnswer(content, full_metadata)]
-            return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)]
+            return [call.event(OUTCOME_OK, out=content, scope=receipt.scope)] if self._has_event else []
 
         call.details = {**call.details, "mapping_returned": options.return_mapping}
         ttl_s = options.ttl_s or self.policy.scope_ttl_s
@@ -262,9 +263,19 @@ class PipelineRun:
             metadata["redactions"] = [
                 {"handle": handle.name, "type": handle.label.lower()} for handle in wanted
             ]
-        event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
-        await self.outcomes.audit.record(event)
+        await self._record()
         return InvokeAnswer(self.items, metadata)
+
+    @property
+    def _has_event(self) -> bool:
+        return (
+            self.own_event or self.call.sealed is not None
+        )  # what is sealed has its place in an event of the run
+
+    async def _record(self) -> None:
+        if self._has_event:
+            event = self.call.event(OUTCOME_OK, out=self.items, scope=self.restored_from)
+            await self.outcomes.audit.record(event)
 
 
 def _merged_options(first: VaultOptions, more: VaultOptions) -> VaultOptions:

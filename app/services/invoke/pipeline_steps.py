@@ -1,6 +1,6 @@
 """The steps of a pipeline run: the arguments of each, and a report of each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -123,7 +123,7 @@ def overall(reports: Sequence[StepReport]) -> dict[str, Any]:
     return kept
 
 
-def audited(reports: Sequence[StepReport]) -> dict[str, str | int | bool]:
+def audited(reports: Iterable[StepReport]) -> dict[str, str | int | bool]:
     """Return the steps as the details of an audit event: names, outcomes, times and identifiers."""
     details: dict[str, str | int | bool] = {}
     for number, report in enumerate(reports, 1):
