@@ -15,6 +15,9 @@ from pathlib import Path
 import httpx2
 import psutil
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packageurl import PackageURL
 
 from tests.artefacts import ROOT
 from tests.e2e.running import await_ready
@@ -148,3 +151,23 @@ def test_the_image_holds_its_bill_and_runs_as_nobody_who_may_change_it(image: Im
     assert (configured["User"], configured["Cmd"]) == ("sluice", ["sluice", "serve"])
     assert configured["Healthcheck"]
     assert not [value for value in configured["Env"] if value.startswith(("PIP_", "HTTP"))]
+
+
+def test_the_image_names_every_package_of_its_distribution_with_its_licences(image: Image) -> None:
+    complete = image.answer("cat", "/opt/sluice/image.cdx.json")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(complete) is None
+    parts = {part["bom-ref"]: part for part in json.loads(complete)["components"]}
+    installed = image.answer("dpkg-query", "-W", "-f", "${Package} ${Version} ${Architecture} ${Status}\n")
+    debian = [line.split() for line in installed.splitlines() if line.endswith(" installed")]
+    purls = {ref: PackageURL.from_string(ref) for ref in parts if ref.startswith("pkg:deb/debian/")}
+    assert len(debian) > 80
+    assert {(purl.name, purl.version, purl.qualifiers["arch"]) for purl in purls.values()} == {
+        (name, version, architecture) for name, version, architecture, *_ in debian
+    }
+    assert all(parts[ref]["licenses"] for ref in parts)
+    unsaid = [ref for ref in purls if "not said" in json.dumps(parts[ref]["licenses"])]
+    assert not unsaid
+    (libc,) = [parts[ref] for ref, purl in purls.items() if purl.name == "libc6"]
+    assert {"license": {"id": "LGPL-2.1-or-later"}} in libc["licenses"]
+    python_packages = {each["name"].lower() for ref, each in parts.items() if ref.startswith("pkg:pypi/")}
+    assert {"pip", "sluice-mcp"} <= python_packages
