@@ -1,5 +1,6 @@
 """What goes wrong at every door in the same way: the form of the error is that of the door's family."""
 
+import base64
 import json
 
 import httpx2
@@ -112,6 +113,31 @@ def test_who_may_not_ask_is_refused_in_every_family(gateway, path):
         ask(**{"authorization": invoker, "x-sluice-user": "user-1"}), path, 403, "sluice_forbidden"
     )
     assert not gateway.provider.arrived
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_a_body_over_the_limit_is_refused_in_every_family(gateway, path, stream):
+    body = whole(path, stream=stream)
+    member = "instructions" if path.endswith("/responses") else "metadata"
+    large = gateway.post(path, {**body, member: "x " * (4 * 2**20)})
+    assert_refused(large, path, 413, "sluice_too_large")
+    assert not gateway.provider.arrived
+
+
+@pytest.mark.parametrize("path", BEGINNINGS)
+def test_a_value_as_long_as_a_file_is_hidden_and_comes_back(gateway, conversation, path):
+    packed = base64.b64encode(f"{TEXT} ".encode() * 3_000).decode()
+    body = whole(path)
+    if "input" in body:
+        body["input"] = packed
+    else:
+        body["messages"] = [{"role": "user", "content": packed}]
+    for _ in range(2):  # the second request meets it as one that the conversation knows
+        answer = gateway.post(path, body, headers=conversation)
+        assert answer.status_code == 200 and packed in answer.text
+    assert all(packed[:200].encode() not in request.body for request in gateway.provider.arrived)
+    assert_nothing_arrived(gateway)
 
 
 @pytest.mark.parametrize("path", BEGINNINGS)
