@@ -3,20 +3,17 @@
 import asyncio
 import logging
 import random
-import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from asyncpg import InterfaceError, PostgresError
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.errors import ServiceError, StoreUnavailableError
+from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
 from app.store.dialects import (
     USUAL,
@@ -27,6 +24,7 @@ from app.store.dialects import (
     check_durability,
     make_engine,
 )
+from app.store.failures import ContentionError, translated
 from app.store.sqlite_file import SQLiteFile
 
 APP_ROLE = "sluice_app"
@@ -36,9 +34,6 @@ SYSTEM_ROLE = "sluice_system"
 """The role of work for all tenants (authentication, purge, re-wrap), reached by ``system_transaction`` only."""
 
 ATTEMPTS = 5
-_RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
-_REFUSALS = frozenset({"22", "23", "42", "44"})
-"""Classes of SQL states: data, constraints, rights, and checks of views and policies."""
 
 _ANNOUNCED = "sluice_announced"
 _AFTERWARDS = "sluice_afterwards"
@@ -66,14 +61,6 @@ class ActsOnceStored(Protocol):
 
     def stored(self) -> None:
         """Do what is due once the transaction is committed."""
-
-
-class ContentionError(StoreUnavailableError):
-    """Two writers conflicted; nothing was stored, and the same work may be tried again at once."""
-
-
-class StatementRefusedError(StoreUnavailableError):
-    """The database works, but refused this statement: a part of it may be stored by itself."""
 
 
 class Database:
@@ -145,7 +132,7 @@ class Database:
         This takes one round trip, on a reserved connection; a transaction takes three at least. On PostgreSQL the
         login itself runs it: the statement must be a function that takes a role (see docs/decisions).
         """
-        with _translated():
+        with translated():
             async with AsyncExitStack() as stack:
                 await self._wait_to_write(stack)
                 self.check_whole()
@@ -171,7 +158,7 @@ class Database:
         if not self.embedded:
             async with self.transaction(tenant, write=False) as tx:
                 return list((await tx.exec_driver_sql(statement, tuple(parameters))).all())
-        with _translated():
+        with translated():
             self.check_whole()
             async with self._engine.connect() as connection:
                 driver: Any = (await connection.get_raw_connection()).driver_connection
@@ -241,7 +228,7 @@ class Database:
     async def connection(self, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
         """Open a connection as the login itself, without a role; only for checks of settings and schema."""
         self.check_whole()
-        with _translated():
+        with translated():
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
                 yield tx
@@ -267,7 +254,7 @@ class Database:
         self, role: str, tenant: str, *, write: bool, quiet: bool = False
     ) -> AsyncIterator[AsyncConnection]:
         async with AsyncExitStack() as stack:
-            stack.enter_context(_translated())
+            stack.enter_context(translated())
             if write and self.embedded:
                 await self._wait_to_write(stack)
             self.check_whole()
@@ -359,31 +346,3 @@ async def _abandon(tx: AsyncConnection, *, broken: bool = False) -> None:
         await tx.close()
     except (SQLAlchemyError, OSError, TimeoutError) as second:
         log.warning("rollback failed: %s", type(second).__name__)
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn every failure of the database into an error without SQL, parameters or content."""
-    try:
-        yield
-    except ServiceError:
-        raise
-    except (SQLAlchemyError, sqlite3.Error, PostgresError, InterfaceError, OSError, TimeoutError) as error:
-        state = str(getattr(getattr(error, "orig", None) or error, "sqlstate", None) or "")
-        log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
-        if state in _RETRIED or _is_unique_violation(error):
-            raise ContentionError("Two writers met; try again.", retry_after_s=1.0) from None
-        # The driver refuses a parameter, which it cannot send, with a ValueError.
-        if state[:2] in _REFUSALS or isinstance(error, ValueError):
-            raise StatementRefusedError("The database refused a statement.", retry_after_s=1.0) from None
-        message = (
-            "The database is busy."
-            if isinstance(error, PoolTimeoutError)
-            else "The database does not answer."
-        )
-        raise StoreUnavailableError(message, retry_after_s=1.0) from None
-
-
-def _is_unique_violation(error: BaseException) -> bool:
-    name = getattr(getattr(error, "orig", None) or error, "sqlite_errorname", None)
-    return name in {"SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_BUSY"}

@@ -9,7 +9,7 @@ from sqlalchemy import tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.bulk import document, fetch, insert_rows, moment, rows_matching, run_many, storable
-from app.store.database import ContentionError
+from app.store.failures import ContentionError
 from app.store.tables import entry, scope
 from app.store.vault.numbering import Key, Numbering, Place, ScopeRow, Want
 from app.store.vault.tables import gateway_binding, gateway_signed

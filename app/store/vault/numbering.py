@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from app.core.errors import NotFoundError
-from app.store.database import ContentionError
+from app.store.failures import ContentionError
 from app.store.tables import SCOPE_ACTIVE
 
 EPOCH_STRIDE = 2_000_000
