@@ -1,0 +1,67 @@
+"""The settings of the database that stores everything."""
+
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field, SecretStr, field_validator
+
+from app.settings.sections import Section
+
+
+class DatabaseSettings(Section):
+    """The database that stores everything."""
+
+    url: SecretStr = Field(
+        default=SecretStr("sqlite:///var/sluice.db"),
+        description="`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user:password@host/name`.",
+    )
+    migrate: Literal["auto", "never"] = Field(
+        default="auto",
+        description="`auto` migrates a SQLite file at start; otherwise `sluice db upgrade` does.",
+    )
+    pool_size: int = Field(default=10, ge=1, le=200, description="PostgreSQL connections per process.")
+    connect_timeout_s: float = Field(
+        default=2,
+        gt=0,
+        le=60,
+        description="Time limit for connecting, in seconds; after that, requests are refused.",
+    )
+    statement_timeout_s: float = Field(
+        default=3,
+        gt=0,
+        le=60,
+        description="Time limit of one statement, in seconds; after that, its request is refused.",
+    )
+    pool_timeout_s: float = Field(
+        default=0.5, gt=0, le=60, description="Seconds to wait for a free connection."
+    )
+
+    @field_validator("url")
+    @classmethod
+    def known_engine(cls, url: SecretStr) -> SecretStr:
+        """Refuse a URL of another database, without repeating it (it may contain a password)."""
+        if url.get_secret_value().partition("://")[0].partition("+")[0] not in {
+            "sqlite",
+            "postgresql",
+            "postgres",
+        }:
+            raise ValueError("the database must be sqlite:///… or postgresql://…")
+        return url
+
+    @property
+    def sqlite_file(self) -> Path | None:
+        """Return the SQLite file, or None if the database is PostgreSQL."""
+        scheme, _, rest = self.url.get_secret_value().partition("://")
+        if not scheme.startswith("sqlite"):
+            return None
+        return Path(unquote(rest.partition("?")[0]).removeprefix("/"))
+
+    @property
+    def display_name(self) -> str:
+        """Return what people may read of where the database is: never a password."""
+        if self.sqlite_file is not None:
+            return f"SQLite database {self.sqlite_file.absolute()}"
+        parts = urlsplit(self.url.get_secret_value())
+        place = f"{parts.hostname or 'localhost'}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return f"PostgreSQL database {place}"
