@@ -140,7 +140,7 @@ def key_ring(settings: Settings) -> KeyProvider:
 
 async def bring_forward(settings: Settings) -> None:
     """Migrate the database where the service does that by itself, else refuse a schema of another release."""
-    url = settings.database.url.get_secret_value()
+    url = settings.database.owner_url
     if await asyncio.to_thread(migrate.is_head, url):
         return
     ours = settings.database.sqlite_file is not None or settings.environment == "development"
@@ -340,7 +340,10 @@ async def _checked_database(settings: Settings) -> AsyncIterator[Database]:
 def _database(settings: Settings) -> Database:
     section = settings.database
     patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
-    return Database(section.url.get_secret_value(), pool_size=section.pool_size, patience=patience)
+    direct = section.direct_url.get_secret_value() if section.direct_url is not None else None
+    return Database(
+        section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
+    )
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

@@ -86,7 +86,7 @@ def create_app(
             await asyncio.to_thread(
                 refuse_vanished,
                 settings.database.sqlite_file,
-                settings.database.url.get_secret_value(),
+                settings.database.owner_url,
                 mark_store(settings),
             )
             services = await stack.enter_async_context(

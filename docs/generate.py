@@ -39,7 +39,8 @@ SLUICE_HTTP__PORT … 8080 … set
 CONFIGURATION_OUTRO = """
 ## What stops the start
 
-* Anywhere: a value that does not fit its type; more than one worker on SQLite.
+* Anywhere: a value that does not fit its type; more than one worker on SQLite, or a second address beside it; a
+  connection pooler without the address of its server.
 * In development: an address other than loopback.
 * In production: `auth.required` off; a bootstrap key, key ring or database password that looks like a sample. The
   database adds its own checks once it is connected: durability switched off, or a role that could bypass row-level

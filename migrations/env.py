@@ -41,7 +41,8 @@ given = context.config.attributes.get("connection")
 if given is not None:
     migrate(given)
 else:
-    url = context.get_x_argument(as_dictionary=True).get("url") or os.environ.get("SLUICE_DATABASE__URL")
+    settings = (os.environ.get(f"SLUICE_DATABASE__{name}") for name in ("DIRECT_URL", "URL"))
+    url = context.get_x_argument(as_dictionary=True).get("url") or next(filter(None, settings), None)
     if not url:
         raise SystemExit("Say which database: alembic -x url=… or SLUICE_DATABASE__URL.")
     with_connection(url, migrate)

@@ -66,4 +66,4 @@ def _url(*, reads: bool = False) -> str:
     if reads and database.sqlite_file is not None and not database.sqlite_file.is_file():
         fail(f"There is no {database.display_name}: run `sluice db upgrade`, or set SLUICE_DATABASE__URL.")
     note(f"sluice: using {database.display_name}")
-    return database.url.get_secret_value()
+    return database.owner_url

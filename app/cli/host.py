@@ -56,7 +56,7 @@ def _require_installation(settings: Settings, name: str) -> None:
         fail(
             f"There is no {name}: start the service once, or set SLUICE_DATABASE__URL to the database it uses."
         )
-    if not migrate.is_head(settings.database.url.get_secret_value()):
+    if not migrate.is_head(settings.database.owner_url):
         fail(f"The schema of {name} is not this release's: run `sluice db upgrade` first.")
     if settings.keys.ring is None and not settings.key_file.is_file():
         fail(

@@ -68,7 +68,7 @@ def _installation(settings: "Settings", answer: ServiceAnswer) -> Iterator[Statu
         yield StatusLine("database", "wrong", f"There is no {name}", mend, {"name": name})
         return
     try:
-        revision, newest = migrate.current(settings.database.url.get_secret_value()), migrate.head()
+        revision, newest = migrate.current(settings.database.owner_url), migrate.head()
         yield StatusLine("database", "ok", name, None, {"name": name})
         yield _schema(revision, newest)
         if revision == newest:
@@ -110,7 +110,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]
         return
 
     async def view() -> "InstallationView":
-        async with Database(settings.database.url.get_secret_value(), pool_size=1) as database:
+        async with Database(settings.database.owner_url, pool_size=1) as database:
             return await view_installation(
                 database, ring, MarkKeeper(database, mark_store(settings), database.address), answer.key_id
             )

@@ -185,6 +185,8 @@ class Settings(BaseSettings):
     def _conflicts(self) -> Iterator[str]:
         if self.http.workers > 1 and self.database.sqlite_file is not None:
             yield "SQLite serves one process: set SLUICE_HTTP__WORKERS=1 or SLUICE_DATABASE__URL=postgresql://…"
+        if self.database.sqlite_file is not None and len(self.database.addresses) > 1:
+            yield "SLUICE_DATABASE__DIRECT_URL is for PostgreSQL: unset it, or set SLUICE_DATABASE__URL=postgresql://…"
         if self.vault.mark_folder is not None and not self.vault.mark_folder.is_dir():
             yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):
@@ -199,9 +201,10 @@ class Settings(BaseSettings):
             yield "SLUICE_KEYS__RING contains a sample key: each must be the base64 of 32 random bytes."
         if self.documents.url is not None and not self.documents.verify:
             yield "Production checks certificates: remove SLUICE_DOCUMENTS__VERIFY=false (__CA_FILE helps)."
-        password = unquote(urlsplit(self.database.url.get_secret_value()).password or "").lower()
-        if password in _SAMPLE_PASSWORDS or any(word in password for word in _SAMPLE_WORDS):
-            yield "SLUICE_DATABASE__URL has a sample password: choose a random one."
+        for name, url in self.database.addresses.items():
+            password = unquote(urlsplit(url).password or "").lower()
+            if password in _SAMPLE_PASSWORDS or any(word in password for word in _SAMPLE_WORDS):
+                yield f"{name} has a sample password: choose a random one."
 
 
 def load() -> Settings:

@@ -16,6 +16,11 @@ class DatabaseSettings(Section):
         default=SecretStr("sqlite:///var/sluice.db"),
         description="`sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user:password@host/name`.",
     )
+    direct_url: SecretStr | None = Field(
+        default=None,
+        description="Address of the PostgreSQL server itself, where `SLUICE_DATABASE__URL` is that of a connection "
+        "pooler: for migrations, announcements and locks.",
+    )
     migrate: Literal["auto", "never"] = Field(
         default="auto",
         description="`auto` migrates a SQLite file at start; otherwise `sluice db upgrade` does.",
@@ -41,13 +46,28 @@ class DatabaseSettings(Section):
     @classmethod
     def known_engine(cls, url: SecretStr) -> SecretStr:
         """Refuse a URL of another database, without repeating it (it may contain a password)."""
-        if url.get_secret_value().partition("://")[0].partition("+")[0] not in {
-            "sqlite",
-            "postgresql",
-            "postgres",
-        }:
+        if not _is_postgresql(url) and _engine_of(url) != "sqlite":
             raise ValueError("the database must be sqlite:///… or postgresql://…")
         return url
+
+    @field_validator("direct_url")
+    @classmethod
+    def is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
+        """Refuse a URL of another database, without repeating it."""
+        if url is not None and not _is_postgresql(url):
+            raise ValueError("it must be postgresql://…")
+        return url
+
+    @property
+    def owner_url(self) -> str:
+        """Return the address of the database itself, past a pooler: migrations go there."""
+        return (self.direct_url or self.url).get_secret_value()
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Return each address by the name of its variable."""
+        named = {"SLUICE_DATABASE__URL": self.url, "SLUICE_DATABASE__DIRECT_URL": self.direct_url}
+        return {name: url.get_secret_value() for name, url in named.items() if url is not None}
 
     @property
     def sqlite_file(self) -> Path | None:
@@ -62,6 +82,14 @@ class DatabaseSettings(Section):
         """Return what people may read of where the database is: never a password."""
         if self.sqlite_file is not None:
             return f"SQLite database {self.sqlite_file.absolute()}"
-        parts = urlsplit(self.url.get_secret_value())
+        parts = urlsplit(self.owner_url)
         place = f"{parts.hostname or 'localhost'}{f':{parts.port}' if parts.port else ''}{parts.path}"
         return f"PostgreSQL database {place}"
+
+
+def _engine_of(url: SecretStr) -> str:
+    return url.get_secret_value().partition("://")[0].partition("+")[0]
+
+
+def _is_postgresql(url: SecretStr) -> bool:
+    return _engine_of(url) in {"postgresql", "postgres"}

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.background import meanwhile
 from app.core.events import Changed
 from app.store.database import Database, note_announcement
-from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence
+from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence, settle
 
 CHANNEL = "sluice_changed"
 EVERYTHING = "all"
@@ -111,12 +111,10 @@ class Changes:
             *arguments,
             **options,
             timeout=self._database.patience.connect_s,
-            server_settings={
-                "application_name": "sluice-changes",
-                "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),
-            },
+            server_settings={"application_name": "sluice-changes"},
         )
         limit_silence(connection)
+        await settle(connection, {"tcp_user_timeout": str(TCP_USER_TIMEOUT_MS)})
         return connection
 
     def _on_payload(self, _connection: Any, _process: int, _channel: str, payload: str) -> None:

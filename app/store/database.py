@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -22,6 +22,8 @@ from app.store.dialects import (
     address_of,
     async_url,
     check_durability,
+    check_same,
+    limits,
     make_engine,
 )
 from app.store.failures import ContentionError, translated
@@ -38,6 +40,8 @@ ATTEMPTS = 5
 _ANNOUNCED = "sluice_announced"
 _AFTERWARDS = "sluice_afterwards"
 _READINESS_S = 1.0
+_MOST_DIRECT = 10
+"""Connections past a pooler: one stays open, others last as long as a lock of a job."""
 _DIED_IDLE_S = 0.5
 """A connection that died while idle fails at once; a slower failure means that the database does not answer."""
 _REPLACED = (
@@ -66,12 +70,21 @@ class ActsOnceStored(Protocol):
 class Database:
     """One database, SQLite or PostgreSQL; all tasks of one event loop may share it."""
 
-    def __init__(self, url: str, *, pool_size: int = 8, patience: Patience = USUAL) -> None:
+    def __init__(
+        self, url: str, *, pool_size: int = 8, patience: Patience = USUAL, direct_url: str | None = None
+    ) -> None:
+        """Prepare connections; ``direct_url`` is the server's own address where ``url`` is a pooler's."""
         self.url = async_url(url)
-        self.address = address_of(url)
+        self.address = address_of(direct_url or url)
         self.patience = patience
         self.dialect = self.url.get_backend_name()
-        self._engine = make_engine(self.url, pool_size, patience)
+        self.pooled = direct_url is not None
+        """Whether a pooler lends a connection of the server for one transaction at a time."""
+        self._engine = make_engine(self.url, pool_size, patience, pooled=self.pooled)
+        self._direct, self._limits = self._engine, {}
+        if direct_url is not None:
+            self._direct = make_engine(async_url(direct_url), 1, patience, overflow=_MOST_DIRECT - 1)
+            self._limits = limits(patience)
         self._writing = asyncio.Lock()
         self._listeners: list[Callable[[Changed], None]] = []
         self._reserved: tuple[AsyncConnection, Any] | None = None
@@ -129,8 +142,9 @@ class Database:
     async def run_alone(self, statement: str, parameters: Sequence[Any], *, write: bool = True) -> list[Any]:
         """Run one statement that is a transaction by itself; what it wrote is durable when this returns its rows.
 
-        This takes one round trip, on a reserved connection; a transaction takes three at least. On PostgreSQL the
-        login itself runs it: the statement must be a function that takes a role (see docs/decisions).
+        This takes one round trip, on a reserved connection; a transaction takes three at least, as does this where a
+        pooler is between. On PostgreSQL the login itself runs it: the statement must be a function that takes a role
+        (see docs/decisions).
         """
         with translated():
             async with AsyncExitStack() as stack:
@@ -141,13 +155,21 @@ class Database:
                     if self.embedded:
                         rows = await driver.execute_fetchall(statement, parameters)
                     else:
-                        rows = await driver.fetch(statement, *parameters)
+                        rows = await self._fetch_alone(driver, statement, parameters)
                 except BaseException:
                     await self._release()
                     raise
                 self.written += write
                 self.check_whole()
                 return list(rows)
+
+    async def _fetch_alone(self, driver: Any, statement: str, parameters: Sequence[Any]) -> list[Any]:
+        if not self.pooled:
+            return list(await driver.fetch(statement, *parameters))
+        await driver.execute(f"BEGIN; SELECT {_local(self._limits)}")
+        rows = await driver.fetch(statement, *parameters)
+        await driver.execute("COMMIT")
+        return list(rows)
 
     async def select(self, tenant: str, statement: str, parameters: Sequence[Any]) -> list[Any]:
         """Return the rows of one query, written for the dialect in use, that sees the rows of ``tenant`` only.
@@ -203,6 +225,9 @@ class Database:
         """Raise ``UnsafeDatabaseError`` unless the database is durable and, in production, isolated."""
         async with self.connection() as tx:
             await check_durability(tx, production=production)
+            if self.pooled:
+                async with self.session() as direct:
+                    await check_same(tx, direct)
 
     async def ping(self) -> None:
         """Write the time and read it back, at most once a second, or raise ``StoreUnavailableError``."""
@@ -231,18 +256,29 @@ class Database:
         with translated():
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
+                if self._limits:
+                    await tx.exec_driver_sql(f"SELECT {_local(self._limits)}")
+                yield tx
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection to the server itself, as the login: for locks that outlive a transaction."""
+        self.check_whole()
+        with translated():
+            async with self._direct.connect() as tx:
                 yield tx
 
     async def close(self) -> None:
         """Close every connection; an open transaction is rolled back."""
         await self._release()
         await self._engine.dispose()
+        await self._direct.dispose()
         if self._file is not None:
             self._file.close()
 
     def driver_arguments(self) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments of the driver's own ``connect`` for this database (for ``store.changes``)."""
-        arguments, options = self._engine.dialect.create_connect_args(self.url)
+        """Return the arguments of the driver's own ``connect`` to the server itself (for ``store.changes``)."""
+        arguments, options = self._direct.dialect.create_connect_args(self._direct.url)
         return list(arguments), dict(options)
 
     def hear(self, listener: Callable[[Changed], None]) -> None:
@@ -296,7 +332,7 @@ class Database:
             await tx.execution_options(**{WRITE: write})
             if not self.embedded:
                 async with asyncio.timeout(self.patience.connect_s):
-                    await _assume(tx, role, tenant)
+                    await _assume(tx, role, tenant, self._limits)
             else:
                 await tx.begin()
             tx.info.pop(_ANNOUNCED, None)
@@ -329,10 +365,14 @@ def once_stored(tx: AsyncConnection, key: Hashable, make: Callable[[], S]) -> S:
     return shared[key]
 
 
-async def _assume(tx: AsyncConnection, role: str, tenant: str) -> None:
-    await tx.exec_driver_sql(
-        "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)", (role, tenant)
-    )
+async def _assume(tx: AsyncConnection, role: str, tenant: str, settings: Mapping[str, str]) -> None:
+    assumed = "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)"
+    statement = f"{assumed}, {_local(settings)}" if settings else assumed
+    await tx.exec_driver_sql(statement, (role, tenant))
+
+
+def _local(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
 
 
 async def _abandon(tx: AsyncConnection, *, broken: bool = False) -> None:

@@ -6,8 +6,10 @@ import logging
 import os
 import socket
 import sqlite3
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,18 @@ class Patience:
 
 USUAL = Patience()
 log = logging.getLogger("sluice.store")
+
+
+POOLED = (
+    "A connection pooler answers where PostgreSQL itself must: set SLUICE_DATABASE__DIRECT_URL to the address of the "
+    "server behind it. SLUICE_DATABASE__URL may then name the pooler."
+)
+_UNNAMED: dict[str, Any] = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
+"""A named statement stays on the connection of the server that it was prepared on, where nobody closes it."""
 
 
 class UnsafeDatabaseError(RuntimeError):
@@ -112,11 +126,17 @@ def _document_in(stored: str) -> Any:
     return value if end == len(stored) else json.loads(stored)
 
 
-def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
-    """Return an engine whose connections have the time-outs and settings of their dialect."""
+def make_engine(
+    url: URL, pool_size: int, patience: Patience, *, pooled: bool = False, overflow: int = 0
+) -> AsyncEngine:
+    """Return an engine whose connections have the time-outs and settings of their dialect.
+
+    ``pooled``: a connection pooler in transaction mode is between. Its connections name no prepared statements, and
+    each transaction sets its own limits, see ``limits``. ``overflow`` connections more are closed after use.
+    """
     common: dict[str, Any] = {
         "pool_size": pool_size,
-        "max_overflow": 0,
+        "max_overflow": overflow,
         "hide_parameters": True,
         "json_deserializer": _document_in,
     }
@@ -134,27 +154,55 @@ def make_engine(url: URL, pool_size: int, patience: Patience) -> AsyncEngine:
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         return engine
-    settings = {
-        "application_name": "sluice",
-        "statement_timeout": f"{patience.statement_s * 1000:.0f}",
-        "lock_timeout": f"{LOCK_S * 1000:.0f}",
-        "idle_in_transaction_session_timeout": "10000",
-        "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS),
-        "jit": "off",
-    }
     engine = create_async_engine(
         url,
         connect_args={
             "timeout": patience.connect_s,
             "command_timeout": patience.statement_s,
-            "server_settings": settings,
+            "server_settings": {"application_name": "sluice"},
+            **(_UNNAMED if pooled else {}),
         },
         pool_timeout=patience.pool_s,
         **common,
     )
     event.listen(engine.sync_engine, "connect", _limit_silence)
+    if not pooled:
+        settings = {**limits(patience), "tcp_user_timeout": str(TCP_USER_TIMEOUT_MS)}
+        refuse_pooler(engine, settings)
     event.listen(engine.sync_engine, "handle_error", _cut_silent)
     return engine
+
+
+def limits(patience: Patience) -> dict[str, str]:
+    """Return the settings that bound a statement; none goes into the start-up packet, which poolers refuse."""
+    return {
+        "statement_timeout": f"{patience.statement_s * 1000:.0f}",
+        "lock_timeout": f"{LOCK_S * 1000:.0f}",
+        "idle_in_transaction_session_timeout": "10000",
+        "jit": "off",
+    }
+
+
+def refuse_pooler(engine: AsyncEngine, settings: Mapping[str, str]) -> None:
+    """Set ``settings`` on each new connection, or raise ``UnsafeDatabaseError`` where a pooler is between."""
+
+    def on_connect(connection: Any, _record: Any) -> None:
+        connection.run_async(partial(settle, settings=settings))
+
+    # Ahead of SQLAlchemy, which prepares statements that a pooler's connections may have already.
+    event.listen(engine.sync_engine, "connect", on_connect, insert=True)
+
+
+async def settle(driver_connection: Any, settings: Mapping[str, str]) -> None:
+    """Set ``settings`` on a new connection of asyncpg, in one round trip.
+
+    Raises ``UnsafeDatabaseError`` where a pooler is between, before anything is set on a server's connection that is
+    not ours alone: a pooler gives its clients keys of its own to cancel with, and with them another process id.
+    """
+    values = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
+    process = driver_connection.get_server_pid()
+    if await driver_connection.execute(f"SELECT {values} WHERE pg_backend_pid() = {process}") != "SELECT 1":
+        raise UnsafeDatabaseError(POOLED)
 
 
 def _configure_sqlite(connection: Any, _record: Any) -> None:
@@ -248,3 +296,23 @@ async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
                 "In production the service's database login must be neither superuser nor BYPASSRLS: "
                 "row-level security would not hold for it."
             )
+
+
+_IDENTITY = text(
+    "SELECT pg_postmaster_start_time(), "
+    "(SELECT oid FROM pg_database WHERE datname = current_database()) AS database"
+)
+
+
+async def identity_of(tx: AsyncConnection) -> tuple[Any, ...]:
+    """Return what tells apart the databases that PostgreSQL connections may reach, and the run of their server."""
+    return tuple((await tx.execute(_IDENTITY)).one())
+
+
+async def check_same(tx: AsyncConnection, direct: AsyncConnection) -> None:
+    """Raise ``UnsafeDatabaseError`` where the pooler's and the server's address lead to different databases."""
+    if await identity_of(tx) != await identity_of(direct):
+        raise UnsafeDatabaseError(
+            "SLUICE_DATABASE__DIRECT_URL names another database than SLUICE_DATABASE__URL: locks and announcements "
+            "would not reach this one."
+        )

@@ -23,7 +23,7 @@ async def only_here(database: Database, name: str) -> AsyncIterator[bool]:
         yield True
         return
     number = {"number": int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], signed=True)}
-    async with database.connection() as connection:
+    async with database.session() as connection:
         taken = await connection.execute(text("SELECT pg_try_advisory_lock(:number)"), number)
         acquired = bool(taken.scalar_one())
         await connection.commit()

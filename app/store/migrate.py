@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import app
 from app.core.errors import StoreUnavailableError
-from app.store.dialects import CONNECT_S, async_url, prepare_file
+from app.store.dialects import CONNECT_S, async_url, prepare_file, refuse_pooler
 from app.store.schema import metadata
 
 PACKAGE = Path(app.__file__).resolve().parent
@@ -114,6 +114,8 @@ def with_connection(url: str, work: Callable[[Connection], T], *, lock: bool = T
         engine = create_async_engine(
             parsed, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": CONNECT_S}
         )
+        # A pooler would leave the lock and the limits of a migration on connections of others.
+        refuse_pooler(engine, {"application_name": "sluice-migration"})
         try:
             async with AsyncExitStack() as stack:
                 try:

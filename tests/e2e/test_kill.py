@@ -132,10 +132,12 @@ def kills_of_the_process(folder: Path, kills: int, *, forked: bool = True) -> Ac
     return acknowledged
 
 
-def kills_of_a_replica(folder: Path, url: str, kills: int, *, forked: bool = True) -> Acknowledged:
+def kills_of_a_replica(
+    folder: Path, url: str, kills: int, *, forked: bool = True, **others: str
+) -> Acknowledged:
     """Kill one of two replicas on PostgreSQL under load, again and again; the other goes on serving."""
     acknowledged, chance = Acknowledged(), random.Random(2)
-    settings = {"SLUICE_DATABASE__URL": url, "SLUICE_KEYS__FILE": str(folder / "ring.json"), **WARM}
+    settings = {"SLUICE_DATABASE__URL": url, "SLUICE_KEYS__FILE": str(folder / "ring.json"), **WARM, **others}
     with ExitStack() as stack:
         stays = stack.enter_context(running(folder, forked=forked, **settings))
         for _ in range(kills):

@@ -17,6 +17,7 @@ PACKAGES = {
     "chromium": "chromium",
     "haproxy": "haproxy",
     "nginx": "nginx-light",
+    "pgbouncer": "pgbouncer",
     "promtool": "prometheus",
     "rsyslogd": "rsyslog rsyslog-openssl",
 }

@@ -82,7 +82,7 @@ def proxied(name: str, behind: int, folder: Path) -> Iterator[str]:
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
-        _await(port, process, log)
+        awaited(port, process, log)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
@@ -95,7 +95,8 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _await(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def awaited(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until a process answers at a port; what it wrote to ``log`` says why it does not."""
     until = time.monotonic() + START_S
     while True:
         try:

@@ -169,6 +169,19 @@ def test_sqlite_refuses_a_second_process():
     Settings(http=HttpSettings(workers=2), database=POSTGRES).check()
 
 
+def test_the_address_of_a_poolers_server_is_postgresqls_and_where_migrations_go():
+    direct = SecretStr("postgresql://u:Vh3kQz81xWm0@server/d")
+    assert Settings(database=POSTGRES).database.owner_url == POSTGRES.url.get_secret_value()
+    pooled = DatabaseSettings(url=SecretStr("postgresql://u:Vh3kQz81xWm0@pooler/d"), direct_url=direct)
+    Settings(database=pooled).check()
+    assert pooled.owner_url == direct.get_secret_value()
+    assert pooled.display_name == "PostgreSQL database server/d"
+    beside_sqlite = Settings(database=DatabaseSettings(direct_url=direct))
+    assert "SLUICE_DATABASE__DIRECT_URL" in faults_of(beside_sqlite)[0]
+    with pytest.raises(ValidationError):
+        DatabaseSettings(url=POSTGRES.url, direct_url=SecretStr("sqlite:///x.db"))
+
+
 def test_production_takes_any_address_with_sound_settings():
     Settings(
         environment="production",
@@ -195,6 +208,14 @@ def test_production_takes_any_address_with_sound_settings():
         (
             {"database": DatabaseSettings(url=SecretStr("postgresql://u:ChangeMe9@h/d"))},
             "SLUICE_DATABASE__URL",
+        ),
+        (
+            {
+                "database": DatabaseSettings(
+                    url=POSTGRES.url, direct_url=SecretStr("postgresql://u:password@h/d")
+                )
+            },
+            "SLUICE_DATABASE__DIRECT_URL",
         ),
     ],
 )
