@@ -27,7 +27,7 @@ from tests.protocol.test_mcp_direct import INVOKE, cases
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-VARYING = {"id", "at", "request_id", "duration_us", "mac"}
+VARYING = {"id", "at", "request_id", "duration_us", "writer", "leaf", "mac"}
 NAME = "timestamp_injector"
 TEXT = {"type": "text", "text": "Grüße 😀\u2028", "n": 10**29, "f": 1e16, "z": None}
 POLICY = {
