@@ -49,7 +49,13 @@ class JsonBody:
     def lenient(cls, text: str) -> "JsonBody | None":
         """Parse what a provider sent, or return None; of members of one name, the last one counts."""
         try:
+            if text.startswith("{"):
+                value, end = _SCANNER(text, 0)
+                if end == len(text):
+                    return cls(text, value)
             return cls(text, _DECODER.decode(text))
+        except StopIteration:
+            return None
         except (ValueError, RecursionError):
             return None
 

@@ -28,6 +28,7 @@ class HandleRestoration:
     safe: bool = True
     restored: dict[str, int] = field(default_factory=dict)
     """How many originals were put in, by label."""
+    restorations: int = 0
     unresolved: int = 0
     withheld: int = 0
     """How many handles stayed because of their place or their tool."""
@@ -55,6 +56,7 @@ class HandleRestoration:
             self.unresolved += 1
             return None
         self.restored[handle.label] = self.restored.get(handle.label, 0) + 1
+        self.restorations += 1
         return original.at(0)
 
 

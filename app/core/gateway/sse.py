@@ -53,6 +53,13 @@ class EventReader:
 
     def feed(self, chunk: bytes) -> Iterator[StreamEvent]:
         """Yield each event that ``chunk`` ends; raise TooLargeError if one is larger than allowed."""
+        if not self._size and b"\r" not in chunk:
+            *events, rest = chunk.split(b"\n\n")
+            if events and not rest:  # whole events, as they mostly come
+                self._ends_with_crlf = True
+                for plain in events:
+                    yield _event(plain + b"\n\n")
+                return
         self._ends_with_crlf = self._ends_with_crlf or b"\n" in chunk
         window = self._tail + chunk
         if _PAIR.search(window) is None:

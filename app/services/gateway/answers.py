@@ -1,7 +1,7 @@
 """An answer of a provider on its way to the caller: handles become originals, whole or while it streams."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -207,19 +207,18 @@ class AnswerRun:
         if out:
             yield out
 
-    async def _secure(self, signed: Iterable[SignedBlock], report: AnswerReport) -> None:
+    async def _secure(self, signed: Collection[SignedBlock], report: AnswerReport) -> None:
         """Do what must be done before the next bytes go out: seal, bind, record."""
-        blocks = {block.digest: block.raw.encode() for block in signed}
-        if blocks and not self.record.observed:
-            await self.signed.keep(self.vault, blocks)
-        ids = {name: value for name, value in report.ids.items() if self._bound.get(name) != value}
-        if ids:
+        if signed and not self.record.observed:
+            await self.signed.keep(self.vault, {block.digest: block.raw.encode() for block in signed})
+        if report.ids != self._bound:
+            ids = {name: value for name, value in report.ids.items() if self._bound.get(name) != value}
             vault = self.vault
             await self.scopes.bind(
                 self.record.caller, vault.scope, self.entry.name, list(ids.values()), vault.handles
             )
             self._bound.update(ids)
-        if not self._held:
+        if not self._held and not self._announced:
             await self._announce()
         self.record.usage, self.record.notes = report.usage, report.notes
 
@@ -233,7 +232,7 @@ class AnswerRun:
     def _left(self, chunk: bytes) -> None:
         self.record.begun()
         self.record.bytes_out += len(chunk)
-        if self.restoration is not None:
+        if self.restoration is not None and self.restoration.restorations != self.record.restored.total():
             self.record.restored = Counter(self.restoration.restored)
 
 

@@ -121,6 +121,8 @@ ANSWER: Final = AnswerTable(items=_items, texts=_texts, calls=_calls)
 _HEAD: Final = ("id", "object", "created", "model", "service_tier", "system_fingerprint")
 _CALLS: Final = frozenset({"tool_calls", "function_call"})
 _WHOLE: Final = frozenset({"annotations"})
+_CONTENT: Final = frozenset({"content"})
+_PLAIN: Final = frozenset({"index", "delta", "finish_reason", "logprobs"})
 
 
 class ChatStream(EventStream):
@@ -128,7 +130,8 @@ class ChatStream(EventStream):
 
     def __init__(self, open_channel: OpenChannel, documents: Sequence[OffsetMap] = ()) -> None:
         super().__init__(open_channel, documents)
-        self._head: dict[str, Any] = {}
+        self._last: Mapping[str, Any] = {}
+        self._contents: dict[Any, AnswerText] = {}
         self._names: dict[Path, str] = {}
         self._open: set[Any] = set()
 
@@ -143,7 +146,7 @@ class ChatStream(EventStream):
                 self.ended = True
             yield event.raw
             return
-        self._head = {name: value[name] for name in _HEAD if name in value}
+        self._last = value
         values: dict[Path, Any] = {}
         for place, choice in enumerate(choices):
             if isinstance(choice, dict):
@@ -159,8 +162,18 @@ class ChatStream(EventStream):
     def _choice(self, place: int, choice: dict[str, Any], values: dict[Path, Any]) -> Iterator[bytes]:
         """Add the new values of a choice to ``values``; yield what must go out before them."""
         number = choice.get("index")
+        text = _plain_content(choice) if isinstance(number, int) and number in self._contents else None
+        if text is not None:
+            changed_text = self.runs.opened(self._contents[number]).feed(text)
+            self._open.add(number)
+            if changed_text != text:
+                values["choices", place, "delta", "content"] = changed_text
+            return
         base: Path = ("choices", number if isinstance(number, int) else place)
         fragments = list(self._fragments(place, choice, base))
+        for fragment in fragments if isinstance(number, int) else ():
+            if fragment.text.path == (*base, "message", "content"):
+                self._contents[number] = fragment.text
         changed = self.fragments_changed(fragments)
         self._open.add(number)
         if choice.get("finish_reason") is not None:
@@ -229,12 +242,24 @@ class ChatStream(EventStream):
         else:
             choice["delta"] = _delta(path[3:], rest)
         choice.update(logprobs=None, finish_reason=None)
-        return written_event(json_text({**self._head, "choices": [choice]}))
+        head = {name: self._last[name] for name in _HEAD if name in self._last}
+        return written_event(json_text({**head, "choices": [choice]}))
 
     def failure(self, code: str, message: str) -> bytes:
         """Return the chunk with which a stream ends that cannot go on."""
         error = {"message": message, "type": "server_error", "param": None, "code": f"sluice_{code}"}
         return written_event(json_text({"error": error}))
+
+
+def _plain_content(choice: Mapping[str, Any]) -> str | None:
+    """Return the text of a choice that continues its message and says nothing else; None for any other."""
+    delta = choice.get("delta")
+    if not isinstance(delta, dict) or delta.keys() != _CONTENT or not choice.keys() <= _PLAIN:
+        return None
+    if choice.get("finish_reason") is not None or choice.get("logprobs"):
+        return None
+    text = delta["content"]
+    return text if isinstance(text, str) and text[:5].lower() != "data:" else None
 
 
 def _delta(path: Path, rest: str) -> Any:

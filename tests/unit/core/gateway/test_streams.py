@@ -297,6 +297,41 @@ def test_a_completion_is_whole_when_every_choice_has_its_reason():
     assert b"sluice_upstream_interrupted" in streamed("chat", other + last, died=True)[0]
 
 
+PARTS = (
+    "Dear ",
+    "[PER",
+    "SON_1]",
+    ", see ",
+    "",
+    "https://x.example/?q=[PERSON_1] ",
+    "data: [PERSON_1]",
+    "[PERSON_1",
+)
+
+
+@pytest.mark.parametrize("more", [{}, {"logprobs": None}, {"finish_reason": None}])
+def test_a_chunk_with_text_alone_changes_as_one_with_other_members(more):
+    def came(beside):
+        deltas = [{"role": "assistant", "content": ""}, *({"content": part} for part in PARTS), {}]
+        stream = ChatStream(HandleRestoration(originals))
+        out = b""
+        for number, delta in enumerate(deltas):
+            ends = {"finish_reason": "stop"} if number == len(deltas) - 1 else {}
+            choices = [{"index": at, "delta": delta, **more, **beside, **ends} for at in (1, 0)]
+            out += stream.feed(b"data: %s\n\n" % json.dumps({"id": "c", "choices": choices}).encode())
+        assert stream.ended
+        texts = {0: "", 1: ""}
+        for event in recorded.events_of(out):
+            for choice in event["choices"]:
+                texts[choice["index"]] += choice["delta"].get("content", "")
+        return texts
+
+    alone = came({})
+    assert alone == came({"vendor": 1})
+    dear, _, rest = alone[0].partition(", see ")
+    assert dear == f"Dear {ORIGINAL}" and rest.startswith("https://x.example/?q=[PERSON_1] ")
+
+
 def test_citations_of_a_streamed_completion_move_with_its_text():
     citation = {
         "type": "url_citation",
