@@ -118,11 +118,18 @@ class SettledPart:
 
 def parted(items: Sequence[Any], kept: SettledItems | None, terms: bytes | None) -> SettledPart:
     """Return ``items`` with those settled that ``kept`` has under the same ``terms`` (see ``terms_of``)."""
-    digests = [None if terms is None else _digest(item, terms) for item in items]
+    if terms is None:
+        return SettledPart(items, [None] * len(items))
+    texts, roles = list(map(text_of, items)), list(map(_role_of, items))
+    under = blake2b(terms + b"\0", key=_KEY, digest_size=_DIGEST)
+    digests = [
+        None if text is None else _digest(under.copy(), item, text)
+        for item, text in zip(items, texts, strict=True)
+    ]
     part = SettledPart(items, digests)
     for number, digest in enumerate(digests):
         settled = kept.get(digest) if kept is not None and digest is not None else None
-        if settled is not None and _stands_alone(items, number):
+        if settled is not None and _stands_alone(roles, texts, number):
             part.settled[number] = settled
     return part
 
@@ -158,28 +165,32 @@ def _with_text(item: Any, text: str) -> Any:
     return {**item, "content": [{**item["content"][0], "text": text}]}
 
 
-def _digest(item: Any, terms: bytes) -> bytes | None:
-    if text_of(item) is None:
-        return None
-    return blake2b(terms + b"\0" + dumps(item), key=_KEY, digest_size=_DIGEST).digest()
+def _digest(under: Any, item: Any, text: str) -> bytes:
+    # Most messages are a role and a text; the mark tells them from JSON.
+    is_short = item.keys() == _MEMBERS and isinstance(item["content"], str)
+    under.update(f"m{item['role']}\0{text}".encode() if is_short else b"j" + dumps(item))
+    digest: bytes = under.digest()
+    return digest
+
+
+def _role_of(item: Any) -> Any:
+    return item.get("role") if isinstance(item, dict) else None
 
 
 def _has_media(text: str) -> bool:
     return len(text) >= LEAST_MEDIA and count_media(text) > 0
 
 
-def _stands_alone(items: Sequence[Any], number: int) -> bool:
+def _stands_alone(roles: Sequence[Any], texts: Sequence[str | None], number: int) -> bool:
     """Return whether other speakers stand on both sides: texts of one speaker may be read as one."""
-    role = items[number]["role"]
-    behind, before = range(number + 1, len(items)), range(number - 1, -1, -1)
-    return _differs(items, behind, role) and _differs(items, before, role)
+    behind, before = range(number + 1, len(roles)), range(number - 1, -1, -1)
+    return _differs(roles, texts, behind, roles[number]) and _differs(roles, texts, before, roles[number])
 
 
-def _differs(items: Sequence[Any], around: range, role: str) -> bool:
+def _differs(roles: Sequence[Any], texts: Sequence[str | None], around: range, role: Any) -> bool:
     for number in around:
-        item = items[number]
-        if (item.get("role") if isinstance(item, dict) else None) == role:
+        if roles[number] == role:
             return False
-        if text_of(item) is not None:
+        if texts[number] is not None:
             return True
     return True
