@@ -36,6 +36,7 @@ from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService
 from app.services.audit.leaves import event_code
+from app.services.audit.retention import RetentionService
 from app.services.background import Background, housekeeping
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
@@ -117,6 +118,7 @@ class Services:
     indexing: DocumentIndexing | None
     ingestion: IngestionService
     log_lag: LogLag
+    purged: Callable[[], int]
     background: Background
 
 
@@ -175,6 +177,7 @@ async def opened(
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_code, keys)))
         audit = AuditService(database, writer, keys)
         anchoring = Anchoring.over(database, anchors(settings), now)
+        retention = RetentionService(audit, now)
         access = AccessService(database, audit)
         detector = pool_detector(settings.detection)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
@@ -307,6 +310,7 @@ async def opened(
             indexing=indexes.indexing,
             ingestion=ingestion,
             log_lag=anchoring.lag,
+            purged=lambda: retention.deleted,
             background=Background(
                 database,
                 [
@@ -322,6 +326,7 @@ async def opened(
                         embed_documents=DocumentVectors(database, embedder).embed_missing,
                         anchor_checkpoints=anchoring.run,
                         look_at_log=anchoring.lag.look,
+                        purge_events=retention.purge,
                     ),
                     *indexes.jobs,
                 ],

@@ -108,7 +108,9 @@ def create_app(
             readiness.begin(_checks(services), services.log_lag.late)
             metrics.watch_servers(services.upstreams.counts)
             metrics.watch_detection(services.detector.counts)
-            metrics.watch_log(lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s)
+            metrics.watch_log(
+                lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s, services.purged
+            )
             mcp = _mcp(services, anonymous, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)

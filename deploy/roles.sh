@@ -9,6 +9,8 @@ CREATE ROLE sluice_app NOLOGIN;
 CREATE ROLE sluice_system NOLOGIN;
 CREATE ROLE sluice_batch NOLOGIN;
 GRANT sluice_batch TO sluice_app WITH INHERIT FALSE, SET TRUE;
+CREATE ROLE sluice_purge NOLOGIN;
+GRANT sluice_purge TO sluice_system WITH INHERIT FALSE, SET TRUE;
 CREATE ROLE sluice_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE sluice_service LOGIN PASSWORD :'service_password';
 GRANT sluice_app, sluice_system TO sluice_owner, sluice_service;

@@ -14,7 +14,7 @@ import base64
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -124,6 +124,7 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         raise NotProvenError("The signed head is of another tenant or size than the file says.")
     root, seen = bytes.fromhex(stated["root"]), -1
     numbers: dict[str, list[int]] = {}
+    positions, pruned = list[int](), list[range]()
     for number, line in enumerate(lines[1:], 2):
         proven = json.loads(line)
         if proven["position"] <= seen:
@@ -137,17 +138,33 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         if event["tenant"] != stated["tenant"]:
             raise NotProvenError(f"Line {number}: this event is of another tenant.")
         seen = proven["position"]
+        positions.append(seen)
         if event["v"] > 1:
             numbers.setdefault(event["writer"], []).append(event["writer_seq"])
-    count = len(lines) - 1
-    for writer, own in numbers.items():
-        if count == stated["size"] and sorted(own) != list(range(1, len(own) + 1)):
-            raise NotProvenError(f"Events of the writer {writer} were deleted before they were sealed.")
-    whole = "all of them" if count == stated["size"] else "not all of them: others may say more"
+        if event["action"] == "audit.purge":
+            pruned = _pruned(event["details"], seen)
+    count, gone = len(positions), sum(len(run) - sum(at in run for at in positions) for run in pruned)
+    if count == stated["size"]:
+        _check_numbers(numbers)
+    whole = "all of them" if count + gone == stated["size"] else "not all of them: others may say more"
+    if gone:
+        whole += f"; {gone} were pruned, as the newest audit.purge among these says"
     return (
         f"{count} events of {stated['tenant']} are in its log of {stated['size']} events ({whole}), "
         f"whose head {checkpoint.origin} signed at size {checkpoint.size}."
     )
+
+
+def _check_numbers(numbers: Mapping[str, Sequence[int]]) -> None:
+    for writer, own in numbers.items():
+        if sorted(own) != list(range(1, len(own) + 1)):
+            raise NotProvenError(f"Events of the writer {writer} were deleted before they were sealed.")
+
+
+def _pruned(details: Mapping[str, object], position: int) -> list[range]:
+    """Return the runs of positions that a statement, itself at ``position``, says were deleted after their time."""
+    runs = (run.split("-") for run in str(details["pruned"]).split(","))
+    return [range(int(first), min(int(last) + 1, position)) for first, last in runs]
 
 
 def _hashes(proof: Sequence[str]) -> list[bytes]:

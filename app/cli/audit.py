@@ -258,6 +258,32 @@ def prove(
 
 
 @commands.command(
+    epilog="""Examples:
+
+\b
+  sluice audit purge
+  sluice audit purge --tenant acme --json""",
+)
+def purge(
+    tenant: Annotated[str | None, typer.Option(help="Name of one tenant [default: all of them].")] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per tenant.")] = False,
+) -> None:
+    """Delete events that the tenants' policies no longer keep, as a running service does by itself.
+
+    What is due is stated in the record first, and deleted by a later run, once that statement is sealed.
+    """
+    from app.cli.host import on_host
+    from app.services.audit.retention import RetentionService
+
+    done = on_host(lambda host: RetentionService.over(host.audit).purge(tenant))
+    if json:
+        show_lines(each._asdict() for each in done)
+    else:
+        show_table(("TENANT", "DELETED", "STATED"), done)
+
+
+@commands.command(
     "key",
     epilog="""Examples:
 
@@ -300,8 +326,9 @@ def _show_verification(result: "Verification", *, as_json: bool) -> None:
         show_table(("FINDING", "TENANT", "PLACE", "MEANING"), rows)
     if result.unnumbered:
         note(f"{result.unnumbered} events are from before events were numbered; they were sealed as found.")
+    pruned = f" ({result.pruned} more were pruned)" if result.pruned else ""
     note(
-        f"{result.events} events of {result.tenants} tenants, {result.checkpoints} checkpoints and "
+        f"{result.events} events{pruned} of {result.tenants} tenants, {result.checkpoints} checkpoints and "
         f"{result.anchors} anchors: {'all hold' if result.holds else f'{len(result.findings)} findings'}."
     )
 

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +12,9 @@ from typing import Any, Final, Literal, TextIO
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from app.edge.detection_metrics import DetectionCollector
 
@@ -60,6 +62,21 @@ class _Children(dict[tuple[str, ...], Any]):
     def __missing__(self, values: tuple[str, ...]) -> Any:
         child = self[values] = self._metric.labels(*values)
         return child
+
+
+class _Purged(Collector):
+    """Shows how many events of the audit record this process has deleted, as counted when it is asked."""
+
+    def __init__(self, events: Callable[[], int]) -> None:
+        self._events = events
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric as it is now."""
+        yield CounterMetricFamily(
+            "sluice_audit_purged_events",
+            "Events of the audit record that were deleted because their retention was over.",
+            value=self._events(),
+        )
 
 
 class Metrics:
@@ -121,9 +138,16 @@ class Metrics:
             self._servers.labels(state).set_function(partial(_count_of, counts, state))
 
     def watch_log(
-        self, sealing_s: Callable[[], float], anchoring_s: Callable[[], Mapping[str, float]]
+        self,
+        sealing_s: Callable[[], float],
+        anchoring_s: Callable[[], Mapping[str, float]],
+        purged: Callable[[], int],
     ) -> None:
-        """Show how far sealing the audit log and each of its anchors lag, in seconds; asked at each exposition."""
+        """Show how far sealing the audit log and each of its anchors lag, in seconds, and how many events were purged.
+
+        All are asked at each exposition.
+        """
+        self.registry.register(_Purged(purged))
         sealing = Gauge(
             "sluice_audit_sealing_lag_seconds",
             "Age of the oldest event that no checkpoint covers.",

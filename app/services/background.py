@@ -21,6 +21,7 @@ from app.store.locks import only_here
 _SEAL_S = 6.0
 """A checkpoint is promised within 10 s, and jobs wait up to a quarter longer than this."""
 _MINUTE_S = 60.0
+_PURGE_S = 600.0
 _DAY_S = 24 * 3600.0
 
 log = logging.getLogger("sluice.background")
@@ -98,6 +99,7 @@ def housekeeping(
     embed_documents: Callable[[], Awaitable[object]],
     anchor_checkpoints: Callable[[], Awaitable[object]],
     look_at_log: Callable[[], Awaitable[object]],
+    purge_events: Callable[[], Awaitable[object]],
 ) -> list[Job]:
     """Return the jobs of every installation."""
     database = access.database
@@ -123,5 +125,6 @@ def housekeeping(
         Job("seal-audit", _SEAL_S, LogSealer.over(access.audit).seal),
         Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
         Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
+        Job("purge-audit", _PURGE_S, purge_events),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -35,6 +35,9 @@ APP_ROLE = "sluice_app"
 SYSTEM_ROLE = "sluice_system"
 """The role of work for all tenants (authentication, purge, re-wrap), reached by ``system_transaction`` only."""
 
+PURGE_ROLE = "sluice_purge"
+"""The role that may call one function, which deletes events of the record whose retention is over, and nothing else."""
+
 ATTEMPTS = 5
 
 _ANNOUNCED = "sluice_announced"
@@ -125,6 +128,12 @@ class Database:
         ``quiet``: it stores nothing that a restore could lose, and ``written`` does not count it.
         """
         async with self._begin(SYSTEM_ROLE, "", write=write, quiet=quiet) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def purging_transaction(self) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction that may call the function that deletes old events; SQLite has no such roles."""
+        async with self._begin(PURGE_ROLE, "", write=True, quiet=True) as tx:
             yield tx
 
     def shut(self, reason: str) -> None:

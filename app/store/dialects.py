@@ -266,7 +266,8 @@ async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
             )
     refused = await tx.execute(
         text(
-            "SELECT rolname FROM pg_roles WHERE rolname IN ('sluice_app', 'sluice_system', 'sluice_batch') "
+            "SELECT rolname FROM pg_roles "
+            "WHERE rolname IN ('sluice_app', 'sluice_system', 'sluice_batch', 'sluice_purge') "
             "AND NOT pg_has_role(session_user, oid, 'SET') ORDER BY rolname"
         )
     )

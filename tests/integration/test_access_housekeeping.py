@@ -50,6 +50,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def look_at_log() -> None:
         purged.append("lag")
 
+    async def purge_events() -> None:
+        purged.append("events")
+
     listed = housekeeping(
         purge_scopes=purge_scopes,
         index_values=index_values,
@@ -62,6 +65,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         embed_documents=embed_documents,
         anchor_checkpoints=anchor_checkpoints,
         look_at_log=look_at_log,
+        purge_events=purge_events,
     )
     return {job.name: job for job in listed}
 
@@ -72,7 +76,17 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
     for job in jobs_of(replica, purged).values():
         assert await background.once(job)
         assert await background.once(job)
-    names = ("scopes", "values", "tenants", "disclosures", "ingestions", "vectors", "anchors", "lag")
+    names = (
+        "scopes",
+        "values",
+        "tenants",
+        "disclosures",
+        "ingestions",
+        "vectors",
+        "anchors",
+        "lag",
+        "events",
+    )
     assert purged == [name for name in names for _ in range(2)]
 
 

@@ -351,6 +351,7 @@ def test_a_running_service_keeps_its_anchors_and_warns_of_one_that_fails(
     assert lags.keys() == {"kept.jsonl", "lost.jsonl"}
     assert float(lags["lost.jsonl"]) > 0.1
     assert "\nsluice_audit_sealing_lag_seconds " in metrics
+    assert "\nsluice_audit_purged_events_total 0.0" in metrics
     key = VerifierKey.parse(keys[-1]["key"])
     assert all(Note.parse(note).is_signed(key, checker(key)) for note in checkpoints_in(kept.read_text()))
     assert "anchor file lost.jsonl does not keep the newest checkpoint" in service.log.getvalue()

@@ -22,7 +22,7 @@ def exposed() -> str:
     metrics = Metrics()
     metrics.watch_servers(dict)
     metrics.watch_detection(lambda: dict.fromkeys(COUNTS, 1))
-    metrics.watch_log(lambda: 0.0, lambda: {"file kept.jsonl": 0.0})
+    metrics.watch_log(lambda: 0.0, lambda: {"file kept.jsonl": 0.0}, lambda: 0)
     metrics.invocation("timestamp_injector", "ok", 0.1)
     metrics.engine("secrets", "fallback")
     return metrics.exposition().decode()

@@ -15,6 +15,7 @@ from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
 
 HeaderToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+ScopeReference = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 class Limits(BaseModel):
@@ -209,6 +210,25 @@ class CustodyPolicy(BaseModel):
     )
 
 
+class RetentionPolicy(BaseModel):
+    """For how long the audit record keeps events; younger, held and unsealed ones are never deleted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    audit_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=36_500,
+        description="Days after which events are deleted; null: never. The log still proves that they were sealed.",
+    )
+    hold: bool = Field(default=False, description="Legal hold: delete no event of this tenant.")
+    held_scopes: list[ScopeReference] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="Legal hold on single scopes: keep the events that have one of these as `scope_ref`.",
+    )
+
+
 Milliseconds = Annotated[int, Field(gt=0, le=3_600_000)]
 
 
@@ -252,6 +272,7 @@ class Policy(BaseModel):
     secrets: SecretPolicy = Field(default_factory=SecretPolicy)
     tool_listing: ToolListing = Field(default_factory=ToolListing)
     custody: CustodyPolicy = Field(default_factory=CustodyPolicy)
+    retention: RetentionPolicy = Field(default_factory=RetentionPolicy)
     interceptors: dict[str, InterceptorPolicy] = Field(
         default_factory=dict,
         description="Per middleware or pipeline, recommendations for callers that invoke it as an interceptor.",

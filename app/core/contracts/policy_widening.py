@@ -239,6 +239,16 @@ def _custody(before: Policy, after: Policy) -> Iterator[Widening]:
         yield Widening("/custody/delay_h", "keys restore sooner without an approval")
 
 
+def _retention(before: Policy, after: Policy) -> Iterator[Widening]:
+    old, new = before.retention, after.retention
+    if new.audit_days is not None and (old.audit_days is None or new.audit_days < old.audit_days):
+        yield Widening("/retention/audit_days", "events are deleted sooner")
+    if old.hold and not new.hold:
+        yield Widening("/retention/hold", "a legal hold removed")
+    if not set(old.held_scopes) <= set(new.held_scopes):
+        yield Widening("/retention/held_scopes", "a legal hold removed")
+
+
 def _gateway(before: Policy, after: Policy) -> Iterator[Widening]:
     for pointer, reason in gateway_widenings(before.gateway, after.gateway):
         yield Widening(pointer, reason)
@@ -264,6 +274,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "secrets": _secrets,
     "tool_listing": _nothing,  # lists hold only what a caller may use anyway
     "custody": _custody,
+    "retention": _retention,
     "interceptors": _interceptors,
     "gateway": _gateway,
     "agentic_groups": _agentic_groups,

@@ -33,13 +33,15 @@ class LogFinding:
 class Verification:
     """What was compared with what ``keys`` signed, and what was found wrong.
 
-    ``unnumbered`` events are from before events were numbered: they were sealed as they were found.
+    ``unnumbered`` events are from before events were numbered: they were sealed as they were found. ``pruned`` ones are
+    gone because their retention was over, as a sealed statement says.
     """
 
     keys: tuple[VerifierKey, ...]
     tenants: int = 0
     events: int = 0
     unnumbered: int = 0
+    pruned: int = 0
     checkpoints: int = 0
     anchors: int = 0
     findings: list[LogFinding] = field(default_factory=list)

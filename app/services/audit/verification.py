@@ -17,12 +17,14 @@ from app.core.transparency.gaps import GapSearch, NumberRange, WriterGap
 from app.core.transparency.hashing import HASH_BYTES, leaf_hash
 from app.core.transparency.notes import Checkpoint, Note, NoteError, VerifierKey
 from app.core.transparency.replay import Replay
+from app.core.transparency.runs import PositionRuns, Run
 from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
 from app.services.audit.leaves import expected_mac, leaf_of
 from app.services.audit.log_keys import LogKeyService
+from app.services.audit.retention import pruned_positions
 from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import RecordedEvent, Transaction
 from app.store.audit.log import (
@@ -80,7 +82,10 @@ class LogVerifier:
                 head = heads.get(name, Head(name, 0, b"", 0))
                 comparison = _Comparison(result, self.audit, name, since, self._leaves(name))
                 await self._verify_tenant(head, roots.get(name, {}), comparison)
-                comparison.finish(unsealed.get(name, ()))
+                # Read last: what was deleted meanwhile had its statement before.
+                async with self._reading() as tx:
+                    pruned = await pruned_positions(tx, self.audit, name)
+                comparison.finish(unsealed.get(name, ()), pruned)
                 result.tenants += 1
         return result
 
@@ -238,6 +243,7 @@ class _Comparison:
     mismatches: list[_Mismatch] = field(default_factory=list)
     search: GapSearch = field(default_factory=GapSearch)
     gaps: set[WriterGap] = field(default_factory=set)
+    absent: list[Run] = field(default_factory=list)
     ahead: StandingEvent | None = None
 
     async def compare(self, start: int, hashes: Sequence[bytes]) -> None:
@@ -246,7 +252,7 @@ class _Comparison:
             if self.ahead is None:
                 self.ahead = await anext(self.leaves, None)
             if self.ahead is None or self.ahead[0].position != position:
-                self.result.add("missing", self.tenant, f"position {position}", "No event stands there.")
+                self._note_absence(position)
                 self.search.passed()
                 continue
             (leaf, recorded), self.ahead = self.ahead, None
@@ -268,6 +274,12 @@ class _Comparison:
             meaning = "Its authentication code is not its own."
             self.result.add("changed", self.tenant, f"event {leaf.event}", meaning)
 
+    def _note_absence(self, position: int) -> None:
+        if self.absent and self.absent[-1][1] == position - 1:
+            self.absent[-1] = self.absent[-1][0], position
+        else:
+            self.absent.append((position, position))
+
     def _take_number(self, recorded: RecordedEvent) -> None:
         if recorded.number is None:
             self.result.unnumbered += 1
@@ -278,8 +290,16 @@ class _Comparison:
             if isinstance(writer, str) and isinstance(first, int) and isinstance(last, int):
                 self.gaps.add(WriterGap(writer, NumberRange(first, last)))
 
-    def finish(self, unsealed: Sequence[WriterNumber]) -> None:
-        """Name what differs, and numbers that neither the log nor what is still ``unsealed`` has."""
+    def finish(self, unsealed: Sequence[WriterNumber], pruned: PositionRuns) -> None:
+        """Name what differs, and numbers that neither the log nor what is still ``unsealed`` has.
+
+        At positions that were ``pruned`` no event is missed.
+        """
+        for position in (position for first, last in self.absent for position in range(first, last + 1)):
+            if position in pruned:
+                self.result.pruned += 1
+            else:
+                self.result.add("missing", self.tenant, f"position {position}", "No event stands there.")
         for number in sorted(unsealed):
             self.search.add(*number)
         for writer, (first, last) in sorted(self.gaps | set(self.search.gaps())):

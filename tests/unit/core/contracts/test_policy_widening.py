@@ -88,6 +88,18 @@ def pointers(before: Any, after: Any) -> list[str]:
         ({}, {"interceptors": {"a": {"fail_open": True}}}, "/interceptors/a/fail_open"),
         ({}, {"agentic_groups": True}, "/agentic_groups"),
         ({"custody": {"delay_h": 48}}, {"custody": {"delay_h": 47}}, "/custody/delay_h"),
+        ({}, {"retention": {"audit_days": 36_500}}, "/retention/audit_days"),
+        (
+            {"retention": {"audit_days": 30}},
+            {"retention": {"audit_days": 29, "held_scopes": ["ab" * 32]}},
+            "/retention/audit_days",
+        ),
+        ({"retention": {"hold": True}}, {"retention": {"hold": False}}, "/retention/hold"),
+        (
+            {"retention": {"held_scopes": ["ab" * 32, "cd" * 32]}},
+            {"retention": {"held_scopes": ["cd" * 32]}},
+            "/retention/held_scopes",
+        ),
     ],
 )
 def test_a_change_widens_in_one_direction_only(narrow: Any, wide: Any, pointer: str) -> None:
