@@ -43,6 +43,8 @@ os.close(telling)
 _pid, code = (struct.unpack("i", os.read(told, 4))[0] for _ in range(2))
 os._exit(code if code >= 0 else 128 - code)
 """
+_MUTATION = "SLUICE_MUTATION_"
+"""Variables for tests of tests: services are started without them, the process that forks them has them."""
 _MESSAGE_BYTES = 1 << 17
 _NUMBER = struct.Struct("i")
 
@@ -155,7 +157,11 @@ class Commands:
         return told
 
     def _started(self) -> socket.socket:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(_MUTATION) or not name.startswith("SLUICE_")
+        }
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # A process that forks has one thread.
         alone = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -282,6 +288,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
 
 def main() -> None:
     """Import what commands need and fork them until the socket is closed."""
+    if f"{_MUTATION}NOTES" in os.environ:
+        import_module("tests.mutation.reach").record_here()
     from app.cli import YOUNG_OBJECTS, root
 
     for module in ("app.main", "app.cli.host", "app.cli.server", "sqlalchemy.dialects.sqlite.aiosqlite"):

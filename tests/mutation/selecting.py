@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.mutation.reach import FOLDER, ROOMS
+from tests.mutation.reach import ALL, FOLDER, ROOMS, functions
 
 COMMON_WORDS = frozenset(
     [
@@ -33,7 +33,7 @@ COMMON_WORDS = frozenset(
         "wire",
     ]
 )
-KINDS = ("tests/unit/", "tests/integration/", "tests/protocol/")
+KINDS = ("tests/unit/", "tests/integration/", "tests/protocol/", "tests/gateway/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +145,7 @@ def record(root: Path, folder: Path, table: dict[str, Any], *, trust: bool) -> R
     files = stale(root, folder, table["tests"], table["rooms"], trust=trust)
     if files:
         now = digests(root, table["tests"], table["rooms"])
+        (folder / ALL).write_text(json.dumps(functions(root, table["rooms"])))
         print(f"Recording which functions the tests of {len(files)} files call", flush=True)
         with tempfile.TemporaryDirectory(prefix="sluice-reach-") as scratch:
             arguments = Path(scratch) / "files"
@@ -162,5 +163,7 @@ def record(root: Path, folder: Path, table: dict[str, Any], *, trust: bool) -> R
                 f"@{arguments}",
             ]
             subprocess.run(command, cwd=root, env=environment, check=False)
+        for notes in folder.glob("*.notes"):
+            notes.unlink()
         (folder / "digests.json").write_text(json.dumps(now))
     return read(folder)

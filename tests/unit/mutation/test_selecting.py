@@ -1,7 +1,9 @@
 """Which tests a mutant runs: those that call the function, quick and narrow first, within a budget."""
 
 import json
+import os
 
+from tests.mutation.reach import ALL, Notes, functions
 from tests.mutation.selecting import Reach, RecordedTest, digests, read, stale
 
 
@@ -87,3 +89,22 @@ def test_a_changed_test_file_is_recorded_again_and_a_changed_room_records_all(tm
     (tmp_path / "app" / "m.py").write_text("x = 2")
     assert files() == ["tests/test_a.py", "tests/test_b.py"]
     assert files(trust=True) == ["tests/test_b.py"]
+
+
+def test_calls_of_a_process_that_a_test_forks_are_noted_with_its_own(tmp_path):
+    (tmp_path / "room").mkdir()
+    (tmp_path / "room/box.py").write_text("def ours(): pass\nclass A:\n    async def theirs(self): pass\n")
+    named = functions(tmp_path, ["room"])
+    assert named == ["room.box:A.theirs", "room.box:ours"]
+    (tmp_path / ALL).write_text(json.dumps(named))
+    notes = Notes()
+    notes.open(tmp_path, tmp_path / "1.notes")
+    notes.add("room.box:ours")
+    child = os.fork()
+    if not child:
+        notes.add("room.box:A.theirs")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert notes.names() == named
+    notes.clear()
+    assert notes.names() == []
