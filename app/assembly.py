@@ -1,15 +1,16 @@
 """Build the services from the settings: for the server, and for commands on the host."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Any, Final, Protocol
 
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
+from app.core.events import Changed
 from app.engine_wiring import (
     chosen_engines,
     discovered_registry,
@@ -38,6 +39,7 @@ from app.services.audit.audit import AuditService
 from app.services.audit.leaves import event_code
 from app.services.audit.retention import RetentionService
 from app.services.background import Background, housekeeping
+from app.services.caching import ShortMemory
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.description_files import DescriptionFiles
@@ -233,18 +235,12 @@ async def opened(
         )
         tenant_erasure = TenantErasure(TenantService(access), vault.sink, marks)
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
-        for listener in (
-            access.changed,
-            policies.changed,
-            pipelines.changed,
-            trees.changed,
-            concerns.changed,
-            upstreams.changed,
-            descriptions.changed,
-            retrieval.changed,
-            providers.changed,
-        ):
-            changes.subscribe(listener)
+        _follow(
+            changes,
+            (access, policies, pipelines, trees, concerns, upstreams, descriptions, retrieval, providers),
+            *(access.memory, policies.memory, pipelines.memory, trees.memory, descriptions.memory),
+            *(concerns.tables, concerns.preferred, providers.memory),
+        )
         await stack.enter_async_context(descriptions.watching())
         catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
         upstreams.subscribe(catalogs.mark_stale)
@@ -349,6 +345,18 @@ def _database(settings: Settings) -> Database:
     return Database(
         section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
     )
+
+
+class _Follower(Protocol):
+    def changed(self, changed: Changed) -> None: ...
+
+
+def _follow(changes: Changes, followers: Iterable[_Follower], *memories: ShortMemory[Any, Any]) -> None:
+    """Tell what changes, and let the memories keep the rest for as long as all of it is told."""
+    for follower in followers:
+        changes.subscribe(follower.changed)
+    for memory in memories:
+        memory.follow(changes.heard)
 
 
 def _description_files(settings: Settings) -> DescriptionFiles | None:

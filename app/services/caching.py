@@ -12,6 +12,8 @@ V = TypeVar("V")
 class ShortMemory(Generic[K, V]):
     """Caches values for ``ttl_s`` seconds, at most ``size`` of them; None is never cached.
 
+    A memory that follows the announcements of changes keeps its values while all are heard.
+
     Concurrent readers of one key share one load. A load that began before a ``forget`` is not cached: it may have
     seen the state before the change.
     """
@@ -23,11 +25,18 @@ class ShortMemory(Generic[K, V]):
         self._values: dict[K, tuple[float, V]] = {}
         self._loads: dict[K, asyncio.Task[V | None]] = {}
         self._forgotten = 0
+        self._is_told: Callable[[], bool] = lambda: False
+
+    def follow(self, is_told: Callable[[], bool]) -> None:
+        """Keep values, however old, while ``is_told`` says that a ``forget`` comes with every change."""
+        self._is_told = is_told
 
     def peek(self, key: K) -> V | None:
         """Return the cached value of ``key``, None if there is none or it is too old."""
         entry = self._values.get(key)
-        return entry[1] if entry is not None and entry[0] > self._clock() else None
+        if entry is None or not (entry[0] > self._clock() or self._is_told()):
+            return None
+        return entry[1]
 
     async def get(self, key: K, load: Callable[[K], Awaitable[V | None]]) -> V | None:
         """Return the cached value, or the result of ``load``."""

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
@@ -12,16 +13,26 @@ import asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.background import meanwhile
+from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
 from app.store.database import Database, note_announcement
-from app.store.dialects import TCP_USER_TIMEOUT_MS, limit_silence, settle
+from app.store.dialects import (
+    IDENTITY,
+    TCP_USER_TIMEOUT_MS,
+    UnsafeDatabaseError,
+    identity_of,
+    limit_silence,
+    settle,
+)
 
 CHANNEL = "sluice_changed"
 EVERYTHING = "all"
 """The kind of a ``Changed`` that stands for every change missed while the connection was down."""
 
-_PROBE_S = 5.0
+_PROBE_S = 2.0
 _PROBE_WAIT_S = 2.0
+_TRUSTED_S = 5.0
+"""How long a probe counts: as long as what was read counts where nothing is announced."""
 _RETRY_S = 0.5
 
 log = logging.getLogger("sluice.store")
@@ -40,6 +51,8 @@ class Changes:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._trusted_until = 0.0
+        self._missed = False
         self._subscribers: list[Callable[[Changed], None]] = []
         if database.embedded:
             database.hear(self._publish)
@@ -57,6 +70,13 @@ class Changes:
     def tell(self, changed: Changed) -> None:
         """Publish a change that concerns this process alone, such as a file of its host."""
         self._publish(changed)
+
+    def heard(self) -> bool:
+        """Return whether subscribers are told every change: what they keep need not be read again.
+
+        False on SQLite, where commands on the host change the file without a word.
+        """
+        return time.monotonic() < self._trusted_until
 
     async def listen(self) -> AsyncGenerator[Changed, None]:
         """Yield changes from now on, until the iterator is closed."""
@@ -76,16 +96,22 @@ class Changes:
             return
         ready = asyncio.Event()
         async with meanwhile(self._keep_listening(ready), name="changes"):
-            with suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(ready.wait(), self._database.patience.connect_s)
+            except TimeoutError:
+                self._missed = True
             yield self
 
     async def _keep_listening(self, ready: asyncio.Event) -> None:
         while True:
             try:
                 await self._listen_on_connection(ready)
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (
+                *(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError),
+                UnsafeDatabaseError,
+            ) as error:
                 log.warning("listening failed: %s", type(error).__name__)
+            self._missed = True
             await asyncio.sleep(_RETRY_S)
 
     async def _listen_on_connection(self, ready: asyncio.Event) -> None:
@@ -94,16 +120,34 @@ class Changes:
         connection.add_termination_listener(lambda _connection: gone.set())
         try:
             await connection.add_listener(CHANNEL, self._on_payload)
-            if ready.is_set():
+            if self._missed:
                 self._publish(Changed(EVERYTHING))
             ready.set()
+            await self._probe(connection)
             while not gone.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(gone.wait(), _PROBE_S)
                 if not gone.is_set():
-                    await connection.fetchval("SELECT 1", timeout=_PROBE_WAIT_S)
+                    await self._probe(connection)
         finally:
+            self._trusted_until = 0.0
             connection.terminate()
+
+    async def _probe(self, connection: Any) -> None:
+        """Trust the connection for a while if it lives and leads where requests go.
+
+        After a failover it could still lead to the former server, where nobody announces anything.
+        """
+        started = time.monotonic()
+        here = await connection.fetchrow(IDENTITY, timeout=_PROBE_WAIT_S)
+        try:
+            async with self._database.connection() as tx:
+                there = await identity_of(tx)
+        except StoreUnavailableError:
+            return  # what is kept is read again soon, or refused
+        if tuple(here) != there:
+            raise UnsafeDatabaseError("The listening connection leads to another server.")
+        self._trusted_until = started + _TRUSTED_S
 
     async def _connect(self) -> Any:
         arguments, options = self._database.driver_arguments()

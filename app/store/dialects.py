@@ -299,7 +299,7 @@ async def check_durability(tx: AsyncConnection, *, production: bool) -> None:
             )
 
 
-_IDENTITY = text(
+IDENTITY = (
     "SELECT pg_postmaster_start_time(), "
     "(SELECT oid FROM pg_database WHERE datname = current_database()) AS database"
 )
@@ -307,7 +307,7 @@ _IDENTITY = text(
 
 async def identity_of(tx: AsyncConnection) -> tuple[Any, ...]:
     """Return what tells apart the databases that PostgreSQL connections may reach, and the run of their server."""
-    return tuple((await tx.execute(_IDENTITY)).one())
+    return tuple((await tx.exec_driver_sql(IDENTITY)).one())
 
 
 async def check_same(tx: AsyncConnection, direct: AsyncConnection) -> None:

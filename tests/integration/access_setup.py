@@ -23,6 +23,7 @@ from app.services.vault.keyring import KeyringService
 from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
+from app.store.dialects import IDENTITY
 from tests.factories import TEST_RING
 
 AUDITOR = frozenset({Role.AUDITOR})
@@ -85,9 +86,12 @@ class Replica:
 
 @asynccontextmanager
 async def replica_on(
-    database: Database, clock: Clock | None = None, *, hears: bool = True
+    database: Database, clock: Clock | None = None, *, hears: bool = True, follows: bool = False
 ) -> AsyncIterator[Replica]:
-    """Run one process on ``database``; with ``hears=False`` it misses what others announce."""
+    """Run one process on ``database``; with ``hears=False`` it misses what others announce.
+
+    With ``follows`` it keeps what it read while it hears everything, as the whole service does.
+    """
     clock = clock or Clock()
     keys = await KeyringService(database, TEST_RING).start()
     changes = Changes(database)
@@ -106,10 +110,13 @@ async def replica_on(
         event.listen(
             database._engine.sync_engine,
             "before_cursor_execute",
-            lambda *given: replica.statements.append(given[2]),
+            lambda *given: replica.statements.append(given[2]) if given[2] != IDENTITY else None,
         )
         if hears:
             changes.subscribe(access.changed)
             changes.subscribe(policies.changed)
+        if follows:
+            memory.follow(changes.heard)
+            policy_memory.follow(changes.heard)
         async with changes.running():
             yield replica

@@ -24,10 +24,12 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
         yield opened
 
 
-async def process(stack: AsyncExitStack, url: str, *, hears: bool = True) -> Replica:
-    database = Database(url)
+async def process(
+    stack: AsyncExitStack, url: str, *, direct_url: str | None = None, **options: bool
+) -> Replica:
+    database = Database(url, direct_url=direct_url)
     stack.push_async_callback(database.close)
-    return await stack.enter_async_context(replica_on(database, hears=hears))
+    return await stack.enter_async_context(replica_on(database, **options))
 
 
 async def soon(condition: Callable[[], Awaitable[bool]]) -> bool:
@@ -89,6 +91,38 @@ async def test_a_policy_changed_elsewhere_holds_here_within_a_moment(
 
     assert await soon(arrived)
     assert (await here.policies.get(tenant))[1].allowed_middlewares == ["echo"]
+
+
+@pytest.mark.parametrize("past_a_pooler", [False, True])
+async def test_keys_and_policies_are_read_once_and_again_when_they_change(
+    stack: AsyncExitStack, postgres_database_url: str, tenant: str, past_a_pooler: bool
+) -> None:
+    direct = postgres_database_url if past_a_pooler else None
+    here = await process(stack, postgres_database_url, direct_url=direct, follows=True)
+    reading = await process(stack, postgres_database_url)
+    await reading.tenants.create(HOST, tenant)
+    key = str((await reading.key(tenant)).key)
+
+    async def reads(replica: Replica) -> bool:
+        replica.clock.advance(3600)
+        replica.statements.clear()
+        await replica.access.authenticate(key, None)
+        await replica.policies.get(tenant)
+        return bool(replica.statements)
+
+    async def reads_nothing() -> bool:
+        return not await reads(here)
+
+    assert await reads(here)
+    assert await soon(reads_nothing)
+    assert [await reads(reading) for _ in range(2)] == [True, True], "negative control: it does not follow"
+
+    operator = await reading.caller(tenant, Role.OPERATOR)
+    await reading.policies.put(operator, None, Policy(allowed_middlewares=["echo"]))
+    assert await soon(lambda: reads(here))
+    assert (await here.policies.get(tenant))[1].allowed_middlewares == ["echo"]
+    await reading.access.revoke_key(HOST, key[4:12])
+    assert await soon(lambda: is_refused(here, key))
 
 
 async def test_row_level_security_hides_foreign_keys_even_from_a_query_without_a_tenant(

@@ -1,6 +1,7 @@
 """What one process commits, the others hear: after the commit, never without it, and after a lost connection too."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 
 import pytest
@@ -63,6 +64,53 @@ async def test_after_a_lost_connection_everything_may_have_changed(postgres_data
             async with database.transaction("acme") as tx:
                 await announce(tx, POLICY)
             assert await heard(arrived) == POLICY
+
+
+async def test_what_is_kept_counts_only_while_changes_are_heard(database_url: str) -> None:
+    async with Database(database_url, patience=PATIENT) as database:
+        changes = Changes(database)
+        assert not changes.heard()
+        async with changes.running():
+            # Commands on the host change a SQLite file without a word.
+            assert await until(lambda: changes.heard() is not database.embedded)
+        assert not changes.heard()
+
+
+async def test_what_is_kept_does_not_count_after_a_lost_connection_until_all_of_it_is_forgotten(
+    postgres_database_url: str,
+) -> None:
+    async with Database(postgres_database_url, patience=PATIENT) as database:
+        changes, heard_when_told = Changes(database), asyncio.Queue[bool]()
+        changes.subscribe(lambda _changed: heard_when_told.put_nowait(changes.heard()))
+        async with changes.running():
+            async with database.connection(write=True) as tx:
+                await tx.exec_driver_sql(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE application_name = 'sluice-changes' AND datname = current_database()"
+                )
+            assert not await asyncio.wait_for(heard_when_told.get(), 10)
+            assert await until(changes.heard)
+
+
+async def test_changes_of_another_database_are_no_news(
+    postgres_database_url: str, own_postgres_url: str
+) -> None:
+    """A listening connection that leads elsewhere, as after a failover, would never be told anything."""
+    async with Database(postgres_database_url, direct_url=own_postgres_url, patience=PATIENT) as database:
+        changes, arrived = Changes(database), asyncio.Queue[Changed]()
+        changes.subscribe(arrived.put_nowait)
+        async with changes.running():
+            # The second connection forgets everything once more, and is not trusted either.
+            for _ in range(2):
+                assert await heard(arrived, 20) == Changed(EVERYTHING)
+                assert not changes.heard()
+
+
+async def until(condition: Callable[[], bool]) -> bool:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.01)
+    return True
 
 
 async def test_a_subscription_ends(database_url: str) -> None:

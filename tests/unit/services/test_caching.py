@@ -36,6 +36,22 @@ async def test_a_value_is_loaded_once_until_it_is_too_old() -> None:
     assert source.loads == 2
 
 
+async def test_a_value_is_kept_while_every_change_is_told_and_no_longer() -> None:
+    now, told = [0.0], [True]
+    memory: ShortMemory[str, str] = ShortMemory(ttl_s=5, size=10, clock=lambda: now[0])
+    memory.follow(lambda: told[0])
+    source = Source("a")
+    await memory.get("k", source.load)
+    now[0] = 10_000
+    assert await memory.get("k", source.load) == "a"
+    assert source.loads == 1
+    told[0] = False
+    assert memory.peek("k") is None
+    told[0], source.value = True, "b"
+    memory.forget("k")
+    assert await memory.get("k", source.load) == "b"
+
+
 async def test_nothing_is_never_remembered() -> None:
     memory: ShortMemory[str, str] = ShortMemory(ttl_s=5, size=10)
     source = Source(None)
