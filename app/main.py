@@ -21,7 +21,7 @@ from app.assembly import Services, opened, utc_now
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, EdgeGuard, GuardedApp
-from app.edge.health import Readiness
+from app.edge.health import Readiness, in_turn
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
 from app.edge.tracing import tracer_to
@@ -310,11 +310,12 @@ def _checks(services: Services) -> dict[str, Callable[[], Awaitable[Any]]]:
     async def upstreams() -> bool:
         return services.upstreams.ready
 
+    stored = in_turn({"database": services.database.ping, "keys": services.keyring.check, "schema": schema})
     return {
-        "database": services.database.ping,
-        "keys": services.keyring.check,
+        "database": stored["database"],
+        "keys": stored["keys"],
         "mark": services.replay.marks.ready,
-        "schema": schema,
+        "schema": stored["schema"],
         "detector": detector,
         "upstreams": upstreams,
     }

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -57,6 +58,17 @@ class Readiness:
                 return await check() is not False
         except Exception:  # noqa: BLE001 - whatever goes wrong, the process is not ready
             return False
+
+
+def in_turn(checks: Mapping[str, Check]) -> dict[str, Check]:
+    """Return checks of which no two run at once: together they use one connection of a pool, open as a rule."""
+    turn = asyncio.Lock()
+
+    async def run(check: Check) -> object:
+        async with turn:
+            return await check()
+
+    return {name: partial(run, check) for name, check in checks.items()}
 
 
 _STATE: Final = {

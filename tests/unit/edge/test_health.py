@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.edge.guard import Drain, EdgeGuard
-from app.edge.health import Check, Readiness, health_router
+from app.edge.health import Check, Readiness, health_router, in_turn
 from app.edge.observability import Metrics
 
 
@@ -83,6 +83,17 @@ async def test_many_probes_at_once_run_the_checks_once() -> None:
     probe = readiness(database=counting)
     await asyncio.gather(*(probe.state() for _ in range(50)))
     assert runs == 1
+
+
+async def test_of_the_checks_that_take_turns_one_that_hangs_fails_the_others_too() -> None:
+    answer = await get("/readyz", readiness(**in_turn({"first": hanging, "second": passing}), third=passing))
+    passed = answer.json()["checks"]
+    assert (answer.status_code, passed["first"], passed["second"], passed["third"]) == (
+        503,
+        False,
+        False,
+        True,
+    )
 
 
 async def test_metrics_are_served_where_they_are_wanted() -> None:
