@@ -15,6 +15,7 @@ from app.engine_wiring import (
     chosen_engines,
     discovered_registry,
     document_indexes,
+    finding_types,
     pool_detector,
     remote_options,
 )
@@ -36,6 +37,7 @@ from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService
+from app.services.audit.finding_counts import FindingCounter
 from app.services.audit.leaves import event_code
 from app.services.audit.retention import RetentionService
 from app.services.background import Background, housekeeping
@@ -162,11 +164,12 @@ async def opened(
     now: Callable[[], datetime] = utc_now,
     observe: Callable[[str, str, float], None] = lambda _name, _outcome, _seconds: None,
     observe_engine: Observer = unobserved,
+    observe_finding: Callable[[str, int], None] = lambda _type, _number: None,
 ) -> AsyncIterator[Services]:
     """Build every object, from the database upwards; close them in the reverse order.
 
     ``observe`` is told the middleware, the outcome and the seconds of each invocation, ``observe_engine`` what became
-    of each call to an engine elsewhere.
+    of each call to an engine elsewhere, ``observe_finding`` the type and number of findings of a call on record.
     """
     provider = key_ring(settings)
     await bring_forward(settings)
@@ -177,11 +180,13 @@ async def opened(
         changes = await stack.enter_async_context(Changes(database).running())
         custodian = KeyKeeper(provider)
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_code, keys)))
-        audit = AuditService(database, writer, keys)
+        detector = pool_detector(settings.detection)
+        audit = AuditService(
+            database, writer, keys, observe=FindingCounter(finding_types(detector), observe_finding)
+        )
         anchoring = Anchoring.over(database, anchors(settings), now)
         retention = RetentionService(audit, now)
         access = AccessService(database, audit)
-        detector = pool_detector(settings.detection)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)

@@ -3,12 +3,15 @@
 from contextlib import AsyncExitStack
 
 import app.middlewares
+from app.core.content.secret_labels import SECRET_LABELS
 from app.core.contracts.engines import Embedder, Engines, ToolRanker
+from app.core.contracts.moderation import EXPRESSING, SEEKING
 from app.core.contracts.registry import Registry, RegistryError
 from app.engines.choosing import Chooser
 from app.engines.deferred import DeferredToolRanker
 from app.engines.documents.chunk_index import IndexOptions
 from app.engines.encoder import Encoder
+from app.engines.injection.wording import KINDS as INJECTION_KINDS
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.pii.processes.startup import Startup
 from app.engines.pii.recognizers.user import (
@@ -43,6 +46,12 @@ def user_definitions(section: DetectionSettings) -> Definitions:
     except FaultyRecognizersError as error:
         raise ConfigurationError([f"SLUICE_DETECTION__RECOGNIZERS: {error}"]) from error
     return definitions
+
+
+def finding_types(detector: PoolDetector) -> frozenset[str]:
+    """Return what findings are counted by: the types of the detector, of secrets, of moderation and of injection."""
+    flags = {category.flag for table in (SEEKING, EXPRESSING) for category in table.values()}
+    return detector.labels().union(SECRET_LABELS, flags, INJECTION_KINDS)
 
 
 def _recognizers(section: DetectionSettings) -> str:

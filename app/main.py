@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -89,9 +89,7 @@ def create_app(
                 settings.database.owner_url,
                 mark_store(settings),
             )
-            services = await stack.enter_async_context(
-                opened(settings, now=now, observe=metrics.invocation, observe_engine=metrics.engine)
-            )
+            services = await stack.enter_async_context(_opened(settings, now, metrics))
             await stack.enter_async_context(services.keyring.running())
             await _refuse_lonely_mark(services)
             await services.replay.recover()
@@ -106,11 +104,7 @@ def create_app(
             service.state.services = services
             service.state.route_services = _services(services, anonymous)
             readiness.begin(_checks(services), services.log_lag.late)
-            metrics.watch_servers(services.upstreams.counts)
-            metrics.watch_detection(services.detector.counts)
-            metrics.watch_log(
-                lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s, services.purged
-            )
+            await stack.enter_async_context(_watched(metrics, services))
             mcp = _mcp(services, anonymous, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)
@@ -164,6 +158,26 @@ def create_app(
 def _ordinary_route(service: FastAPI) -> dict[str, Any]:
     general = partial(FastAPI.__call__, service)
     return {INVOKE_SURFACE: OrdinaryRoute(service.state.route_services, general)}
+
+
+def _opened(
+    settings: Settings, now: Callable[[], datetime], metrics: Metrics
+) -> AbstractAsyncContextManager[Services]:
+    return opened(
+        settings,
+        now=now,
+        observe=metrics.invocation,
+        observe_engine=metrics.engine,
+        observe_finding=metrics.finding,
+    )
+
+
+def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManager[None]:
+    """Show in the metrics what the services count."""
+    metrics.watch_servers(services.upstreams.counts)
+    metrics.watch_detection(services.detector.counts)
+    metrics.watch_log(lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s, services.purged)
+    return metrics.shown_elsewhere()
 
 
 async def _refuse_lonely_mark(services: Services) -> None:

@@ -102,7 +102,9 @@ def served() -> int:
         if settings.http.workers > 1:
             from app.cli.workers import supervise
 
-            return supervise(settings.http.workers, listener, settings.http.drain_s)
+            return supervise(
+                settings.http.workers, listener, settings.http.drain_s, metrics=settings.telemetry.metrics
+            )
         from app.cli.server import serve_here
 
         return serve_here(settings, listener)

@@ -121,6 +121,6 @@ def health_router(readiness: Readiness, metrics: Metrics | None) -> APIRouter:
             responses={200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": _METRIC}}}},
         )
         async def get_metrics() -> Response:
-            return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
+            return Response(await metrics.shown(), media_type=CONTENT_TYPE_LATEST)
 
     return router

@@ -1,22 +1,23 @@
 """What operators see of the service while it runs: structured logs and metrics, neither with content."""
 
+import asyncio
 import json
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, Literal, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import generate_latest
-from prometheus_client.registry import Collector
 
-from app.edge.detection_metrics import DetectionCollector
+from app.core.background import meanwhile
+from app.edge.sampled_metrics import SampledMetrics
+from app.edge.worker_metrics import shared_folder, summed
 
 UNMATCHED: Final = "unmatched"
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -31,6 +32,7 @@ _FIRST_ERROR: Final = 400
 _OPTIONAL_FIELDS: Final = ("client_request_id", "error_code", "tenant", "key_id", "middleware")
 _FINISHED: Final = "finished"
 _JSON_LINE: Final = json.JSONEncoder(default=repr)
+_REFRESHED_S: Final = 5.0
 _SERVER_STATES: Final = ("connecting", "ready", "failed")
 
 
@@ -64,78 +66,64 @@ class _Children(dict[tuple[str, ...], Any]):
         return child
 
 
-class _Purged(Collector):
-    """Shows how many events of the audit record this process has deleted, as counted when it is asked."""
-
-    def __init__(self, events: Callable[[], int]) -> None:
-        self._events = events
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the metric as it is now."""
-        yield CounterMetricFamily(
-            "sluice_audit_purged_events",
-            "Events of the audit record that were deleted because their retention was over.",
-            value=self._events(),
-        )
-
-
 class Metrics:
-    """The Prometheus metrics of one process; labels are routes, middlewares and outcomes, never tenants."""
+    """The Prometheus metrics of one process, or of all workers of one host (`app.edge.worker_metrics`).
+
+    Labels are routes, middlewares, outcomes and types, never tenants.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        self._requests = Counter(
-            "sluice_http_requests",
-            "Finished HTTP requests.",
-            ["method", "route", "status"],
-            registry=self.registry,
+        self._folder = shared_folder()
+        self._in_progress = 0
+        self._sampled = SampledMetrics(self.registry)
+        self._sampled.process()
+        self._sampled.gauge(
+            "sluice_http_requests_running", "Requests in progress.", lambda: self._in_progress, "livesum"
         )
-        self._seconds = Histogram(
+        self._requests_of = self._counter(
+            "sluice_http_requests", "Finished HTTP requests.", "method", "route", "status"
+        )
+        self._seconds_of = self._histogram(
             "sluice_http_request_seconds",
             "Time from the first byte of a request to the last of its answer.",
-            ["route"],
-            buckets=_SECONDS,
-            registry=self.registry,
+            "route",
         )
-        self._errors = Counter(
-            "sluice_errors", "Requests that were refused or failed.", ["code"], registry=self.registry
+        self._errors_of = self._counter("sluice_errors", "Requests that were refused or failed.", "code")
+        self._invocations_of = self._counter(
+            "sluice_invocations", "Invocations of middlewares over any surface.", "middleware", "outcome"
         )
-        self._running = Gauge("sluice_http_requests_running", "Requests in progress.", registry=self.registry)
-        self._invocations = Counter(
-            "sluice_invocations",
-            "Invocations of middlewares over any surface.",
-            ["middleware", "outcome"],
-            registry=self.registry,
+        self._invocation_seconds_of = self._histogram(
+            "sluice_invocation_seconds", "Duration of invocations.", "middleware"
         )
-        self._invocation_seconds = Histogram(
-            "sluice_invocation_seconds",
-            "Duration of invocations.",
-            ["middleware"],
-            buckets=_SECONDS,
-            registry=self.registry,
+        self._findings_of = self._counter(
+            "sluice_findings",
+            "What calls found and have on record, by type; the same value in two calls counts twice.",
+            "type",
         )
-        self._engines = Counter(
+        self._engines_of = self._counter(
             "sluice_engine_calls",
             "Calls to configured engines: served, fallback, refused; in shadow mode agreed, differed, shadow_failed, "
             "shadow_dropped.",
-            ["capability", "outcome"],
-            registry=self.registry,
-        )
-        self._requests_of, self._seconds_of = _Children(self._requests), _Children(self._seconds)
-        self._invocations_of = _Children(self._invocations)
-        self._invocation_seconds_of = _Children(self._invocation_seconds)
-        self._servers = Gauge(
-            "sluice_upstream_servers",
-            "MCP servers behind this process, by the state of their connection.",
-            ["state"],
-            registry=self.registry,
+            "capability",
+            "outcome",
         )
 
+    def _counter(self, name: str, text: str, *labels: str) -> _Children:
+        return _Children(Counter(name, text, labels, registry=self.registry))
+
+    def _histogram(self, name: str, text: str, *labels: str) -> _Children:
+        return _Children(Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry))
+
     def watch_servers(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Show how many MCP servers behind this process are in each state; ``counts`` is asked at each exposition."""
-        for state in _SERVER_STATES:
-            self._servers.labels(state).set_function(partial(_count_of, counts, state))
+        """Show how many MCP servers behind this process are in each state."""
+        self._sampled.gauges(
+            "sluice_upstream_servers",
+            "MCP servers behind this process, by the state of their connection.",
+            "state",
+            lambda: {**dict.fromkeys(_SERVER_STATES, 0), **counts()},
+            "livemax",
+        )
 
     def watch_log(
         self,
@@ -143,59 +131,103 @@ class Metrics:
         anchoring_s: Callable[[], Mapping[str, float]],
         purged: Callable[[], int],
     ) -> None:
-        """Show how far sealing the audit log and each of its anchors lag, in seconds, and how many events were purged.
-
-        All are asked at each exposition.
-        """
-        self.registry.register(_Purged(purged))
-        sealing = Gauge(
+        """Show how far sealing the log and each of its anchors lag, in seconds, and how many events were purged."""
+        self._sampled.counter(
+            "sluice_audit_purged_events",
+            "Events of the audit record that were deleted because their retention was over.",
+            purged,
+        )
+        self._sampled.gauge(
             "sluice_audit_sealing_lag_seconds",
             "Age of the oldest event that no checkpoint covers.",
-            registry=self.registry,
+            sealing_s,
+            "livemax",
         )
-        sealing.set_function(sealing_s)
-        anchoring = Gauge(
+        self._sampled.gauges(
             "sluice_audit_anchor_lag_seconds",
             "Age of the oldest checkpoint that an anchor does not keep.",
-            ["anchor"],
-            registry=self.registry,
+            "anchor",
+            anchoring_s,
+            "livemax",
         )
-        for name in anchoring_s():
-            anchoring.labels(name).set_function(partial(_count_of, anchoring_s, name))
 
     def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Show what the detector counts, see `DetectionCollector`."""
-        self.registry.register(DetectionCollector(counts))
+        """Show ``hits``, ``misses``, ``evictions`` and ``bytes`` of the detector's cache, ``deaths`` of its workers."""
+        self._sampled.counters(
+            "sluice_detection_cache_lookups",
+            "Texts that the detector was given, by whether it remembered their findings (hit) or not (miss).",
+            "outcome",
+            {"hit": lambda: counts()["hits"], "miss": lambda: counts()["misses"]},
+        )
+        self._sampled.counter(
+            "sluice_detection_cache_evictions",
+            "Entries that the detector forgot to make room for others.",
+            lambda: counts()["evictions"],
+        )
+        self._sampled.gauge(
+            "sluice_detection_cache_bytes",
+            "Memory of what the detector remembers.",
+            lambda: counts()["bytes"],
+            "livesum",
+        )
+        self._sampled.counter(
+            "sluice_detection_worker_deaths",
+            "Detection processes that died, or were killed at a deadline, and were replaced.",
+            lambda: counts()["deaths"],
+        )
 
     def begin(self) -> None:
         """Count a request as running."""
-        self._running.inc()
+        self._in_progress += 1
 
     def end(self, exchange: FinishedRequest) -> None:
         """Count a request as finished."""
-        self._running.dec()
+        self._in_progress -= 1
         method = exchange.method if exchange.method in _METHODS else "other"
         self._requests_of[method, exchange.route, str(exchange.status)].inc()
         self._seconds_of[exchange.route,].observe(exchange.seconds)
         if exchange.error_code is not None:
-            self._errors.labels(exchange.error_code).inc()
+            self._errors_of[exchange.error_code,].inc()
 
     def invocation(self, middleware: str, outcome: str, seconds: float) -> None:
         """Count one invocation of a middleware that exists."""
         self._invocations_of[middleware, outcome].inc()
         self._invocation_seconds_of[middleware,].observe(seconds)
 
+    def finding(self, kind: str, number: int) -> None:
+        """Count ``number`` findings of a type that the installation knows."""
+        self._findings_of[kind,].inc(number)
+
     def engine(self, capability: str, outcome: str) -> None:
         """Count what became of one call to an engine elsewhere."""
-        self._engines.labels(capability, outcome).inc()
+        self._engines_of[capability, outcome].inc()
 
     def exposition(self) -> bytes:
         """Return all metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+        self._sampled.refresh()
+        return self._written()
 
+    async def shown(self) -> bytes:
+        """Return the same, without keeping the event loop from requests where there are files to read."""
+        self._sampled.refresh()
+        return self._written() if self._folder is None else await asyncio.to_thread(self._written)
 
-def _count_of(counts: Callable[[], Mapping[str, float]], state: str) -> float:
-    return counts().get(state, 0)
+    def _written(self) -> bytes:
+        return generate_latest(self.registry) if self._folder is None else summed(self._folder)
+
+    @asynccontextmanager
+    async def shown_elsewhere(self) -> AsyncIterator[None]:
+        """Keep the numbers fresh that other workers show of this one, while the body runs."""
+        if self._folder is None:
+            yield
+            return
+        async with meanwhile(self._refresh_forever(), name="metrics"):
+            yield
+
+    async def _refresh_forever(self) -> None:
+        while True:
+            self._sampled.refresh()
+            await asyncio.sleep(_REFRESHED_S)
 
 
 def places(error: BaseException) -> list[str]:

@@ -141,6 +141,13 @@ def test_a_service_that_exits_with_its_parent_survives_no_killed_shell(tmp_path:
     assert port_is_free(port)
 
 
+def alive_probes(url: str) -> float:
+    """Return how many answers to /livez the metrics show."""
+    text = httpx2.get(f"{url}/metrics", trust_env=False).text
+    (line,) = re.findall(r'^sluice_http_requests_total\{.*route="/livez".*\} (\S+)$', text, re.MULTILINE)
+    return float(line)
+
+
 def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_supervisor(
     tmp_path: Path, postgres_url: str
 ) -> None:
@@ -154,9 +161,14 @@ def test_workers_share_a_port_survive_the_death_of_one_and_end_with_their_superv
                 return [one for one in supervisor.children() if is_worker(one)]
 
             assert len(workers()) == 2
+            # Each request has a connection of its own, which either worker may take; either shows the sum.
+            for _ in range(12):
+                assert httpx2.get(f"{service.url}/livez", trust_env=False).status_code == 200
+            assert [alive_probes(service.url) for _ in range(4)] == [12] * 4
             before = workers()
             before[0].kill()
             assert eventually(lambda: len(workers()) == 2 and workers() != before, 20)
+            assert [alive_probes(service.url) for _ in range(4)] == [12] * 4
             with Sluice(service.url, service.key, transport="mcp", revision="2025-11-25") as client:
                 assert client.list_middleware()
             children = supervisor.children(recursive=True)
@@ -170,11 +182,15 @@ def test_a_supervisor_stops_its_workers_in_order(tmp_path: Path, postgres_url: s
     with fresh_postgres(postgres_url) as url:
         settings = {"SLUICE_DATABASE__URL": url, "SLUICE_DETECTION__WARM": "false"}
         assert sluice("db", "upgrade", environment=environment_of(tmp_path, **settings)).returncode == 0
+        (tmp_path / "tmp").mkdir()
+        settings["TMPDIR"] = str(tmp_path / "tmp")
         with running(tmp_path, "--workers", "2", forked=False, **settings) as service:
             children = psutil.Process(service.process.pid).children(recursive=True)
+            assert [*(tmp_path / "tmp").glob("sluice-metrics-*/counter_*.db")]
 
             assert stop(service.process) == 0
             assert eventually(lambda: gone(children), 15)
+            assert not [*(tmp_path / "tmp").glob("sluice-metrics-*")]
 
 
 def test_a_running_stream_may_end_after_the_signal_to_stop(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def exposed() -> str:
     metrics.watch_log(lambda: 0.0, lambda: {"file kept.jsonl": 0.0}, lambda: 0)
     metrics.invocation("timestamp_injector", "ok", 0.1)
     metrics.engine("secrets", "fallback")
+    metrics.finding("email", 1)
     return metrics.exposition().decode()
 
 

@@ -30,6 +30,7 @@ from app.core.paging import page_of
 from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.audit.export import ExportFormat, exporter
+from app.services.audit.finding_counts import unobserved
 from app.services.audit.leaves import expected_mac
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
 from app.store.audit.audit import (
@@ -63,12 +64,16 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class AuditService:
-    """Writes and reads the record; ``keys`` are the installation's record keys, one set per tenant."""
+    """Writes and reads the record; ``keys`` are the installation's record keys, one set per tenant.
+
+    ``observe`` is told the counts of each call that is on record, by type of finding.
+    """
 
     database: Database
     writer: GroupWriter
     keys: RecordKeys
     now: Callable[[], datetime] = _now
+    observe: Callable[[Mapping[str, int]], None] = unobserved
 
     def new_event(
         self,

@@ -20,7 +20,7 @@ from app.core.errors import (
 )
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
-from app.services.invoke.calls import flags_of
+from app.services.invoke.calls import blocked_by, flags_of
 from app.services.invoke.pipeline_steps import StepReport, audited
 
 _REQUEST = "gateway.request"
@@ -87,6 +87,7 @@ class GatewayRecord:
         digest = self.audit.digest(tenant, body) if body else None
         await self._record(_REQUEST, OUTCOME_SENT, details, counts, in_hmac=digest, bytes_in=len(body))
         self.sent, self.sent_ns = True, time.perf_counter_ns()
+        self.audit.observe(self.egress)
         self.forget_steps()
 
     def forget_steps(self) -> None:
@@ -145,6 +146,7 @@ class GatewayRecord:
                 outcome = OUTCOME_REFUSED if isinstance(error, ServiceError) else OUTCOME_FAILED
                 details = {**audited(self.steps), **self._refusal}
                 await self._record(_REQUEST, outcome, details, self.findings, error_code=self.error_code)
+            self.audit.observe(blocked_by(error))
             raise
         await self.ended()
 
@@ -179,6 +181,7 @@ class GatewayRecord:
             details={**about, **details},
         )
         await self.audit.record(event)
+        self.audit.observe(self.findings)
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:

@@ -105,6 +105,13 @@ class MiddlewareCall:
             self.counts, self.details = flags
         event = self.event(OUTCOME_REFUSED if is_service_error else OUTCOME_FAILED)
         await self.audit.record(replace(event, error_code=code))
+        self.recorded()
+        self.audit.observe(blocked_by(error))
+
+    def recorded(self) -> None:
+        """Add what was found to the metrics; call it once the event of this call is stored."""
+        if self.counts:
+            self.audit.observe(self.counts)
 
 
 def flags_of(error: BaseException) -> tuple[Mapping[str, int], Mapping[str, str | int | bool]] | None:
@@ -115,6 +122,13 @@ def flags_of(error: BaseException) -> tuple[Mapping[str, int], Mapping[str, str 
     if not isinstance(error, BlockedByPolicyError) or "flags" not in error.details:
         return None
     return dict.fromkeys(error.details["flags"], 1), {"severity": error.details["severity"], "allow": False}
+
+
+def blocked_by(error: BaseException) -> Mapping[str, int]:
+    """Return the findings for which a redaction refused a context, by label."""
+    if not isinstance(error, BlockedByPolicyError):
+        return {}
+    return {name.upper(): number for name, number in error.details.get("types", {}).items()}
 
 
 def merged_arguments(

@@ -74,8 +74,11 @@ class OutcomeRecorder:
             metadata["skipped"] = sum(context.skipped.values())
         outcome = replace(outcome, context=context, metadata=metadata)
         if options.conceals:
-            return await self._store_concealed(outcome, policy, call)
-        return await self._record_revealed(outcome, policy.secrets, call)
+            answer = await self._store_concealed(outcome, policy, call)
+        else:
+            answer = await self._record_revealed(outcome, policy.secrets, call)
+        call.recorded()
+        return answer
 
     async def masked(self, context: Context, caller: Caller) -> Context:
         """Return ``context`` with its irreversible replacements applied; hashes use the tenant's own key."""

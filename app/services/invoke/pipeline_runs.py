@@ -86,6 +86,8 @@ class PipelineRun:
             call.counts = dict(self.counts)
             call.details = {**call.details, **audited(self.reports)}
         result = await (self._dry_run_answer() if own.dry_run else self._store())
+        if self.own_event:
+            call.recorded()
         if progress is not None:
             await progress(len(steps) + 1, len(steps) + 1)
         return result
