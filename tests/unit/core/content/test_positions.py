@@ -36,6 +36,20 @@ def test_no_shape_of_attack_gets_an_original() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        '{"tool": {"name": "mail"}, "to": "[EMAIL_1]"}',
+        '{"tool_call": {"name": "mail", "options": [{}]}, "note": "of [EMAIL_1]"}',
+        '{"arguments": {}, "subject": "[EMAIL_1]"}',
+        r'"{\"args\": {\"a\": {\"b\": 1}}, \"to\": \"[EMAIL_1]\"}"',
+    ],
+)
+def test_a_call_in_json_ends_with_its_object_and_not_with_the_value_that_shows_it(call: str) -> None:
+    text = f"{call}\n\nI wrote to [PERSON_1]."
+    assert restored(text) == text.replace("[PERSON_1]", "Ruth Okafor")
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_answers_are_restored(text: str) -> None:
     assert restored(text) == restore_text(text, MAP) != text

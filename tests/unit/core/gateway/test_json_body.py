@@ -33,6 +33,7 @@ def paths_of(value, path=()):
         ({}, {("b",): [0, "z"]}, SPELLED.replace("[", '[0,"z",', 1)),
         ({}, {("e",): [{"k": 1}]}, SPELLED.replace("[ ]", '[{"k":1} ]')),
         ({("b", 0): "q"}, {("b",): ["first"]}, SPELLED.replace('["x\\u00e9"', '["first","q"')),
+        ({}, {("b",): [], ("e",): []}, SPELLED),
         ({("b",): RawJson("[ 7 ]")}, {}, '{ "a" : 1.00 ,\n "b":[ 7 ],"d":{}, "e":[ ] }'),
     ],
 )
