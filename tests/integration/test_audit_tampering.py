@@ -283,6 +283,13 @@ async def replayed_checkpoint(log: Tampered) -> str:
     return "bad_checkpoint"
 
 
+async def unreadable_checkpoint(log: Tampered) -> str:
+    note = await log.checkpoint()
+    broken = log.random.choice(["", "x", note.replace("\n\n", "\n"), note.partition("\n")[2]])
+    await log.do(f"UPDATE log_checkpoint SET note = '{broken}' WHERE note = '{note}'")
+    return "bad_checkpoint"
+
+
 async def tampered_tile(log: Tampered) -> str:
     rows = await log.do("SELECT log, level, number, hashes FROM log_tile")
     name, level, number, hashes = log.random.choice(rows)
@@ -298,7 +305,7 @@ async def tampered_tile(log: Tampered) -> str:
 KINDS = (
     *(changed, deleted, deleted_with_its_leaf, inserted, put_behind_the_end, reordered),
     *(deleted_before_sealing, gap, cut_by_one_head, truncated, rolled_back, forked),
-    *(forged_signature, foreign_key, replayed_checkpoint, tampered_tile),
+    *(forged_signature, foreign_key, replayed_checkpoint, unreadable_checkpoint, tampered_tile),
 )
 
 

@@ -142,8 +142,9 @@ async def test_a_scope_whose_key_is_missing_fails_alone_and_closed(own_database_
     async with open_vault(database, ring=ring) as vault:
         async with open_vault(database, ring=grown) as ahead:
             receipt = await ahead.store(caller, "ahead", "Ada")
-        with pytest.raises(StoreUnavailableError, match="key of this scope"):
+        with pytest.raises(StoreUnavailableError, match="key of this scope") as refused:
             await vault.service.read(caller, "ahead", receipt.handles)
+        assert refused.value.retry_after_s == 1.0, "clients that are told to wait no time ask again at once"
         results = await asyncio.gather(
             vault.store(caller, "mine", "Bob"), vault.store(caller, "ahead", "Eve"), return_exceptions=True
         )
