@@ -71,6 +71,7 @@ from app.services.vault.keyring import KeyringService
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import TenantErasure
+from app.services.vault.tombstones import TombstoneService
 from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
@@ -328,6 +329,7 @@ async def opened(
                         anchor_checkpoints=anchoring.run,
                         look_at_log=anchoring.lag.look,
                         purge_events=retention.purge,
+                        purge_tombstones=TombstoneService(database, now).purge,
                     ),
                     *indexes.jobs,
                 ],

@@ -100,6 +100,7 @@ def housekeeping(
     anchor_checkpoints: Callable[[], Awaitable[object]],
     look_at_log: Callable[[], Awaitable[object]],
     purge_events: Callable[[], Awaitable[object]],
+    purge_tombstones: Callable[[], Awaitable[object]],
 ) -> list[Job]:
     """Return the jobs of every installation."""
     database = access.database
@@ -125,6 +126,7 @@ def housekeeping(
         Job("seal-audit", _SEAL_S, LogSealer.over(access.audit).seal),
         Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
         Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
+        Job("purge-tombstones", _PURGE_S, purge_tombstones),
         Job("purge-audit", _PURGE_S, purge_events),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -141,15 +141,15 @@ policy = Table(
     ForeignKeyConstraint(["tenant"], ["tenant.id"]),
 )
 
-# An erased or purged scope stays as a tombstone: its counters outlive its entries, so that no ordinal is used
-# twice. ``generation`` counts its data keys and is sealed into every entry; ``owner`` NULL: the tenant's.
+# An ended scope stays for a time as a tombstone: its counters keep ordinals from being used twice, as do those of the
+# row without a name later. ``generation`` counts data keys and is sealed into entries; ``owner`` NULL: the tenant's.
 scope = Table(
     "scope",
     metadata,
     _text("tenant"),
     _text("id"),
     _moment("created"),
-    _moment("expires", nullable=True),
+    *(_moment(name, nullable=True) for name in ("expires", "erased")),
     _text("state"),
     _number("generation"),
     _document("counters"),
@@ -159,7 +159,7 @@ scope = Table(
     _text("owner", nullable=True),
     PrimaryKeyConstraint("tenant", "id"),
     Index(None, "kek_version", "tenant", "id"),
-    Index(None, "expires"),
+    *(Index(None, "expires"), Index(None, "erased", **_where("state = 'erased'"))),
 )
 
 # ``origin`` states how the look-up was made: exact, spelled (exact, with its spelling inside JSON) or canonical.

@@ -53,6 +53,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def purge_events() -> None:
         purged.append("events")
 
+    async def purge_tombstones() -> None:
+        purged.append("tombstones")
+
     listed = housekeeping(
         purge_scopes=purge_scopes,
         index_values=index_values,
@@ -66,6 +69,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         anchor_checkpoints=anchor_checkpoints,
         look_at_log=look_at_log,
         purge_events=purge_events,
+        purge_tombstones=purge_tombstones,
     )
     return {job.name: job for job in listed}
 
@@ -85,6 +89,7 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
         "vectors",
         "anchors",
         "lag",
+        "tombstones",
         "events",
     )
     assert purged == [name for name in names for _ in range(2)]

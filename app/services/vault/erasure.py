@@ -119,7 +119,7 @@ class ErasureService:
             caller.require(Role.ERASER)
             history = await self._history()
             async with self.database.transaction(caller.tenant) as tx:
-                counts = await remove_scope(tx, caller.tenant, scope)
+                counts = await remove_scope(tx, caller.tenant, scope, self.now())
                 if counts is None:
                     raise NotFoundError("There is no such scope.")
                 receipt = self._receipt("scope", caller, scope, counts)

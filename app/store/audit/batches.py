@@ -47,7 +47,7 @@ class TenantBatch:
         A second reading follows where a scope's data key is not in memory.
         """
         numbering = self.numbering
-        stored = sorted({want.place for want in wants if not want.fresh})
+        stored = sorted({place for want in wants for place in want.read})
         guessed: dict[Place, int] = {}
         for place in stored:
             cached = numbering.keeper.recall(*place)

@@ -48,7 +48,7 @@ class Allocation:
     async def run(self, wants: Sequence[Want]) -> list[list[int]]:
         """Return the ordinals of each want's values, in their order."""
         numbering = self.numbering
-        numbering.rows |= await find_scopes(self.tx, {want.place for want in wants if not want.fresh})
+        numbering.rows |= await find_scopes(self.tx, {place for want in wants for place in want.read})
         numbering.check_owners(wants)
         for place, row in numbering.rows.items():
             if row.live(numbering.now):
@@ -78,6 +78,8 @@ class Allocation:
             if alone
             else await lock_scopes(self.tx, places)
         )
+        if existing.keys() != places:
+            raise ContentionError("The scope's tombstone was deleted meanwhile; try again.")
         for place, row in existing.items():
             numbering.rows[place] = row
             if row.live(numbering.now):

@@ -16,6 +16,9 @@ EPOCH_STRIDE = 2_000_000
 STABLE_ORDINALS = 1_000_000
 """Ordinals of a tenant's stable scope come after so many, in each epoch: no other scope gives the same handles."""
 
+FLOOR = ""
+"""Name of a tenant's row that has the highest ordinals of its deleted tombstones; no scope can be named so."""
+
 _YIELD_EVERY = 256
 
 Place = tuple[str, str]
@@ -90,6 +93,11 @@ class Want:
     def place(self) -> Place:
         """Return tenant and name of the scope."""
         return self.tenant, self.scope
+
+    @property
+    def read(self) -> tuple[Place, ...]:
+        """Return what must be read to number its values: its scope, if that may exist, and its tenant's floor."""
+        return () if self.fresh else (self.place, (self.tenant, FLOOR))
 
 
 @dataclass(slots=True)
@@ -183,13 +191,18 @@ class Numbering:
         return [[self.ordinals[key] for key in own or ()] for own in await self.keys(wants)]
 
     def make(self, wants: Sequence[Want], epoch: int) -> list[Place]:
-        """Prepare the scopes that do not exist yet; they are stored later, with their final counters."""
+        """Prepare the scopes that do not exist yet; they are stored later, with their final counters.
+
+        One whose name may have been used before counts on from its tenant's floor.
+        """
         missing = {want.place: want for want in reversed(wants) if want.place not in self.rows}
         for place in sorted(missing):
             version, wrapped, use = self.keeper.create(*place, 1)
             first = missing[place]
+            floor = self.rows.get((place[0], FLOOR)) if not first.fresh else None
+            counters = dict(floor.counters) if floor is not None else {}
             self.rows[place] = ScopeRow(
-                place[1], 1, SCOPE_ACTIVE, first.expires, {}, epoch, wrapped, version, owner=first.owner
+                place[1], 1, SCOPE_ACTIVE, first.expires, counters, epoch, wrapped, version, owner=first.owner
             )
             self.uses[place] = self.made[*place, 1] = use
         return sorted(missing)

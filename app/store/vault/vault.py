@@ -157,17 +157,18 @@ async def list_spelled(
     return [(EntryPlace(*row[:3]), row[3]) for row in result]
 
 
-async def remove_scope(tx: AsyncConnection, tenant: str, name: str) -> dict[str, int] | None:
+async def remove_scope(tx: AsyncConnection, tenant: str, name: str, now: datetime) -> dict[str, int] | None:
     """Delete a scope's entries and data key; return counts by label, or None where the scope is not active.
 
-    The row stays as a tombstone with its counters, so that none of its ordinals is ever used again.
+    The row stays as a tombstone with its counters, so that none of its ordinals is ever used again; ``now`` is when
+    it ended.
     """
     locked = select(scope.c.state).where(scope.c.tenant == tenant, scope.c.id == name).with_for_update()
     if (await tx.execute(locked)).scalar_one_or_none() != SCOPE_ACTIVE:
         return None
     counts = await _counts(tx, tenant, [name])
     await remove_contents(tx, [(tenant, name)])
-    await _mark_erased(tx, [(tenant, name)])
+    await _mark_erased(tx, [(tenant, name)], now)
     return counts.get(name, {})
 
 
@@ -209,7 +210,7 @@ async def remove_older(
     moments = [(await tx.execute(query)).scalar_one_or_none() for query in (made, first, signed)]
     if any(moment is not None and moment > until for moment in moments):
         return {}
-    return await remove_scope(tx, tenant, name) or {}
+    return await remove_scope(tx, tenant, name, until) or {}
 
 
 async def list_receipts(tx: AsyncConnection, ids: Sequence[UUID]) -> set[UUID]:
@@ -254,7 +255,7 @@ async def purge_expired(tx: AsyncConnection, now: datetime, *, limit: int) -> in
     names = [(row.tenant, row.id) for row in await tx.execute(query)]
     if names:
         await remove_contents(tx, names)
-        await _mark_erased(tx, names)
+        await _mark_erased(tx, names, now)
     await tx.execute(gateway_binding.delete().where(gateway_binding.c.expires <= now))
     return len(names)
 
@@ -356,9 +357,9 @@ async def _counts(tx: AsyncConnection, tenant: str, names: Sequence[str]) -> dic
     return counts
 
 
-async def _mark_erased(tx: AsyncConnection, names: Sequence[tuple[str, str]]) -> None:
+async def _mark_erased(tx: AsyncConnection, names: Sequence[tuple[str, str]], now: datetime) -> None:
     await tx.execute(
         update(scope)
         .where(tuple_(scope.c.tenant, scope.c.id).in_(names))
-        .values(state=SCOPE_ERASED, dek_wrapped=None, kek_version=None, expires=None)
+        .values(state=SCOPE_ERASED, dek_wrapped=None, kek_version=None, expires=None, erased=now)
     )
