@@ -133,25 +133,21 @@ def _licences(copyright_file: Path) -> list[Any]:
     if not copyright_file.exists():
         return [{"license": {"name": "not said in the image"}}]
     text = copyright_file.read_text(encoding="utf-8", errors="replace")
-    structured = text.lstrip().startswith("Format")
-    if structured:
-        names = {
-            paragraph["License"].partition("\n")[0].strip()
-            for paragraph in _paragraphs(text)
-            if paragraph.get("License", "").strip()
-        }
-    else:
-        # Plain English, which points to texts of licences and does not say whether later versions may be chosen.
-        names = set(_COMMON.findall(text))
-    licences = {json.dumps(_licence(name, structured=structured), sort_keys=True) for name in names}
-    if not licences:
-        return [{"license": {"name": f"see /{_DOC / copyright_file.parent.name}/copyright"}}]
-    return [{"license": json.loads(licence)} for licence in sorted(licences)]
+    names = set()
+    if text.lstrip().startswith("Format"):
+        names = {paragraph.get("License", "").partition("\n")[0].strip() for paragraph in _paragraphs(text)}
+    licences = {json.dumps(_licence(name), sort_keys=True) for name in names if name}
+    if licences:
+        return [{"license": json.loads(licence)} for licence in sorted(licences)]
+    # Plain English: which of the texts that it points to hold for what, a reader must judge.
+    texts = ", ".join(sorted(set(_COMMON.findall(text))))
+    pointed = f" (it points to {texts})" if texts else ""
+    return [{"license": {"name": f"see /{_DOC / copyright_file.parent.name}/copyright{pointed}"}}]
 
 
-def _licence(name: str, *, structured: bool = True) -> dict[str, str]:
+def _licence(name: str) -> dict[str, str]:
     """Return a licence by Debian's short name; several in one name, and those with exceptions, stay a name."""
-    gnu = _GNU.fullmatch(name) if structured else None
+    gnu = _GNU.fullmatch(name)
     if gnu is not None:
         family, major, minor, later = gnu.groups()
         ending = "or-later" if later in {"+", "-or-later"} else "only"
