@@ -50,6 +50,10 @@ COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         for name, (program, families) in FAMILIES.items()
         for family in families
     },
+    "litellm-responses": (
+        [f"{_environment('litellm')}/bin/python", "litellm_responses.py"],
+        {"remembers": False},
+    ),
     **{
         f"node-{name}-{family}": ([str(BIN / "node"), f"node/{name}.mjs"], {"family": family})
         for name, families in NODE.items()

@@ -1,4 +1,4 @@
-"""LiteLLM as a library: its one function for all providers, and its Responses."""
+"""LiteLLM as a library: its one function for all providers."""
 
 import json
 from typing import Any
