@@ -29,10 +29,11 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
-from app.places_wiring import anchors, mark_store, remote_middlewares, upstream_rules
+from app.places_wiring import anchors, mark_store, remote_middlewares, shared_rates, upstream_rules
 from app.services.access.access import AccessService
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
+from app.services.access.shared_rates import SharedRates
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import Anchoring, LogLag
@@ -112,6 +113,7 @@ class Services:
     detector: PoolDetector
     registry: Registry
     invoke: InvokeService
+    rates: SharedRates | None
     catalogs: CatalogService
     listing: ListingService
     tool_lists: ToolListService
@@ -231,7 +233,13 @@ async def opened(
             files_of=settings.upstreams.tenant,
             publish=changes.tell,
         )
-        disclosure = DisclosureService(database, audit, descriptions)
+        traffic = Traffic(
+            slots=settings.traffic.max_concurrency,
+            rates=await stack.enter_async_context(shared_rates(settings, audit)),
+        )
+        disclosure = DisclosureService(
+            database, audit, descriptions, reads=Traffic(rates=traffic.rates, name="reads")
+        )
         marks = MarkKeeper(database, mark_store(settings), database.address)
         vault = VaultService(
             *(database, writer, custodian, audit, ErasureSink(settings.erasure_file)),
@@ -253,7 +261,6 @@ async def opened(
         changes.subscribe(catalogs.changed)
         if database.embedded:
             await stack.enter_async_context(catalogs.watching())
-        traffic = Traffic(slots=settings.traffic.max_concurrency)
         listing = ListingService(catalogs, policies, audit, traffic)
         invoke = InvokeService(
             registry=registry,
@@ -301,6 +308,7 @@ async def opened(
             detector=detector,
             registry=registry,
             invoke=invoke,
+            rates=traffic.rates,
             catalogs=catalogs,
             listing=listing,
             tool_lists=ToolListService(tool_ranker, listing),

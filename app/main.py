@@ -13,7 +13,7 @@ import structlog
 from fastapi import FastAPI
 
 import app
-from app.api.auth import RouteServices
+from app.api.auth import OPEN_STREAMS, RouteServices
 from app.api.gate import ServiceGate
 from app.api.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
@@ -35,6 +35,7 @@ from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.primitives import Primitives
 from app.services.access.bootstrap import bootstrap
+from app.services.access.traffic import Traffic
 from app.services.catalog.group_views import GroupViews
 from app.services.catalog.server_instructions import ServerInstructions
 from app.services.declare.declaration_files import read_file
@@ -177,6 +178,8 @@ def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManage
     metrics.watch_servers(services.upstreams.counts)
     metrics.watch_detection(services.detector.counts)
     metrics.watch_log(lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s, services.purged)
+    if (rates := services.rates) is not None:
+        metrics.watch_rates(lambda: rates.processes)
     return metrics.shown_elsewhere()
 
 
@@ -240,6 +243,8 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
             services.registry, services.policies, services.audit, services.invoke.traffic, services.detector
         ),
         anonymous=anonymous,
+        streams=Traffic(slots=OPEN_STREAMS, rates=services.rates, name="streams"),
+        requests=Traffic(rates=services.rates, name="rest"),
     )
 
 
@@ -267,6 +272,7 @@ def _mcp(
         interceptors=InterceptorService(services.invoke, app.__version__, OLDEST_PROTOCOL),
         session_idle_s=services.settings.sessions.idle_s,
         ordinary=ordinary,
+        requests=Traffic(rates=services.rates, name="mcp"),
     )
     if primitives is not None:
         return build_mcp(parts)

@@ -1,11 +1,15 @@
 """What the settings say of places outside: marks, anchors, and servers behind this one."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from ipaddress import ip_network
 
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.anchors import Anchor
 from app.engines.anchors.choosing import anchor_of
+from app.services.access.shared_rates import TIMEOUT_S, SharedRates, recorded
+from app.services.audit.audit import AuditService
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.tenant_upstreams import UpstreamRules
 from app.settings import ConfigurationError, Settings
@@ -55,6 +59,28 @@ def anchors(settings: Settings) -> list[Anchor]:
             "pip install 'sluice-mcp[s3]', or name another place."
         )
         raise ConfigurationError([sentence]) from None
+
+
+@asynccontextmanager
+async def shared_rates(settings: Settings, audit: AuditService) -> AsyncIterator[SharedRates | None]:
+    """Count rates over all processes while the body runs; None where each counts by itself."""
+    url = settings.traffic.shared_url
+    if url is None:
+        yield None
+        return
+    try:
+        from app.store.access.redis_buckets import RedisBuckets  # noqa: PLC0415 - needs an extra
+    except ModuleNotFoundError:
+        # The extra is not installed: the sentence names the setting that asks for it.
+        sentence = (
+            "SLUICE_TRAFFIC__SHARED_URL is set, but the extra redis is not installed: "
+            "pip install 'sluice-mcp[redis]', or unset the variable."
+        )
+        raise ConfigurationError([sentence]) from None
+    buckets = RedisBuckets.at(url.get_secret_value(), timeout_s=TIMEOUT_S)
+    rates = SharedRates(buckets, recorded(audit))
+    async with rates.running():
+        yield rates
 
 
 def upstream_rules(settings: Settings) -> UpstreamRules:

@@ -36,7 +36,7 @@ from app.services.vault.vault import VaultService
 _BEARER = HTTPBearer(
     auto_error=False, description="An API key: `slc_<8 hex digits>_<43 characters of base64url>`."
 )
-_OPEN_STREAMS = 1024
+OPEN_STREAMS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class RouteServices:
     ingestion: IngestionService
     explaining: ExplainService
     anonymous: Caller | None = None
-    streams: Traffic = field(default_factory=lambda: Traffic(slots=_OPEN_STREAMS))
+    streams: Traffic = field(default_factory=lambda: Traffic(slots=OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)
 
 

@@ -258,6 +258,12 @@ def _switches(settings: "Settings") -> Iterator[StatusLine]:
             "remove SLUICE_AUTH__REQUIRED",
         ),
         ("metrics", not telemetry.metrics, "no /metrics", "remove SLUICE_TELEMETRY__METRICS"),
+        (
+            "shared limits",
+            settings.traffic.shared_url is None,
+            "each process counts rates by itself",
+            "set SLUICE_TRAFFIC__SHARED_URL",
+        ),
         ("traces", not telemetry.otlp_endpoint, "none are sent", "set SLUICE_TELEMETRY__OTLP_ENDPOINT"),
         (
             "warm start",

@@ -176,6 +176,15 @@ class Metrics:
             lambda: counts()["deaths"],
         )
 
+    def watch_rates(self, processes: Callable[[], int]) -> None:
+        """Show how many processes count rates together, 0 where this one counts by itself."""
+        self._sampled.gauge(
+            "sluice_limits_processes",
+            "Processes that count the rates of tenants together; 0: one counts by itself, as the shared place is gone.",
+            processes,
+            "livemin",
+        )
+
     def begin(self) -> None:
         """Count a request as running."""
         self._in_progress += 1

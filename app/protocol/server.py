@@ -51,6 +51,7 @@ from app.protocol.wire.sessions import ENDPOINT, VirtualSessions
 from app.services.access.access import AccessService
 from app.services.access.policies import POLICY_CHANGED
 from app.services.access.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
+from app.services.access.traffic import Traffic
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.group_views import GroupViews
 from app.services.forward.subscriptions import SubscriptionService
@@ -162,6 +163,8 @@ class McpParts:
     ping_s: float = 15.0
     deadline_s: float = 60.0
     session_idle_s: float = DEFAULT_IDLE_S
+    requests: Traffic = field(default_factory=Traffic)
+    """Counts what is no invocation."""
 
 
 def build_mcp(parts: McpParts) -> Mcp:
@@ -196,6 +199,7 @@ def build_mcp(parts: McpParts) -> Mcp:
         serves_group=own.serves_group,
         initialized=partial(note_initialized, parts.sessions),
         alone=ALONE,
+        requests=parts.requests,
     )
     ordinary = OrdinaryInvoke(
         general=front,

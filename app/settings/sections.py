@@ -47,6 +47,17 @@ def _base_url(url: str) -> str:
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 
 
+def _shared_url(url: SecretStr) -> SecretStr:
+    """Refuse what names no Redis, without repeating it (it may contain a password)."""
+    parts = urlsplit(url.get_secret_value())
+    if parts.scheme not in {"redis", "rediss"} or not parts.hostname:
+        raise ValueError("a shared URL must have the form redis://host… or rediss://host…")
+    return url
+
+
+SharedUrl = Annotated[SecretStr, AfterValidator(_shared_url)]
+
+
 class Section(BaseModel):
     """A part of the settings; unknown names are an error, values never appear in messages."""
 
@@ -264,6 +275,12 @@ class TrafficSettings(Section):
 
     max_concurrency: int = Field(
         default=64, ge=1, description="Requests that run concurrently; all others queue fairly."
+    )
+    shared_url: SharedUrl | None = Field(
+        default=None,
+        description="Redis, as `redis://host:6379/0` or `rediss://user:password@host:6379/0` (extra `redis`): rates "
+        "and caps per tenant are counted over all processes and hosts. Default: each process counts by itself; "
+        "docs/operations.md.",
     )
 
 

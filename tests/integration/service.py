@@ -24,6 +24,7 @@ from app.settings import (
     KeysSettings,
     Settings,
     TelemetrySettings,
+    TrafficSettings,
 )
 from tests.detectors import shared_detectors
 from tests.factories import with_schema
@@ -53,11 +54,13 @@ def running_service(
     database_url: str | None = None,
     warm: bool = False,
     anchors: Sequence[str] = (),
+    shared_url: str | None = None,
     **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
-    Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log.
+    Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log,
+    ``shared_url`` is where rates are counted together.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -69,6 +72,7 @@ def running_service(
         auth=AuthSettings(bootstrap_key=SecretStr(key)),
         detection=DetectionSettings(warm=warm),
         audit=AuditSettings(anchors=tuple(anchors)),
+        traffic=TrafficSettings(shared_url=SecretStr(shared_url) if shared_url else None),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),
     )
     root = logging.getLogger()

@@ -19,6 +19,7 @@ PACKAGES = {
     "nginx": "nginx-light",
     "pgbouncer": "pgbouncer",
     "promtool": "prometheus",
+    "redis-server": "redis-server",
     "rsyslogd": "rsyslog rsyslog-openssl",
 }
 """The packages of each program, apart by spaces."""

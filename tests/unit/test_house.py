@@ -55,7 +55,7 @@ THIRD_PARTY = {
     "core": {"pydantic"},
     "middlewares": {"pydantic"},
     "services": {"pydantic", "yaml"},
-    "store": {"alembic", "asyncpg", "obstore", "pydantic", "sqlalchemy"},
+    "store": {"alembic", "asyncpg", "obstore", "pydantic", "redis", "sqlalchemy"},
     "upstream": {"aiohttp", "anyio", "httpx2", "mcp", "mcp_types", "pydantic", "yarl"},
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
     "edge": {"fastapi", "opentelemetry", "prometheus_client", "starlette", "structlog"},

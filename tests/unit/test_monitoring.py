@@ -23,6 +23,7 @@ def exposed() -> str:
     metrics.watch_servers(dict)
     metrics.watch_detection(lambda: dict.fromkeys(COUNTS, 1))
     metrics.watch_log(lambda: 0.0, lambda: {"file kept.jsonl": 0.0}, lambda: 0)
+    metrics.watch_rates(lambda: 2)
     metrics.invocation("timestamp_injector", "ok", 0.1)
     metrics.engine("secrets", "fallback")
     metrics.finding("email", 1)

@@ -110,9 +110,10 @@ def test_every_fault_is_reported_at_once_and_no_value_is_repeated(monkeypatch):
     monkeypatch.setenv("SLUICE_HTTP__PORT", "70000")
     monkeypatch.setenv("SLUICE_AUTH__BOOTSTRAP_KEY", "hunter2-hunter2")
     monkeypatch.setenv("SLUICE_DATABASE__URL", "mysql://root:hunter2@db/x")
+    monkeypatch.setenv("SLUICE_TRAFFIC__SHARED_URL", "https://root:hunter2@redis/0")
     with pytest.raises(ConfigurationError) as caught:
         load()
-    assert len(caught.value.faults) == 3
+    assert len(caught.value.faults) == 4
     assert "SLUICE_HTTP__PORT is wrong: input should be less than or equal to 65535." in caught.value.faults
     assert "hunter2" not in str(caught.value)
 

@@ -3,7 +3,7 @@
 Three limits in this order: a token bucket per tenant (rate), a maximum of the tenant's requests in flight, and a
 fixed number of slots for the whole process. A request that gets no slot waits in a short queue of its tenant;
 free slots go round robin over the waiting tenants, so that a noisy tenant delays only itself.
-All counts are per process: with N replicas a tenant has N times its limits.
+Slots are counted per process. So are rates and requests in flight, unless ``SharedRates`` counts them over all.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from typing import Self
 
 from app.core.contracts.policy import Limits
 from app.core.errors import DeadlineExceededError, OverloadedError, RateLimitedError
+from app.services.access.shared_rates import SharedRates
 
 _REMEMBERED_TENANTS = 4096
 _MIN_RETRY_AFTER_S = 0.01
@@ -81,6 +82,8 @@ class Traffic:
 
     ``slots`` is the number of requests that run at once, ``queue_per_tenant`` how many of one tenant may wait
     for a slot. Waiting has no time limit of its own: call ``admit`` within the request's deadline.
+
+    With ``rates`` a tenant's rate holds over all processes, for all that have the same ``name``.
     """
 
     def __init__(
@@ -90,7 +93,11 @@ class Traffic:
         queue_per_tenant: int = 64,
         plain: Limits | None = None,
         clock: Callable[[], float] = time.monotonic,
+        rates: SharedRates | None = None,
+        name: str = "calls",
     ) -> None:
+        self.rates = rates
+        self._name = name
         self._slots = slots
         self._queue_per_tenant = queue_per_tenant
         self._plain = plain or Limits()
@@ -140,7 +147,7 @@ class Traffic:
         most = limits.in_flight if in_flight is None else in_flight
         key = (tenant, server)
         running = self._forwarded.get(key, 0)
-        if running >= most:
+        if running >= self._most(f"{tenant}:{server}", most, lambda: self._forwarded.get(key, 0)):
             raise self._overloaded("in_flight", most)
         self._forwarded[key] = running + 1
         try:
@@ -170,7 +177,7 @@ class Traffic:
     async def enter(self, tenant: str, limits: Limits, until: float | None = None) -> _Lane:
         """Take a token and a slot; see ``admit`` and ``turn``."""
         lane = self._spend(tenant, limits)
-        if lane.in_flight >= limits.in_flight:
+        if lane.in_flight >= self._most(tenant, limits.in_flight, lambda: lane.in_flight):
             raise self._overloaded("in_flight", limits.in_flight)
         await self._occupy(lane, limits, until)
         return lane
@@ -180,10 +187,16 @@ class Traffic:
         lane.in_flight -= 1
         self._pass_on()
 
+    def _most(self, bucket: str, cap: int, running: Callable[[], int]) -> int:
+        """Return how many this process may have in flight."""
+        rates = self.rates
+        return cap if rates is None else rates.caps.most(f"{self._name}:{bucket}", cap, running)
+
     def _spend(self, tenant: str, limits: Limits) -> _Lane:
         now = self._clock()
         lane = self._lane(tenant, now, limits)
-        pause = lane.take(now, limits)
+        rates = self.rates
+        pause = lane.take(now, limits) if rates is None else rates.take(f"{self._name}:{tenant}", limits)
         if pause:
             raise RateLimitedError(
                 f"The tenant may send {limits.requests_per_second:g} requests per second; wait a moment.",
