@@ -66,6 +66,9 @@ class ProviderAnswer:
         self._limits = limits
         self._faults = faults
         self._ends = ends
+        self._loop = asyncio.get_running_loop()
+        self._waits_since: float | None = None
+        self._watch: asyncio.TimerHandle | None = None
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         self._inflating = self._decoder(encoding)
         dropped = _DECODED if self._inflating is not None else frozenset()
@@ -79,12 +82,16 @@ class ProviderAnswer:
         Raises ProviderSlowError, ProviderCutOffError and ProviderTooLargeError; what was yielded before stands.
         """
         left = self._limits.max_answer_bytes
-        while raw := await self._next():
-            for chunk in self._decoded(raw):
-                left -= len(chunk)
-                if left < 0:
-                    raise self._faults.too_large(self._limits.max_answer_bytes)
-                yield chunk
+        try:
+            while raw := await self._next():
+                for chunk in (raw,) if self._inflating is None else self._decoded(raw):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise self._faults.too_large(self._limits.max_answer_bytes)
+                    yield chunk
+        finally:
+            if self._watch is not None:
+                self._watch.cancel()
         if self._inflating is not None and not self._inflating.complete:
             raise self._faults.cut_off()
 
@@ -94,23 +101,34 @@ class ProviderAnswer:
 
     async def _next(self) -> bytes:
         """Return the next bytes as they came, b"" at the end."""
-        rest = self._ends - asyncio.get_running_loop().time()
+        self._waits_since = since = self._loop.time()
+        if self._watch is None:
+            self._watch = self._loop.call_at(min(since + self._limits.idle_s, self._ends), self._look)
         try:
-            async with asyncio.timeout(min(self._limits.idle_s, rest)):
-                return await self._content.readany()
+            return await self._content.readany()
         except TimeoutError:
-            is_idle = self._limits.idle_s <= rest
+            is_idle = since + self._limits.idle_s <= self._ends
             limit = ("idleS", self._limits.idle_s) if is_idle else ("totalS", self._limits.total_s)
             raise self._faults.slow(*limit) from None
         except (*WIRE_ERRORS, RuntimeError):  # RuntimeError: the connection was closed before anybody read
             raise self._faults.cut_off() from None
+        finally:
+            self._waits_since = None
+
+    def _look(self) -> None:
+        """End a wait that has lasted too long; one timer serves all waits, since most answers come in many pieces."""
+        self._watch = None
+        if self._waits_since is None:
+            return
+        until = min(self._waits_since + self._limits.idle_s, self._ends)
+        if self._loop.time() < until:
+            self._watch = self._loop.call_at(until, self._look)
+        else:
+            self._content.set_exception(TimeoutError())
 
     def _decoded(self, raw: bytes) -> Iterator[bytes]:
-        if self._inflating is None:
-            yield raw
-            return
         try:
-            yield from self._inflating.feed(raw)
+            yield from self._inflating.feed(raw) if self._inflating is not None else ()
         except UnreadableEncodingError:
             raise self._faults.cut_off(_UNREADABLE) from None
 
