@@ -81,6 +81,8 @@ def test_a_conversation_turn_by_turn_becomes_what_it_becomes_at_once(
         grown = turn(gateway, conversation, said(turns))
         assert handled(grown) == handled(turn(gateway, at_once, said(turns))), SPOKEN[turns - 1]
         assert turn(gateway, conversation, said(turns)) == grown  # asked again
+        counts = [event["counts"] for event in gateway.events("gateway.request")[:3]]
+        assert counts[0] == counts[1] == counts[2]  # what is not read again counts as well
         whole = handled(grown)
     hidden = "\n".join(whole)
     for value in ("Ottilie", "Brandstätter", "Keller", "Obermüller", WORD, "ottilie.b@kun", "DE8937"):

@@ -18,6 +18,7 @@ MAX_DEPTH: Final = 72
 """A body may nest 64 levels; items add a few."""
 
 _INSTRUCTING: Final = frozenset({"system", "developer"})
+_PLAIN: Final = frozenset({"role", "content"})
 _TOOL_ROLES: Final = frozenset({"tool", "function"})
 
 
@@ -133,6 +134,14 @@ def _is_of_machines(value: Any) -> bool:
     if isinstance(value, dict):
         return all(is_machine_word(name) and _is_of_machines(member) for name, member in value.items())
     return not isinstance(value, list) or all(map(_is_of_machines, value))
+
+
+def plain_text(item: Any) -> str | None:
+    """Return the text of a message that is a role and a text; None for any other item."""
+    if not isinstance(item, dict) or item.keys() != _PLAIN or not isinstance(item["role"], str):
+        return None
+    content = item["content"]
+    return content if isinstance(content, str) else None
 
 
 def read_context(items: Sequence[BodyItem]) -> Context:

@@ -1,13 +1,23 @@
 """A body with the texts that middlewares changed; all other bytes stay."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from app.core.content.context import Context
-from app.core.errors import InternalError
-from app.core.gateway.body_parts import BodyItem, BodyLeaf, body_leaves, changes, read_context, string_pairs
+from app.core.content.shapes.encodings import count_media
+from app.core.errors import InternalError, ServiceError
+from app.core.gateway.body_parts import (
+    BodyItem,
+    BodyLeaf,
+    body_leaves,
+    changes,
+    plain_text,
+    read_context,
+    string_pairs,
+)
 from app.core.gateway.channels import Path
 from app.core.gateway.json_body import JsonBody
 
@@ -30,6 +40,21 @@ class EditedBody:
     def context(self) -> Context:
         """Return the items of the body as middlewares read them; parsed once, however often it is read."""
         return read_context(self.parts)
+
+    @cached_property
+    def unread(self) -> Counter[str]:
+        """Return by kind how much of the items nobody can scan, and under ``unknown`` items of unknown types."""
+        texts = [plain_text(part.item) for part in self.parts]
+        rest = [part for part, text in zip(self.parts, texts, strict=True) if text is None]
+        # A message of one text holds nothing else; most are, and parsing them again takes longer than all of the rest.
+        counts = Counter(blob=sum(count_media(text) for text in texts if text is not None))
+        try:
+            context = self.context if len(rest) == len(self.parts) else read_context(rest)
+        except ServiceError:
+            context = self.context  # it raises the same, and names the place in the whole
+        counts.update(context.unseen)
+        counts["unknown"] += sum(context.skipped.values())
+        return +counts
 
     def leaves(self, signed: Sequence[Path]) -> Iterator[BodyLeaf]:
         """Yield every text with its place; ``signed`` are the paths of signed blocks."""

@@ -128,9 +128,7 @@ class GatewayRequest:
     def unscanned(self) -> dict[str, int]:
         """Return by kind how much nobody can scan, and how many members no table names (``unknown``)."""
         counts = Counter(self.counts)
-        context = self.edited.context
-        counts.update(context.unseen)
-        counts["unknown"] += sum(context.skipped.values())
+        counts.update(self.edited.unread)
         return dict(+counts)
 
     def changed(self, items: Sequence[Any]) -> "GatewayRequest":

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.errors import InternalError, InvalidRequestError
+from app.core.errors import InternalError, InvalidArgumentsError, InvalidRequestError
 from app.core.gateway.channels import ToolRunner
 from app.core.gateway.families import anthropic_messages, openai_chat, openai_responses
 from app.core.gateway.json_body import JsonBody
@@ -124,6 +124,37 @@ def test_what_no_table_names_and_what_nobody_reads_is_counted():
     assert unscanned == {"unknown": 1, "image": 1, "audio": 2, "file": 1}
     assert request(LEGACY | {"prompt": [[1, 2]]}, openai_chat.LEGACY_REQUEST).unscanned == {"tokens": 1}
     assert request(RESPONSES, openai_responses.REQUEST).unscanned["unknown"] == 1
+
+
+PICTURE = "iVBORw0KGgo" + "Ab3x" * 60
+MIXED = (
+    *({"role": role, "content": f"See {PICTURE} here, {PICTURE}"} for role in ("user", "tool", "system")),
+    {"role": "user", "content": f'{{"a": "{PICTURE}"}}'},
+    {"role": "user", "content": "x" * 500},
+    {"role": "user", "content": [{"type": "text", "text": PICTURE}]},
+    {"role": "user", "content": [{"type": "brand_new", "text": "a"}, {"type": "image_url"}]},
+    {"role": "assistant", "content": None, "audio": {"data": PICTURE}},
+    {"type": "brand_new", "text": "a"},
+)
+
+
+PICKED = [picked for size in (1, 2) for picked in itertools.combinations(MIXED, size)]
+
+
+@pytest.mark.parametrize("picked", PICKED)
+def test_what_nobody_reads_is_counted_as_in_a_context(picked):
+    asked = request({"model": "gpt-5", "messages": list(picked)}, openai_chat.REQUEST)
+    context = asked.edited.context
+    skipped = sum(context.skipped.values())
+    assert asked.unscanned == context.unseen | ({"unknown": skipped} if skipped else {})
+
+
+def test_a_message_without_a_form_is_refused_at_its_place():
+    for wrong in ({"role": 5, "content": "a"}, {"role": "user", "content": 5}):
+        asked = request({"messages": [{"role": "user", "content": "a"}, wrong]}, openai_chat.REQUEST)
+        with pytest.raises(InvalidArgumentsError) as error:
+            asked.unscanned  # noqa: B018
+        assert error.value.details["pointer"].startswith("/context/1/")
 
 
 def test_arguments_are_read_as_json():
