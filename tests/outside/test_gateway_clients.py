@@ -50,10 +50,13 @@ COMMANDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         for name, (program, families) in FAMILIES.items()
         for family in families
     },
-    "litellm-responses": (
-        [f"{_environment('litellm')}/bin/python", "litellm_responses.py"],
-        {"remembers": False},
-    ),
+    **{
+        f"litellm-responses{ending}": (
+            [f"{_environment('litellm')}/bin/python", "litellm_responses.py"],
+            {"remembers": bool(ending)},
+        )
+        for ending in ("", "-kept")
+    },
     **{
         f"node-{name}-{family}": ([str(BIN / "node"), f"node/{name}.mjs"], {"family": family})
         for name, families in NODE.items()
