@@ -80,6 +80,7 @@ from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.dialects import Patience
+from app.store.replicas import reading
 from app.upstream.link_probe import NetworkProbe
 from app.upstream.providers.client import ProviderClient
 
@@ -185,14 +186,16 @@ async def opened(
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_code, keys)))
         detector = pool_detector(settings.detection)
         audit = AuditService(
-            database, writer, keys, observe=FindingCounter(finding_types(detector), observe_finding)
+            *(database, writer, keys),
+            observe=FindingCounter(finding_types(detector), observe_finding),
+            reads=await stack.enter_async_context(reading(database, settings.database.replica)),
         )
         anchoring = Anchoring.over(database, anchors(settings), now)
         retention = RetentionService(audit, now)
         access = AccessService(database, audit)
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
-        retrieval = RetrievalService(database, embedder, indexes.side, indexes.search)
+        retrieval = RetrievalService(database, embedder, indexes.side, indexes.search, reads=audit.reads)
         registry = discovered_registry(
             Engines(
                 detector=detector,

@@ -186,7 +186,8 @@ class Settings(BaseSettings):
         if self.http.workers > 1 and self.database.sqlite_file is not None:
             yield "SQLite serves one process: set SLUICE_HTTP__WORKERS=1 or SLUICE_DATABASE__URL=postgresql://…"
         if self.database.sqlite_file is not None and len(self.database.addresses) > 1:
-            yield "SLUICE_DATABASE__DIRECT_URL is for PostgreSQL: unset it, or set SLUICE_DATABASE__URL=postgresql://…"
+            further = " and ".join(list(self.database.addresses)[1:])
+            yield f"Only PostgreSQL has {further}: unset it, or set SLUICE_DATABASE__URL=postgresql://…"
         if self.vault.mark_folder is not None and not self.vault.mark_folder.is_dir():
             yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):

@@ -21,6 +21,11 @@ class DatabaseSettings(Section):
         description="Address of the PostgreSQL server itself, where `SLUICE_DATABASE__URL` is that of a connection "
         "pooler: for migrations, announcements and locks.",
     )
+    read_url: SecretStr | None = Field(
+        default=None,
+        description="Address of a streaming replica for queries of the audit record and for document retrieval; it is "
+        "asked while it is at most two seconds behind. Behind a pooler if `SLUICE_DATABASE__URL` is.",
+    )
     migrate: Literal["auto", "never"] = Field(
         default="auto",
         description="`auto` migrates a SQLite file at start; otherwise `sluice db upgrade` does.",
@@ -50,7 +55,7 @@ class DatabaseSettings(Section):
             raise ValueError("the database must be sqlite:///… or postgresql://…")
         return url
 
-    @field_validator("direct_url")
+    @field_validator("direct_url", "read_url")
     @classmethod
     def is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
         """Refuse a URL of another database, without repeating it."""
@@ -64,9 +69,18 @@ class DatabaseSettings(Section):
         return (self.direct_url or self.url).get_secret_value()
 
     @property
+    def replica(self) -> str | None:
+        """Return the address of the replica, if there is one."""
+        return self.read_url.get_secret_value() if self.read_url is not None else None
+
+    @property
     def addresses(self) -> dict[str, str]:
         """Return each address by the name of its variable."""
-        named = {"SLUICE_DATABASE__URL": self.url, "SLUICE_DATABASE__DIRECT_URL": self.direct_url}
+        named = {
+            "SLUICE_DATABASE__URL": self.url,
+            "SLUICE_DATABASE__DIRECT_URL": self.direct_url,
+            "SLUICE_DATABASE__READ_URL": self.read_url,
+        }
         return {name: url.get_secret_value() for name, url in named.items() if url is not None}
 
     @property

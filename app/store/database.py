@@ -80,6 +80,7 @@ class Database:
         self.url = async_url(url)
         self.address = address_of(direct_url or url)
         self.patience = patience
+        self.pool_size = pool_size
         self.dialect = self.url.get_backend_name()
         self.pooled = direct_url is not None
         """Whether a pooler lends a connection of the server for one transaction at a time."""

@@ -1,15 +1,11 @@
 """Everything works through PgBouncer in transaction mode when the server's address is set, and names it when not."""
 
 import asyncio
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
-import httpx2
 import pytest
 from sqlalchemy import text
 
@@ -34,6 +30,7 @@ from tests.e2e.test_client_admin import (
 )
 from tests.e2e.test_kill import kills_of_a_replica
 from tests.factories import PATIENT
+from tests.outside.calling import calling, eventually, invoked
 from tests.outside.pooling import pooled
 
 __all__ = [
@@ -88,27 +85,6 @@ def service(replicas: list[Service]) -> Service:
 @pytest.fixture
 def scope() -> str:
     return f"scope-{uuid4().hex[:12]}"
-
-
-@contextmanager
-def calling(service: Service, key: str | None = None) -> Iterator[httpx2.Client]:
-    headers = {"authorization": f"Bearer {key or service.key}"}
-    with httpx2.Client(base_url=service.url, headers=headers, timeout=30, trust_env=False) as http:
-        yield http
-
-
-def invoked(http: httpx2.Client, name: str, context: list[Any], **arguments: Any) -> list[Any]:
-    answer = http.post(f"/api/v1/middleware/{name}/invoke", json={"context": context, "arguments": arguments})
-    assert answer.status_code == 200, answer.text
-    content: list[Any] = answer.json()["content"]
-    return content
-
-
-def eventually(holds: Any) -> None:
-    until = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.1)
 
 
 def test_one_replica_restores_what_another_sealed_until_it_is_erased(

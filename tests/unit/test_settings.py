@@ -179,8 +179,11 @@ def test_the_address_of_a_poolers_server_is_postgresqls_and_where_migrations_go(
     assert pooled.display_name == "PostgreSQL database server/d"
     beside_sqlite = Settings(database=DatabaseSettings(direct_url=direct))
     assert "SLUICE_DATABASE__DIRECT_URL" in faults_of(beside_sqlite)[0]
-    with pytest.raises(ValidationError):
-        DatabaseSettings(url=POSTGRES.url, direct_url=SecretStr("sqlite:///x.db"))
+    for name in ("direct_url", "read_url"):
+        with pytest.raises(ValidationError):
+            DatabaseSettings(url=POSTGRES.url, **{name: SecretStr("sqlite:///x.db")})
+    beside_sqlite = Settings(database=DatabaseSettings(read_url=direct))
+    assert "SLUICE_DATABASE__READ_URL" in faults_of(beside_sqlite)[0]
 
 
 def test_production_takes_any_address_with_sound_settings():

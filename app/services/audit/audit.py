@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -42,6 +43,7 @@ from app.store.audit.audit import (
 )
 from app.store.audit.writer import GroupWriter
 from app.store.database import Database
+from app.store.replicas import Reads
 
 MAX_PAGE = 1000
 _EXPORT_PAGE = 500
@@ -74,6 +76,8 @@ class AuditService:
     keys: RecordKeys
     now: Callable[[], datetime] = _now
     observe: Callable[[Mapping[str, int]], None] = unobserved
+    reads: Reads | None = None
+    """Where queries and exports read; None: in ``database``."""
 
     def new_event(
         self,
@@ -177,10 +181,12 @@ class AuditService:
             if place is None:
                 await self._horizon(caller.tenant)
             before = place.before if place is not None else None
-            async with self.database.transaction(caller.tenant, write=False) as tx:
-                recorded_events = await list_events(
-                    tx, caller.tenant, filters, before=before, limit=limit + 1
-                )
+            reads = self._reads()
+            recorded_events = await reads.run(
+                caller.tenant,
+                await reads.mark(),
+                lambda tx: list_events(tx, caller.tenant, filters, before=before, limit=limit + 1),
+            )
         page, following = page_of(
             recorded_events, limit, lambda recorded: cursor_of(Place(recorded.event.id, since))
         )
@@ -256,12 +262,14 @@ class AuditService:
     ) -> AsyncIterator[bytes]:
         """Yield all events but the ``own`` one of this export."""
         before: UUID | None = None
+        reads = self._reads()
+        mark = await reads.mark()
+        following = partial(list_events, tenant=tenant, filters=filters, limit=_EXPORT_PAGE)
         head, write_page = exporter(form)
         if head:
             yield head
         while True:
-            async with self.database.transaction(tenant, write=False) as tx:
-                recorded_events = await list_events(tx, tenant, filters, before=before, limit=_EXPORT_PAGE)
+            recorded_events = await reads.run(tenant, mark, partial(following, before=before))
             events = [recorded.event for recorded in recorded_events if recorded.event.id != own]
             if events:
                 # A page of events takes milliseconds to encode, for which other requests do not wait.
@@ -270,6 +278,9 @@ class AuditService:
                 before = recorded_events[-1].event.id
             if len(recorded_events) < _EXPORT_PAGE:
                 return
+
+    def _reads(self) -> Reads:
+        return self.reads or Reads(self.database)
 
     def _store_filters(self, tenant: str, query: AuditQuery) -> AuditFilters:
         for name in ("since", "until"):

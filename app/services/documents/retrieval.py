@@ -39,6 +39,7 @@ from app.store.documents.search import (
     read_chunks,
     read_vectors,
 )
+from app.store.replicas import Reads
 
 DOCUMENTS_CHANGED = "documents"
 LEXICAL: Final = EngineReport("embedded-lexical", "1")
@@ -92,6 +93,8 @@ class RetrievalService:
     counts: CountMemory = field(default_factory=CountMemory)
     compares: bool | None = None
     """Whether the database compares vectors itself; None: not known yet."""
+    reads: Reads | None = None
+    """Where chunks are searched; None: in ``database``."""
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return for each query the best passages of the documents that its principals may read, best first."""
@@ -117,10 +120,7 @@ class RetrievalService:
             return [], LEXICAL
         question, embedded = await self._embed_question(query)
         proposed = await self._propose(query.tenant, parts, marks, question)
-        async with self.database.transaction(query.tenant, write=False) as tx:
-            # Read again, so that what was removed meanwhile is not searched.
-            parts = await readable_parts(tx, query)
-            candidates = await self._candidates(tx, query.tenant, parts, question, proposed)
+        candidates = await self._searched(query, question, proposed)
         passages = await asyncio.to_thread(_ranked, candidates, query)
         degraded = (embedded is not None and embedded.degraded) or proposed.report.degraded
         if candidates.cosines is None or embedded is None:
@@ -128,6 +128,23 @@ class RetrievalService:
             return passages, EngineReport(name, LEXICAL.version, degraded)
         version = f"{LEXICAL.version}+{embedded.version}"
         return passages, EngineReport(INDEXED_HYBRID if proposed.parts else HYBRID, version, degraded)
+
+    async def _searched(
+        self, query: RetrievalQuery, question: _Question, proposed: ChunkProposals
+    ) -> _Candidates:
+        """Search the parts that may be read now: what was removed while the question was embedded is not searched.
+
+        Access is read from the primary; a replica searches once it has all that was written before.
+        """
+        reads = self.reads or Reads(self.database)
+        mark = await reads.mark()
+        async with self.database.transaction(query.tenant, write=False) as tx:
+            parts = await readable_parts(tx, query)
+            if mark is None:
+                return await self._candidates(tx, query.tenant, parts, question, proposed)
+        return await reads.run(
+            query.tenant, mark, lambda tx: self._candidates(tx, query.tenant, parts, question, proposed)
+        )
 
     async def _embed_question(self, query: RetrievalQuery) -> tuple[_Question, EngineReport | None]:
         text, wanted = query.text[:_LOOKED_UP_CHARACTERS], _CHUNKS_WANTED * query.limit
