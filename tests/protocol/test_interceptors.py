@@ -105,6 +105,8 @@ async def test_every_golden_fixture_holds_on_both_revisions(tmp_path: Path) -> N
                     assert without_volatile(result) == fixture["result"], path.stem
                     assert result["durationMs"] >= 0 and isinstance(result["info"], dict)
                     assert fixture.get("info", {}).items() <= result["info"].items(), path.stem
+                metrics = (await wire.http.get(wire.url.removesuffix("/mcp") + "/metrics")).text
+                assert 'sluice_errors_total{code="internal_error"}' in metrics, "failures are counted"
 
 
 def check_error(error: dict[str, Any], expected: dict[str, Any], name: str) -> None:
